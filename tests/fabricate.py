@@ -183,7 +183,7 @@ def _runs(wanted: Fabrication) -> Iterator[tuple[str, str, int, int]]:
 
 
 def _key(source: str, method: str, n_target: int, seed: int) -> str:
-    return f"{source or 'none'}.{method}.{n_target}.{seed}"
+    return f"{source or 'none'}-{method}-{n_target}-{seed}"
 
 
 def _labels(wanted: Fabrication) -> np.ndarray:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from transferscope.errors import CorruptDataError, DataError
+from transferscope.errors import CorruptDataError, DataError, StoreError
 
 _KINDS = {
     stat.S_IFDIR: "a folder",
@@ -62,6 +62,25 @@ def json_object(path: Path, expected: str, advice: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise CorruptDataError(f"{path} is no object of JSON; expected {expected}; {advice}")
     return value
+
+
+def inside(folder: Path, path: str | Path) -> Path:
+    """Return a path below a folder, for what somebody else may have named or laid there.
+
+    Args:
+        folder: The folder of a store, which need not exist.
+        path: A name in it, or a path that should lie below it; links on the way are followed.
+
+    Raises:
+        StoreError: It lies elsewhere, by its name or by a link.
+    """
+    placed = folder / path
+    if not placed.resolve().is_relative_to(folder.resolve()):
+        raise StoreError(
+            f"the store names {str(path)!r}, which lies outside of its folder {folder}; nothing is read or written "
+            "there: remove the link, or get the store again from whoever made it"
+        )
+    return placed
 
 
 _NETWORK_FILE_SYSTEMS = frozenset(

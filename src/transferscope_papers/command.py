@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from transferscope.cli.as_json import AsJson, print_json
+from transferscope.cli.terminal import say
 from transferscope.errors import SettingsError
 from transferscope_papers.catalogue import PAPERS, found_at, listed
 
@@ -44,11 +45,11 @@ def list_figures(as_json: AsJson = False) -> None:
         return
     width = max(len(name) for paper in PAPERS.values() for name in paper.figures)
     for name, paper in PAPERS.items():
-        typer.echo(f"{name}: {paper.title}")
+        say(f"{name}: {paper.title}")
         for figure, known in paper.figures.items():
-            typer.echo(f"  {figure:{width}}  {known.title}{_MARKS[known.reads]}")
-    typer.echo("[--table]: from the authors' rows, given with --table; [--study]: from a finished study, given with")
-    typer.echo("--study; everything else is computed and simulated")
+            say(f"  {figure:{width}}  {known.title}{_MARKS[known.reads]}")
+    say("[--table]: from the authors' rows, given with --table; [--study]: from a finished study, given with")
+    say("--study; everything else is computed and simulated")
 
 
 @app.command()
@@ -120,7 +121,7 @@ def draw(
                 chosen, store=store or str(out / "papers.sqlite"), workers=workers, quiet=quiet or as_json
             )
         except KeyboardInterrupt as error:
-            typer.echo(f"transferscope: {str(error) or 'stopped before anything was done'}", err=True)
+            say(f"transferscope: {str(error) or 'stopped before anything was done'}", err=True)
             raise typer.Exit(130) from None
     from transferscope_papers.looks import write_drawings
 
@@ -145,7 +146,7 @@ def draw(
         }
         print_json("papers draw", facts)
     else:
-        typer.echo(f"{_words(f'{known.title} ({name})', made, written)}\n\nReport: {page}")
+        say(f"{_words(f'{known.title} ({name})', made, written)}\n\nReport: {page}")
     if made.points_failed:
         raise typer.Exit(1)
 

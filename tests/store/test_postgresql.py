@@ -72,13 +72,22 @@ def test_a_password_may_come_from_the_environment_or_a_file_and_is_nowhere_in_th
             assert password not in str(connection.execute(text("select * from studies")).all())
 
 
-def test_all_runners_of_a_database_keep_networks_in_one_folder_whatever_its_path(url: str, tmp_path: Path) -> None:
+def test_all_runners_of_a_database_keep_networks_in_one_folder_whatever_its_path(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first, elsewhere, same = tmp_path / "first", tmp_path / "elsewhere", tmp_path / "same"
     with Store.open(url, files=first) as store:
         store.check_files()
-    with Store.open(url) as store:  # a reader finds it
+    monkeypatch.chdir(tmp_path)
+    with Store.open(url) as store:  # a reader in the folder above finds it
         assert store.files == first
         store.check_files()
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    with Store.open(url) as store:  # another does not
+        assert store.files.resolve().parent == elsewhere
+        with pytest.raises(StoreError, match="would keep its own in"):
+            store.check_files()
     with Store.open(url, files=elsewhere) as store, pytest.raises(StoreError) as refused:
         store.check_files()
     assert f"lie in {first} (as {platform.node()} sees it), and this runner would keep its own in {elsewhere}; " in str(

@@ -19,6 +19,7 @@ from rich.text import Text as Words
 from transferscope.analyses.result import AnalysisResult
 from transferscope.cli.as_json import print_analysis
 from transferscope.cli.options import file_in
+from transferscope.cli.terminal import say, shown
 from transferscope.report.blocks import Block, Cell, Figure, Table, Text
 from transferscope.report.save import file_name, save_figure, write_table
 
@@ -28,8 +29,8 @@ _ANY = 100_000
 
 
 def as_typed() -> str:
-    """The command line, to copy."""
-    return shlex.join(["transferscope", *sys.argv[1:]])
+    """Return the command line, to copy, without passwords."""
+    return shown(shlex.join(["transferscope", *sys.argv[1:]]))
 
 
 @contextmanager
@@ -42,19 +43,19 @@ def counted_progress(doing: str, unit: str, *, hidden: bool = False) -> Iterator
     console = Console(stderr=True, quiet=hidden)
     columns = Progress.get_default_columns()
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task, reported = bar.add_task(doing), 0.0
+        task, reported = bar.add_task(shown(doing)), 0.0
 
         def show(done: float, total: int) -> None:
             nonlocal reported
             bar.update(task, completed=done, total=total)
-            if not console.is_terminal and total and done / total >= reported + _REPORTED_EVERY:
+            if not (hidden or console.is_terminal) and total and done / total >= reported + _REPORTED_EVERY:
                 reported = done / total
-                console.print(f"{doing[:1].lower()}{doing[1:]}: {round(done, 1):g} of {total} {unit} done")
+                say(f"{doing[:1].lower()}{doing[1:]}: {round(done, 1):g} of {total} {unit} done", err=True)
 
         try:
             yield show
         except KeyboardInterrupt:
-            typer.echo("transferscope: stopped before everything was done", err=True)
+            say("transferscope: stopped before everything was done", err=True)
             raise typer.Exit(130) from None
 
 
@@ -71,10 +72,10 @@ def conclude(result: AnalysisResult, out: Path | None, name: str, *, as_json: bo
     if as_json:
         print_analysis(result.kind, result, [] if out is None else [page()])
         return
-    typer.echo(as_text([Text(str(result.verdict)), *result.shown_tables()]))
+    say(as_text([Text(str(result.verdict)), *result.shown_tables()]))
     for note in notes:
-        typer.echo(f"note: {note}")
-    typer.echo(f"\nReport: {page()}")
+        say(f"note: {note}")
+    say(f"\nReport: {page()}")
 
 
 def as_text(blocks: Sequence[Block]) -> str:

@@ -10,6 +10,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from transferscope.cli.terminal import say
 from transferscope.estimate import as_json
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def print_json(command: str, result: Mapping[str, Any]) -> None:
     }
     text = json.dumps(document, allow_nan=False, ensure_ascii=False, indent=2)
     text = text.encode("utf-8", "backslashreplace").decode()  # half a character of a file's name: "\\udcff" is JSON
-    typer.echo(text, file=_answers[-1] if _answers else None)
+    say(text, file=_answers[-1] if _answers else None)
 
 
 def print_analysis(

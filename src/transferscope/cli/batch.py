@@ -9,11 +9,10 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-import typer
-
 from transferscope.cli.as_json import print_json
 from transferscope.cli.commands.run import Options
 from transferscope.cli.execute import with_numbers, with_options
+from transferscope.cli.terminal import say
 from transferscope.errors import SettingsError, each_once
 from transferscope.study.planners import read_study_file
 from transferscope.study.submit import Job, submit
@@ -37,7 +36,7 @@ class Runner:
         """Do cells until none is left; ends the process with the code of the command unless all went well."""
         options = [f"--{name}={value}" for name, value in self.options.items()]
         sys.argv = ["transferscope", "run", self.study, "--join", *options]
-        print(f"on {platform.node()}: {' '.join(sys.argv)}", file=sys.stderr, flush=True)
+        say(f"on {platform.node()}: {' '.join(sys.argv)}", err=True)
         try:
             runpy.run_module("transferscope", run_name="__main__")
         except SystemExit as end:
@@ -79,15 +78,15 @@ def submit_jobs(asked: Options) -> None:
         print_json("run", {"study": spec.name, **jobs})
         return
     if not submitted.jobs:
-        typer.echo(f"{spec.name}: nothing is left to do, and nothing was submitted")
+        say(f"{spec.name}: nothing is left to do, and nothing was submitted")
         return
     number = submitted.jobs[0].partition("_")[0]
     what = f"job {number}" if asked.slurm is not None else f"processes {', '.join(submitted.jobs)}"
-    typer.echo(f"{what}: {counted(len(submitted.jobs), 'runner')} for {counted(submitted.n_cells, 'cell')}")
-    typer.echo(f"logs:   {submitted.logs}")
-    typer.echo(f"status: transferscope status {quote(str(study))}")
+    say(f"{what}: {counted(len(submitted.jobs), 'runner')} for {counted(submitted.n_cells, 'cell')}")
+    say(f"logs:   {submitted.logs}")
+    say(f"status: transferscope status {quote(str(study))}")
     if asked.slurm is not None and "://" not in spec.store:
-        typer.echo(
+        say(
             f"note: the store {spec.store} is a file, which jobs on other machines do not find; name a PostgreSQL "
             "database unless all nodes are this machine",
             err=True,

@@ -14,6 +14,7 @@ from typer.main import get_command
 
 from transferscope.cli.commands import COMMANDS
 from transferscope.cli.options import parameters_of, read_options
+from transferscope.cli.terminal import say
 
 SCREEN = 40
 """Lines that the help of a command may have; longer, groups of options are shown by their names alone."""
@@ -47,7 +48,7 @@ class Command(TyperCommand):
             BadParameter: Values cannot be what they are typed as, all of them in a sentence.
         """
         if _ALL in args:
-            typer.echo(super().get_help(ctx))
+            say(super().get_help(ctx))
             ctx.exit()
         typed = list(args)
         known = {name for one in self.get_params(ctx) for name in (*one.opts, *one.secondary_opts)}

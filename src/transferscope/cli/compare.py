@@ -8,6 +8,7 @@ import typer
 from transferscope.cli.commands.compare import Options
 from transferscope.cli.options import is_given, refuse_others
 from transferscope.cli.results import show_proposal, show_results
+from transferscope.cli.terminal import say
 from transferscope.errors import SettingsError, refuse_unused
 
 if TYPE_CHECKING:
@@ -77,12 +78,12 @@ def compare(options: Options, context: typer.Context) -> None:
         metric=options.metric,
         folder=options.out,
     )
-    typer.echo(f"study:   {asked.path}")
+    say(f"study:   {asked.path}")
     if asked.aside:
-        typer.echo(f"the study file of this name was edited; it is kept as {asked.aside}")
+        say(f"the study file of this name was edited; it is kept as {asked.aside}")
     for word, sentence in (("network", asked.note), ("tuning", tuning_in_words(asked.tables))):
         if sentence:
-            typer.echo(f"{word + ':':<9}{sentence}")
+            say(f"{word + ':':<9}{sentence}")
     status = answer(asked, execute, typer.echo)
     report_on(asked.path, status, json_of="compare" if options.as_json else None)
 

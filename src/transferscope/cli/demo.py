@@ -2,10 +2,9 @@
 
 from importlib.resources import files
 
-import typer
-
 from transferscope.cli.commands.demo import Options
 from transferscope.cli.execute import run_and_report
+from transferscope.cli.terminal import say
 
 
 def demo(options: Options, _: object = None) -> None:
@@ -14,5 +13,5 @@ def demo(options: Options, _: object = None) -> None:
     study = options.out / "demo.toml"
     text = files("transferscope.cli").joinpath("demo.toml").read_text(encoding="utf-8")
     study.write_text(f"store = 'demo.sqlite'\n{text}", encoding="utf-8")
-    typer.echo(f"study:   {study}")
+    say(f"study:   {study}")
     run_and_report(study, json_of="demo" if options.as_json else None)

@@ -12,6 +12,7 @@ from transferscope.cli.answer import as_text, as_typed, counted_progress, in_a_l
 from transferscope.cli.as_json import print_analysis
 from transferscope.cli.commands.diagnose import Options
 from transferscope.cli.options import file_in, refuse_others
+from transferscope.cli.terminal import say
 from transferscope.errors import SettingsError, refuse_unused
 from transferscope.models import NetworkSettings
 from transferscope.settings.data import DataSettings
@@ -63,7 +64,7 @@ def diagnose(options: Options, context: typer.Context) -> None:
     if options.as_json:
         print_analysis("diagnose", result, files)
     else:
-        typer.echo("\n\n".join([as_text(result.answer()), *([f"written: {in_a_line(files)}"] if files else [])]))
+        say("\n\n".join([as_text(result.answer()), *([f"written: {in_a_line(files)}"] if files else [])]))
     if result.refused is not None:
         raise result.refused
 
@@ -73,7 +74,7 @@ def _map(options: Options) -> None:
 
     def reading(done: int, total: int) -> None:
         if done == 1 and not options.quiet:
-            typer.echo(f"reading {total} networks", err=True)
+            say(f"reading {total} networks", err=True)
 
     result = map_weights(
         str(options.checkpoint),
@@ -85,4 +86,4 @@ def _map(options: Options) -> None:
     if options.as_json:
         print_analysis("diagnose", result, [out / file for file in files])
         return
-    typer.echo(f"{result.verdict}\nwritten: {out / files[0]}, {', '.join(files[1:])}")
+    say(f"{result.verdict}\nwritten: {out / files[0]}, {', '.join(files[1:])}")

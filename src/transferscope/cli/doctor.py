@@ -16,6 +16,7 @@ import typer
 
 from transferscope.cli.as_json import print_json
 from transferscope.cli.commands.doctor import Options
+from transferscope.cli.terminal import say
 from transferscope.errors import TransferscopeError, refuse_unused
 from transferscope.wording import memory
 
@@ -40,7 +41,7 @@ def doctor(options: Options, _: object = None) -> None:
         refuse_unused({"--json": options.as_json}, "--schema prints JSON in any case")
         from transferscope.study.schema import study_schema  # with torch, whose absence is one of the findings
 
-        typer.echo(json.dumps(study_schema(), indent=2, ensure_ascii=False))
+        say(json.dumps(study_schema(), indent=2, ensure_ascii=False))
         return
     findings = [*_versions(), *_devices(), *_folders(), *_extras()]
     wrong = sum(finding.state == "wrong" for finding in findings)
@@ -50,11 +51,11 @@ def doctor(options: Options, _: object = None) -> None:
     width = max(len(finding.topic) for finding in findings)
     marks = {"ok": "ok     ", "absent": "absent ", "wrong": "WRONG  "}
     for finding in findings:
-        typer.echo(f"{marks[finding.state]}{finding.topic:<{width}}  {finding.text}")
+        say(f"{marks[finding.state]}{finding.topic:<{width}}  {finding.text}")
     if wrong:
-        typer.echo(f"\n{wrong} of these must be mended first.")
+        say(f"\n{wrong} of these must be mended first.")
         raise typer.Exit(1)
-    typer.echo("\nEverything that transferscope needs is here.")
+    say("\nEverything that transferscope needs is here.")
 
 
 def _versions() -> Iterator[Finding]:

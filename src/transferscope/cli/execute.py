@@ -19,6 +19,7 @@ from transferscope.cli.left_out import left_out_in_words
 from transferscope.cli.progress import study_view
 from transferscope.cli.report import report
 from transferscope.cli.status import failures, status_facts, summary, understood
+from transferscope.cli.terminal import say
 from transferscope.errors import SettingsError, TransferscopeError
 from transferscope.models import input_of
 from transferscope.settings.engine import EngineSettings
@@ -61,16 +62,16 @@ def execute(
                 def tell(plan: StudyPlan) -> None:
                     if not quiet:
                         for line in (*understood(plan.study.facts), *before_it_begins(spec, plan.study.facts)):
-                            typer.echo(line, err=True)
+                            say(line, err=True)
 
                 return run_study(spec, store, retry_failed=retry_failed, on_event=show, on_plan=tell, stamp=stamp)
         except KeyboardInterrupt as error:
             stopped = str(error) or "stopped before anything was done"
             with suppress(TransferscopeError):  # nothing was planned yet
                 last = so_far(store, spec.name)
-    typer.echo(f"transferscope: {stopped}", err=True)
+    say(f"transferscope: {stopped}", err=True)
     if last:
-        typer.echo(last, err=True)
+        say(last, err=True)
     raise typer.Exit(130)
 
 
@@ -192,13 +193,11 @@ def report_on(study: Path, status: StudyStatus, *, json_of: str | None = None) -
     """
     page = study.with_suffix(".html")
     if json_of is None:
-        typer.echo("\n".join([summary(status), *failures(status.failed), ""]))
+        say("\n".join([summary(status), *failures(status.failed), ""]))
         report(ReportOptions(place=str(study), out=page))
         for line in left_out_in_words(study):
-            typer.echo(line)
-        typer.echo(
-            f"To go on with more seeds, sizes or methods, edit {study} and: transferscope run {quote(str(study))}"
-        )
+            say(line)
+        say(f"To go on with more seeds, sizes or methods, edit {study} and: transferscope run {quote(str(study))}")
     else:
         with open_new(status.store) as store:
             files = build_report(store, status.name, page)

@@ -3,12 +3,11 @@
 from shlex import quote
 from typing import Any
 
-import typer
-
 from transferscope.cli.answer import counted_progress
 from transferscope.cli.as_json import print_json
 from transferscope.cli.commands.export import Options
 from transferscope.cli.plugins import TRUST_CODE
+from transferscope.cli.terminal import say
 from transferscope.study.export import Choice, Run
 from transferscope.study.export import export as export_run
 from transferscope.trained import ModelCard
@@ -18,12 +17,12 @@ from transferscope.wording import counted, duration
 def export(options: Options, _: object = None) -> None:
     """Write the network, and say how it predicts."""
 
-    def say(choice: Choice, again: bool) -> None:
+    def begin(choice: Choice, again: bool) -> None:
         run, cost = choice.run, choice.run.cell.cost
         if choice.chance is not None:
-            typer.echo(f"the study recommends {in_words(run)} (chance {100 * choice.chance:.0f} %)")
+            say(f"the study recommends {in_words(run)} (chance {100 * choice.chance:.0f} %)")
         took = f": about {duration(cost.seconds)}, as in the study" if again and cost is not None else ""
-        typer.echo(f"{'training again' if again else 'writing'} {in_words(run)}, seed {run.seed}{took}")
+        say(f"{'training again' if again else 'writing'} {in_words(run)}, seed {run.seed}{took}")
 
     with counted_progress("Training again", "steps") as on_progress:
         exported = export_run(
@@ -34,7 +33,7 @@ def export(options: Options, _: object = None) -> None:
             source=options.source,
             labels=options.labels,
             seed=options.seed,
-            on_start=say,
+            on_start=begin,
             on_progress=on_progress,
         )
     card = exported.model.card
@@ -43,26 +42,24 @@ def export(options: Options, _: object = None) -> None:
         print_json("export", {"folder": str(exported.folder), **card_facts(card), **facts})
         return
     error = "" if card.stderr is None else f" ± {card.stderr:.2g}"
-    typer.echo(
+    say(
         f"{card.metric.replace('_', ' ')} on the study's {exported.n_test:,} test examples: {card.score:.4g}{error} "
         f"(mean of {counted(card.n_runs, 'run')}: {card.mean_score:.4g})"
     )
     if exported.n_equal == exported.n_test:
-        typer.echo("its predictions of the test examples are those of the study, all of them")
+        say("its predictions of the test examples are those of the study, all of them")
     else:
-        typer.echo(
+        say(
             f"warning: it predicts {exported.n_equal:,} of the {exported.n_test:,} test examples as the study did; it "
             "was trained on another machine or with other versions, and is not quite the network of the study",
             err=True,
         )
     if card.transformers is not None:
         head = "" if card.transformers.head is not None else "; its head is a linear layer in head.safetensors"
-        typer.echo(
-            f"transformers reads it: {card.transformers.architecture}.from_pretrained({str(exported.folder)!r}){head}"
-        )
+        say(f"transformers reads it: {card.transformers.architecture}.from_pretrained({str(exported.folder)!r}){head}")
     trust = f" {TRUST_CODE}" if card.code else ""  # it runs code that the folder names
-    typer.echo(f"\nNetwork: {exported.folder}")
-    typer.echo(f"Predict with: transferscope predict {quote(str(exported.folder))} DATA --out predictions.csv{trust}")
+    say(f"\nNetwork: {exported.folder}")
+    say(f"Predict with: transferscope predict {quote(str(exported.folder))} DATA --out predictions.csv{trust}")
 
 
 def card_facts(card: ModelCard) -> dict[str, Any]:

@@ -19,6 +19,7 @@ import typer
 from platformdirs import user_log_path
 
 from transferscope.cli.plugins import TRUST_CODE, CommandsWithPlugins
+from transferscope.cli.terminal import hide_passwords, say, shown
 from transferscope.errors import TransferscopeError
 
 _LONGEST_PATH = 200
@@ -39,7 +40,7 @@ class _ToStandardError(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """See `logging.Handler`."""
-        print(_printable(self.format(record)), file=sys.stderr, flush=True)
+        say(self.format(record), err=True)
 
 
 def show_log(*, verbose: bool) -> None:
@@ -57,7 +58,7 @@ def show_log(*, verbose: bool) -> None:
 
 def _show_version(wanted: bool | None) -> None:
     if wanted:
-        typer.echo(f"transferscope {version('transferscope')}")
+        say(f"transferscope {version('transferscope')}")
         raise typer.Exit
 
 
@@ -84,6 +85,7 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     arguments = sys.argv[1:]
+    hide_passwords(arguments)
     debug = bool(os.environ.get("TRANSFERSCOPE_DEBUG")) or "--debug" in arguments
     show_log(verbose="--verbose" in arguments)
     arguments = [argument for argument in arguments if argument not in ("--debug", "--verbose")]
@@ -106,7 +108,8 @@ def main() -> None:
             reason = str(error) or "no more is free"
             _refuse(f"the memory of this machine does not suffice ({reason}); use smaller data or networks")
         if debug:
-            raise
+            say(traceback.format_exc(), err=True)
+            sys.exit(1)
         _end(1, f"this is a bug of transferscope ({type(error).__name__}); {_written_down(arguments)}")
     sys.exit(code if isinstance(code, int) else 0)
 
@@ -124,36 +127,15 @@ def _refuse_usage(error: Any) -> NoReturn:
     _refuse(f"{error.format_message().rstrip('.')}; `{command} --help` says what it takes")
 
 
-def _printable(text: str) -> str:
-    """The text without control characters, which could steer the terminal."""
-    return "".join(sign if sign.isprintable() or sign == "\n" else repr(sign)[1:-1] for sign in text)
-
-
 def _refuse(sentence: str) -> NoReturn:
     _end(2, sentence)
 
 
 def _end(code: int, sentence: str) -> NoReturn:
     # a word without end hides the sentence
-    shown = re.sub(
-        rf"\S{{{_LONGEST_WORD + 1},}}", lambda word: f"{word[0][: _LONGEST_WORD // 2]}...", _printable(sentence)
-    )
-    typer.echo(f"transferscope: {shown}", err=True)
+    cut = re.sub(rf"\S{{{_LONGEST_WORD + 1},}}", lambda word: f"{word[0][: _LONGEST_WORD // 2]}...", shown(sentence))
+    say(f"transferscope: {cut}", err=True)
     sys.exit(code)
-
-
-def _without_passwords(arguments: Sequence[str], trace: str) -> str:
-    """What was typed and what came of it, as it may be sent to others: a URL of a database may hold a password."""
-    from transferscope.store import without_password  # which takes a third of a second, for a bug alone
-
-    typed = []
-    for argument in arguments:
-        url = re.search(r"[A-Za-z][\w+.-]*://.*", argument, re.DOTALL)  # to the end: a password may hold any sign
-        shown = argument if url is None else argument[: url.start()] + without_password(url[0])
-        typed.append(shown)
-        trace = trace if url is None else trace.replace(url[0], without_password(url[0]))
-    trace = re.sub(r"[A-Za-z][\w+.-]*://[^\s'\"]+", lambda url: without_password(url[0]), trace)
-    return f"transferscope {' '.join(typed)}\n\n{trace}"
 
 
 def _written_down(arguments: Sequence[str]) -> str:
@@ -162,7 +144,7 @@ def _written_down(arguments: Sequence[str]) -> str:
         folder = user_log_path("transferscope", ensure_exists=True)
         descriptor, name = tempfile.mkstemp(".txt", "error-", folder if os.access(folder, os.W_OK) else None, text=True)
         with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(_without_passwords(arguments, traceback.format_exc()))
+            file.write(shown(f"transferscope {' '.join(arguments)}\n\n{traceback.format_exc()}"))
     except OSError as error:
         return f"its traceback could not be written ({error.strerror}): run it again with --debug to see it"
     return f"its traceback is in {name}: please report it with that file; what was stored is safe"

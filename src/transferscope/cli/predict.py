@@ -2,12 +2,12 @@
 
 import numpy as np
 import pandas as pd
-import typer
 
 from transferscope.cli.as_json import print_json
 from transferscope.cli.commands.predict import Options
 from transferscope.cli.export import card_facts, in_words
 from transferscope.cli.options import file_in
+from transferscope.cli.terminal import say
 from transferscope.data.unlabelled import read_unlabelled
 from transferscope.report.save import write_table
 from transferscope.trained import load_model, probabilities
@@ -19,7 +19,7 @@ def predict(options: Options, _: object = None) -> None:
     model = load_model(options.folder)
     read = read_unlabelled(options.data, model.card.inputs)
     for remark in read.remarks:
-        typer.echo(f"note: {remark}", err=True)
+        say(f"note: {remark}", err=True)
     outputs = model.outputs_of_read(read.inputs)
     table: dict[str, object] = {"input": read.names}
     if model.card.classes is None:
@@ -38,7 +38,7 @@ def predict(options: Options, _: object = None) -> None:
     if options.as_json:
         print_json("predict", {"predictions": n, "network": card_facts(card), "written": [str(out)]})
         return
-    typer.echo(
+    say(
         f"{counted(n, 'prediction')} of {in_words(card)} ({card.metric.replace('_', ' ')} {card.mean_score:.4g} in "
         f"{card.study}): {out}"
     )

@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn
 
 from transferscope.analyses.notebook import progress_words, stopped_words
+from transferscope.cli.terminal import say, shown
 from transferscope.study.run import CellsStopped, Event, StudyProgress
 from transferscope.wording import cell_words
 
@@ -38,7 +39,7 @@ class View:
 
     def show(self, lines: str) -> None:
         """Show lines that stay, however quiet it is."""
-        print(lines, file=sys.stderr, flush=True)
+        say(lines, err=True)
 
     def say(self, lines: str) -> None:
         """Show lines that stay."""
@@ -89,7 +90,7 @@ class Bar(View):
     def __init__(self, progress: Progress, name: str) -> None:
         super().__init__()
         self._progress = progress
-        self._task = progress.add_task(escape(name), total=None, words="")
+        self._task = progress.add_task(escape(shown(name)), total=None, words="")
 
     def advance(self, event: StudyProgress) -> None:
         """See `View`."""
@@ -99,4 +100,4 @@ class Bar(View):
 
     def show(self, lines: str) -> None:
         """See `View`."""
-        self._progress.console.print(lines, markup=False, highlight=False)
+        self._progress.console.print(shown(lines), markup=False, highlight=False)

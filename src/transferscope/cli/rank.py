@@ -9,6 +9,7 @@ from transferscope.cli.answer import as_text, as_typed, counted_progress, in_a_l
 from transferscope.cli.as_json import print_analysis
 from transferscope.cli.commands.rank import Options
 from transferscope.cli.options import file_in, refuse_others
+from transferscope.cli.terminal import say
 from transferscope.errors import SettingsError, refuse_unused
 from transferscope.models import NetworkSettings
 from transferscope.report.save import file_name
@@ -56,4 +57,4 @@ def rank(options: Options, context: typer.Context) -> None:
         print_analysis("rank", result, files, kept=result.kept)
         return
     written = f"written: {in_a_line(files)}" if files else None
-    typer.echo("\n\n".join(filter(None, [as_text(result.answer()), written, result.kept])))
+    say("\n\n".join(filter(None, [as_text(result.answer()), written, result.kept])))

@@ -5,13 +5,12 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-import typer
-
 from transferscope.analyses.compare.study_page import build_report
 from transferscope.analyses.stored import open_result
 from transferscope.cli.as_json import print_analysis
 from transferscope.cli.commands.report import Options
 from transferscope.cli.options import file_in
+from transferscope.cli.terminal import say
 from transferscope.errors import SettingsError, StoreError, refuse_unused
 from transferscope.report.page import ReportFiles
 from transferscope.report.save import csv_text, file_name, write_parquet, write_text
@@ -40,7 +39,7 @@ def report(options: Options, _: object = None) -> None:
         if options.place.endswith(".toml") and (
             other := metric_in_words(Path(options.place), store.study(chosen).spec)
         ):
-            typer.echo(f"note: {other}", err=True)
+            say(f"note: {other}", err=True)
         if options.as_json and options.out is None:  # only --out writes a page
             print_analysis("report", open_result(options.place, study=chosen), study=chosen)
             return
@@ -52,10 +51,10 @@ def report(options: Options, _: object = None) -> None:
         files = [written.html, *written.files]
         print_analysis("report", open_result(options.place, study=chosen), files, study=chosen)
         return
-    typer.echo(written.verdict.shown)
-    typer.echo(f"\nReport: {written.html}")
+    say(written.verdict.shown)
+    say(f"\nReport: {written.html}")
     if written.files:
-        typer.echo(f"Figures: {written.files[0].parent}")
+        say(f"Figures: {written.files[0].parent}")
 
 
 def _table(options: Options) -> None:
@@ -70,11 +69,11 @@ def _table(options: Options) -> None:
         as_text = {"latex": result.to_latex, "markdown": result.to_markdown}
         text = as_text[form]() if form in as_text else csv_text(result.table())
         if file is None:
-            typer.echo(text, nl=False)
+            say(text, nl=False)
         else:
             write_text(file, text)
     if file is not None:
-        typer.echo(f"written: {file}")
+        say(f"written: {file}")
 
 
 def _watched(store: Store, study: str, out: Path, made: Callable[..., ReportFiles]) -> ReportFiles:
@@ -93,10 +92,10 @@ def _watched(store: Store, study: str, out: Path, made: Callable[..., ReportFile
                 progress = f"{counts.done} of {counts.total} cells done"
                 try:
                     made(width=None, refreshed_every=WATCH_SECONDS)
-                    typer.echo(f"{progress}: wrote {out}", err=True)
+                    say(f"{progress}: wrote {out}", err=True)
                 except StoreError as error:  # nothing to show yet, or the file cannot be written
-                    typer.echo(f"{progress}: no page yet, because {error}", err=True)
+                    say(f"{progress}: no page yet, because {error}", err=True)
             time.sleep(WATCH_SECONDS)
     except KeyboardInterrupt:
-        typer.echo("stopped watching", err=True)
+        say("stopped watching", err=True)
     return made()

@@ -3,8 +3,6 @@
 import re
 from dataclasses import fields, replace
 
-import typer
-
 from transferscope.analyses.compare import compare_results
 from transferscope.analyses.history import propose
 from transferscope.analyses.plan import LabelColumns
@@ -13,6 +11,7 @@ from transferscope.cli.answer import as_typed, conclude
 from transferscope.cli.as_json import print_analysis
 from transferscope.cli.commands.compare import Options
 from transferscope.cli.options import file_in, named_columns, pairs
+from transferscope.cli.terminal import say
 from transferscope.errors import SettingsError
 from transferscope.report.save import csv_text, file_name
 
@@ -43,21 +42,21 @@ def show_results(options: Options) -> None:
             open_ = options.question == "which" and "open" in result.verdict.outcomes.values()
             more = "; --question whether goes on until it is known whether a source helps" if open_ else ""
             listed = " than those without a score" if (result.runs.rows["state"] == "planned").any() else ""
-            typer.echo(f"no further run{listed} is needed to say which arm to use{more}", err=True)
+            say(f"no further run{listed} is needed to say which arm to use{more}", err=True)
         else:
-            typer.echo(csv_text(rows), nl=False)
+            say(csv_text(rows), nl=False)
         return
     result = replace(result, command=re.sub(r" --(json|width[ =]\S+)", "", as_typed()))  # --next takes neither
     written = result.report(file_in(options.out, f"{file_name(result.title)}.html"), width=options.width)
     if options.as_json:
         print_analysis("compare", result, [written.html, *written.files])
         return
-    typer.echo(result.verdict.shown)
+    say(result.verdict.shown)
     for note in result.runs.notes:
-        typer.echo(f"note: {note}", err=True)
-    typer.echo(f"\nReport: {written.html}")
+        say(f"note: {note}", err=True)
+    say(f"\nReport: {written.html}")
     if written.files:
-        typer.echo(f"Figures: {written.files[0].parent}")
+        say(f"Figures: {written.files[0].parent}")
 
 
 def show_proposal(options: Options) -> None:

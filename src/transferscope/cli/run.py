@@ -17,6 +17,7 @@ from transferscope.cli.execute import execute, with_numbers, with_options
 from transferscope.cli.options import refuse_others
 from transferscope.cli.progress import study_view
 from transferscope.cli.status import failures, status_facts, summary
+from transferscope.cli.terminal import say
 from transferscope.errors import StoreError, TransferscopeError
 from transferscope.settings.engine import EngineSettings
 from transferscope.store import Store, without_password
@@ -56,12 +57,12 @@ def run(options: Options, context: typer.Context) -> None:
     if options.as_json:
         print_json("run", status_facts(status))
     else:
-        typer.echo(summary(status))
+        say(summary(status))
         for line in failures(status.failed):
-            typer.echo(line)
+            say(line)
         with suppress(TransferscopeError):  # nothing was measured
-            typer.echo(f"\n{open_result(place, study=status.name).verdict.shown}\n")
-        typer.echo(f"results: {status.store}\nreport:  transferscope report {quote(without_password(place))}")
+            say(f"\n{open_result(place, study=status.name).verdict.shown}\n")
+        say(f"results: {status.store}\nreport:  transferscope report {quote(without_password(place))}")
     if status.counts.failed:
         raise typer.Exit(1)
 
@@ -93,13 +94,13 @@ def _join(options: Options) -> None:
                     on_event=view,
                 )
         except KeyboardInterrupt as error:
-            typer.echo(f"transferscope: {str(error) or 'stopped before anything was done'}", err=True)
+            say(f"transferscope: {str(error) or 'stopped before anything was done'}", err=True)
             raise typer.Exit(130) from None
     if options.as_json:
         print_json("run", {"done_here": share.done, "failed_here": share.failed, **status_facts(share.status)})
     else:
         failed = f", {share.failed} failed" if share.failed else ""
-        typer.echo(f"this runner: {counted(share.done, 'cell')} done{failed}")
-        typer.echo(summary(share.status))
+        say(f"this runner: {counted(share.done, 'cell')} done{failed}")
+        say(summary(share.status))
     if share.failed:
         raise typer.Exit(1)

@@ -11,6 +11,7 @@ from torch import nn
 from transferscope.cli.as_json import print_json
 from transferscope.cli.commands.show import Options
 from transferscope.cli.options import refuse_others
+from transferscope.cli.terminal import say
 from transferscope.data import load
 from transferscope.data.catalogue import CATALOGUE, fetch, locate
 from transferscope.data.places import cache_folder, data_folder
@@ -89,10 +90,10 @@ def _catalogue(*, as_json: bool) -> None:
     for name, state in located.items():
         entry = CATALOGUE[name]
         place = {"absent": f"absent; transferscope show {name} --fetch", "bundled": "comes with scikit-learn"}
-        typer.echo(f"{name:<15}{place.get(state.form) or ', '.join(str(file) for file in state.files.values())}")
-        typer.echo(f"{'':<15}{entry.title}; licence: {entry.licence}")
-    typer.echo(f"\nDownloads go to {cache_folder()}; TRANSFERSCOPE_DATA is {data_folder() or 'not set'}.")
-    typer.echo(
+        say(f"{name:<15}{place.get(state.form) or ', '.join(str(file) for file in state.files.values())}")
+        say(f"{'':<15}{entry.title}; licence: {entry.licence}")
+    say(f"\nDownloads go to {cache_folder()}; TRANSFERSCOPE_DATA is {data_folder() or 'not set'}.")
+    say(
         "Your own data: npz:PATH, folder:PATH, csv:PATH?label=COLUMN, parquet:PATH?label=COLUMN, text:PATH,\n"
         "hf-dataset:PATH; and glyphs. What one is taken for: transferscope show NAME"
     )
@@ -118,11 +119,11 @@ def _data(name: str, *, as_json: bool) -> None:
         print_json("show", facts)
         return
     shape = " x ".join(map(str, data.train.input_shape))
-    typer.echo(f"{data.name}: {len(data.train):,} training and {len(data.test):,} test examples, inputs {shape}")
-    typer.echo(understood)
+    say(f"{data.name}: {len(data.train):,} training and {len(data.test):,} test examples, inputs {shape}")
+    say(understood)
     widest = max((len(column) for column, _, _ in columns), default=0)
     for column, words, n in columns:
-        typer.echo(f"  {column:<{widest}}  {n:>3} {'feature ' if n == 1 else 'features'}  {words}")
+        say(f"  {column:<{widest}}  {n:>3} {'feature ' if n == 1 else 'features'}  {words}")
 
 
 def _network(name: str, weights: Path | None, options: Options) -> None:
@@ -155,7 +156,7 @@ def _network(name: str, weights: Path | None, options: Options) -> None:
     if options.as_json:
         print_json("show", facts)
     else:
-        typer.echo(_in_words(facts))
+        say(_in_words(facts))
 
 
 def _opened(

@@ -7,11 +7,10 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-import typer
-
 from transferscope.cli.answer import as_text
 from transferscope.cli.as_json import print_json
 from transferscope.cli.commands.status import Options
+from transferscope.cli.terminal import say
 from transferscope.report.blocks import Text
 from transferscope.store import Store, StoredCell, StudyCounts
 from transferscope.study.places import find_study, metric_in_words, open_existing
@@ -90,7 +89,7 @@ def status(options: Options, _: object = None) -> None:
 
 
 def _say(text: str) -> None:
-    typer.echo(as_text([Text(text)]))
+    say(as_text([Text(text)]))
 
 
 def _show(store: Store, name: str) -> None:

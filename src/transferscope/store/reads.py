@@ -1,6 +1,7 @@
 """Reading a store: everything comes out as frozen rows."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import compress
 from typing import Any, cast, get_args
 
@@ -26,6 +27,9 @@ from transferscope.store.rows import (
 )
 
 _members = schema.study_cells
+
+_KEY = re.compile(r"[\w-]{1,64}", re.ASCII)
+"""What a key may be: the digits of a hash, or any other name without a sign that means something in a path."""
 
 _WHOLE = ("n_target", "n_source", "seed", "pretrain_step")
 _NUMBERS: frozenset[type] = frozenset({int, float, type(None)})
@@ -67,7 +71,7 @@ def read_standings(connection: Connection, study: int) -> list[Standing]:
     query = _of_study(select(*columns), study)
     query = query.outerjoin(schema.outcomes, schema.outcomes.c.cell_id == schema.cells.c.id)
     keys, states, seconds = _columns(connection, query, 3)
-    _require_all(keys, str)
+    _require_keys(keys)
     _require_all(seconds, *_NUMBERS)
     known = {state: _state(state) for state in set(states)}
     return [Standing(key, known[state], took) for key, state, took in zip(keys, states, seconds, strict=True)]
@@ -115,7 +119,7 @@ def _all_planned(
     needs: Mapping[int, tuple[str, ...]],
 ) -> Iterator[PlannedCell]:
     """Cells as planned, by columns, which may hold anything."""
-    _require_all(keys, str)
+    _require_keys(keys)
     if not set(roles) <= set(get_args(Role)):
         raise StoreError(DAMAGED)
     of_all = zip(numbers, keys, roles, _labels(texts), payload_ids, strict=True)
@@ -160,7 +164,7 @@ def read_records(connection: Connection, study: int) -> RecordColumns:
     table = schema.records.c
     cells = _of_study(select(schema.cells.c.id, schema.cells.c.key), study).order_by(_members.c.position)
     cell_numbers, keys = _columns(connection, cells, 2)
-    _require_all(keys, str)
+    _require_keys(keys)
     query = (
         select(table.cell_id, table.name, table.part, table.step, table.status, table.n, table.value, table.stderr)
         .select_from(_members.join(schema.records, table.cell_id == _members.c.cell_id))
@@ -212,7 +216,7 @@ def read_arrays(connection: Connection, study: int, name: str) -> dict[str, np.n
     query = _of_study(select(schema.cells.c.key, schema.arrays.c.content), study)
     query = query.join(schema.arrays, schema.arrays.c.cell_id == schema.cells.c.id).where(schema.arrays.c.name == name)
     rows = connection.execute(query.order_by(_members.c.position)).all()
-    _require_all([row.key for row in rows], str)
+    _require_keys([row.key for row in rows])
     return {row.key: from_bytes(row.content) for row in rows}
 
 
@@ -273,6 +277,7 @@ def _needs(connection: Connection, study: int, cells: Sequence[int] | None = Non
     keys: dict[int, tuple[str, ...]] = {}
     for cell, key in connection.execute(query):
         keys[cell] = (*keys.get(cell, ()), key)
+    _require_keys({key for of_cell in keys.values() for key in of_cell})
     return keys
 
 
@@ -293,6 +298,17 @@ def _labels(texts: Sequence[object]) -> list[dict[str, Label]]:
         if kind not in ({int, type(None)} if name in _WHOLE else {str, *_NUMBERS}):
             raise StoreError(DAMAGED)
     return tables
+
+
+def _require_keys(keys: Collection[object]) -> None:
+    """Check that keys are what hashes make, with a StoreError: they become the names of files."""
+    _require_all(keys, str)
+    for key in keys:
+        if not _KEY.fullmatch(str(key)):
+            raise StoreError(
+                f"the store names a run {str(key)[:80]!r}, which no study does: somebody has edited it; restore it "
+                "from a copy, or get it again from whoever made it"
+            )
 
 
 def _require_all(values: Iterable[object], *kinds: type) -> None:

@@ -1,6 +1,7 @@
 """The store: what `study` writes and `report` reads, and the only place where the two meet."""
 
 import json
+import logging
 import platform
 import secrets
 from collections import deque
@@ -14,7 +15,7 @@ from sqlalchemy import Connection, delete, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from transferscope.errors import StoreError
-from transferscope.files import network_file_system
+from transferscope.files import inside, network_file_system
 from transferscope.records import Failure, FailureKind
 from transferscope.store import claims, outcomes, planning, reads, schema
 from transferscope.store.claims import Owner
@@ -37,6 +38,8 @@ from transferscope.store.rows import (
     StudyCounts,
     StudyRow,
 )
+
+_LOG = logging.getLogger(__name__)
 
 _FILES = "files"
 """Name of the row that says where the trained networks of a database are."""
@@ -71,8 +74,8 @@ class Store:
             url: Path of a SQLite file, or a database URL ("postgresql+psycopg://user@host/name").
             create: Whether to make a new store where there is none.
             files: Folder of the trained networks; None for `NAME.files` beside the SQLite file. Of any other database,
-                None for the folder that its first runner took, if it is to be seen from here, or else `NAME.files` in
-                the current folder.
+                None for the folder that its first runner took, if that lies in the current folder, or else `NAME.files`
+                there: what a database says is no reason to write elsewhere.
 
         Raises:
             StoreError: There is none and `create` is off; it is no store, damaged, locked, or of a newer version; or
@@ -97,11 +100,21 @@ class Store:
             database.engine.dispose()
             raise
         if path is not None:
-            return cls(database, Path(files or path.with_suffix(".files")))
+            return cls(database, Path(files) if files else inside(path.parent, path.with_suffix(".files").name))
+        if files is not None:
+            return cls(database, Path(files))
         with database.read() as connection:
-            known = None if files is not None else _known_files(connection)
-        usual = Path(database.engine.url.database or "transferscope").with_suffix(".files")
-        return cls(database, Path(files or (usual if known is None or not known.is_seen else known.path)))
+            known = _known_files(connection)
+        if known is not None and known.is_seen:
+            try:
+                return cls(database, inside(Path(), known.path))
+            except StoreError:
+                _LOG.warning(
+                    "the networks of %s lie in %s, outside of this folder, and are left alone; go there, or give the "
+                    "study file with files = %r",
+                    *(database.place, known.path, known.path),
+                )
+        return cls(database, inside(Path(), Path(database.engine.url.database or "transferscope").stem + ".files"))
 
     @property
     def network_disk(self) -> str | None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from transferscope.consent import Consent, current
+from transferscope.files import inside
 from transferscope.records import FailureKind
 from transferscope.store import Outcome, PlannedCell
 
@@ -75,20 +76,28 @@ class WorkContext:
 
     def network(self, key: str) -> Path:
         """Where the trained network of a cell is or goes; its folder exists."""
-        return self.files / f"{key}.safetensors"
+        return inside(self.files, f"{key}.safetensors")
 
     def snapshot(self, key: str, step: int) -> Path:
         """Where the target network of a cell after a training step is or goes; its folder exists."""
-        return self.files / f"{key}.step{step}.safetensors"
+        return inside(self.files, f"{key}.step{step}.safetensors")
 
     def snapshots(self, key: str) -> dict[int, Path]:
         """The snapshots of a cell that there are, by step in ascending order."""
-        by_step = {int(path.stem.rpartition(".step")[2]): path for path in self.files.glob(f"{key}.step*.safetensors")}
-        return dict(sorted(by_step.items()))
+        steps = [path.stem.rpartition(".step")[2] for path in self.files.glob(f"{key}.step*.safetensors")]
+        return {step: self.snapshot(key, step) for step in sorted(int(step) for step in steps if step.isdecimal())}
 
     def checkpoint(self, key: str) -> Path:
         """Where a cell may keep the state of its training, to go on from after an interruption; its folder exists."""
-        return self.files / f"{key}.partial"
+        return inside(self.files, f"{key}.partial")
+
+    def run_folder(self, key: str) -> Path:
+        """Where the folder of a command is or goes that is kept; its folder exists."""
+        return inside(self.files, f"{key}.run")
+
+    def output(self, key: str) -> Path:
+        """Where what a command prints goes; its folder exists."""
+        return inside(self.files, f"{key}.output.txt")
 
 
 @runtime_checkable

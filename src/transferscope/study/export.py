@@ -107,7 +107,7 @@ def chosen_run(
     """
     stored, frames = store.cells(study), read_study(store, study)
     runs = _finished(stored, frames)
-    written = [store.files / f"{one.cell.key}.run" for one in stored if one.cell.role == "command"]
+    written = [WorkContext(store.files).run_folder(one.cell.key) for one in stored if one.cell.role == "command"]
     folders = [str(folder) for folder in written if folder.is_dir()]
     if not runs:
         if folders:

@@ -87,7 +87,7 @@ def tidy(store: Store, study: str) -> None:
         ):
             continue
         with contextlib.suppress(FileNotFoundError):  # another runner was here first
-            shutil.rmtree(file) if file.is_dir() else file.unlink()
+            shutil.rmtree(file) if file.is_dir() and not file.is_symlink() else file.unlink()
 
 
 def _delete_abandoned(file: Path) -> None:

@@ -23,10 +23,15 @@ LONGEST_FILE = 10_000_000
 
 @dataclass(frozen=True, slots=True)
 class StudyAddress:
-    """Where the results of a study are; a store that the file gives as a relative path is below the file's folder."""
+    """Where the results of a study are; what the file gives as a relative path is below the file's folder.
+
+    Attributes:
+        files: Folder of the networks of a database; None where the file names none.
+    """
 
     name: str
     store: str
+    files: str | None = None
 
 
 def is_study(place: str) -> bool:
@@ -97,7 +102,9 @@ def find_study(path: Path) -> StudyAddress:
         raise SettingsError(f'{path} gives the study no name; begin it with name = "..."')
     if isinstance(store, str) and "\x00" in store:
         raise SettingsError(f"{path}: store holds a NUL character, which no path or URL has; leave it out")
-    return StudyAddress(name, store_of(path, store if isinstance(store, str) else default_store(name)))
+    files = tables.get("files")
+    folder = str(path.parent.absolute() / expanded(files)) if isinstance(files, str) and "://" in str(store) else None
+    return StudyAddress(name, store_of(path, store if isinstance(store, str) else default_store(name)), folder)
 
 
 def open_new(address: str, *, files: str | None = None) -> Store:
@@ -109,7 +116,8 @@ def open_new(address: str, *, files: str | None = None) -> Store:
 
 def open_existing(place: str) -> Store:
     """The store of a study file, or at a path or URL; a MissingDataError or StoreError if there is none."""
-    return Store.open(find_study(Path(place)).store if place.endswith(".toml") else place, create=False)
+    address = find_study(Path(place)) if place.endswith(".toml") else StudyAddress("", place)
+    return Store.open(address.store, create=False, files=address.files)
 
 
 def check_place(store: Store) -> None:

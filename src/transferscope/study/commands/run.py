@@ -60,8 +60,7 @@ def work(cell: PlannedCell, context: WorkContext) -> Outcome:
                 f"{name} has changed since the study was planned; run the study file again; a command that writes "
                 "it should write into its folder {out}"
             )
-    kept = context.files / f"{cell.key}.run"
-    log = context.files / f"{cell.key}.output.txt"
+    kept, log = context.run_folder(cell.key), context.output(cell.key)
     if (kept / _ENDED).is_file():  # its score could not be read, or not be stored; now it may be
         with contextlib.suppress(RunFailed, ValueError, KeyError):
             return _outcome(cell, job, kept, json.loads((kept / _ENDED).read_text()))

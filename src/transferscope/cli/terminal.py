@@ -1,0 +1,50 @@
+"""The one way to a terminal: names of others cannot steer it, and passwords of URLs are not repeated."""
+
+import re
+from collections.abc import Sequence
+from typing import IO
+
+import typer
+
+_STEERING = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060\u2066-\u2069\ufeff\ud800-\udfff]"
+)
+"""Control characters but for tab and newline, marks of direction (of the bidirectional algorithm), line separators,
+signs without width, and halves of surrogate pairs."""
+
+_PASSWORD = re.compile(r"""((?:[A-Za-z][\w+.-]*:/{1,2}|//)[^\s:/?#@'"]*:)[^\s'"]*(?=@)""")
+"""In the first group what stands before the password of a URL; to the last @ of a word, since a password may hold one.
+A path has one slash where a URL has two."""
+
+_PARAMETER = re.compile(r"""([?&][\w.-]*pass[\w.-]*=)[^\s&'"]+""", re.IGNORECASE)
+
+_HIDDEN = "***"
+_LEAST = 4  # signs of a password that is hidden without its URL too
+
+_typed: list[re.Pattern[str]] = []
+"""What shows the passwords that this process was given: those may hold any sign, and a message may cut them off."""
+
+
+def hide_passwords(arguments: Sequence[str]) -> None:
+    """Hide the passwords of all URLs in a command line, wherever in it they stand and whatever signs they hold."""
+    _typed.clear()
+    for argument in arguments:
+        for before, password in re.findall(r"(?::/{1,2}|//)([^\s:/?#@]*:)(.+)@", argument, re.DOTALL):
+            for form in {password, repr(password)[1:-1]}:
+                cut_off = "|".join(re.escape(form[:n]) for n in range(min(len(form), 200), 0, -1))
+                _typed.append(re.compile(f"(?<={re.escape(before)})(?:{re.escape(form)}|{cut_off})", re.IGNORECASE))
+                if len(form) >= _LEAST:
+                    _typed.append(re.compile(rf"(?<!\w){re.escape(form)}(?!\w)", re.IGNORECASE))
+
+
+def shown(text: str) -> str:
+    """Return a text without passwords, and with escapes that JSON has too for what would steer a terminal."""
+    for known in _typed:
+        text = known.sub(_HIDDEN, text)
+    text = _PARAMETER.sub(rf"\1{_HIDDEN}", _PASSWORD.sub(rf"\1{_HIDDEN}", text))
+    return _STEERING.sub(lambda sign: f"\\u{ord(sign[0]):04x}", text)
+
+
+def say(text: str = "", *, err: bool = False, nl: bool = True, file: IO[str] | None = None) -> None:
+    """Write a text to the standard output, the error stream or a file of it, as `shown` has it."""
+    typer.echo(shown(text), err=err, nl=nl, file=file)

@@ -1,0 +1,83 @@
+"""Stores that somebody sends: whatever they name, nothing outside of their folder is read as theirs or written."""
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from store.rows_for_tests import cell, outcome, study
+from transferscope.errors import StoreError
+from transferscope.files import inside
+from transferscope.store import Owner, Store
+from transferscope.study.context import WorkContext
+
+ME = Owner.current()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    where = tmp_path / "sent" / "s.sqlite"
+    where.parent.mkdir()
+    with Store.open(where) as store:
+        store.plan(study(), [cell("a"), cell("b", "a"), cell("c")])
+        store.finish("a", outcome(0.5))
+        store.files.mkdir()
+    return where
+
+
+@pytest.mark.parametrize(
+    "key", ["../../OUT", "/tmp/OUT", "..", ".", "", "a.b", "a/b", "a\\b", "*", "k" * 65, "é", "a\n"]
+)
+def test_a_key_that_could_be_a_path_is_refused_by_all_that_read_keys(path: Path, key: str) -> None:
+    with closing(sqlite3.connect(path)) as raw, raw:
+        raw.execute("UPDATE cells SET key = ? WHERE key = 'a'", [key])
+    with Store.open(path, create=False) as store:
+        reads: list[Callable[[str], object]] = [
+            store.standings,
+            store.cells,
+            store.records,
+            partial(store.arrays, name="predictions"),
+            partial(store.claim, owner=ME, at_most=9),
+        ]
+        for read in reads:
+            with pytest.raises(StoreError) as refused:
+                read("s")
+            assert repr(key[:80]) in str(refused.value)
+            assert "edited" in str(refused.value)
+
+
+def test_paths_outside_of_a_folder_are_refused_by_name_and_by_link(tmp_path: Path) -> None:
+    folder, outside = tmp_path / "s.files", tmp_path / "outside"
+    folder.mkdir()
+    outside.mkdir()
+    (folder / "link").symlink_to(outside)
+    (folder / "within").symlink_to(folder / "a")
+    for name in ("../outside", str(outside), "link", "link/x", "a/../../x"):
+        with pytest.raises(StoreError, match="lies outside of its folder"):
+            inside(folder, name)
+    for name in ("a.safetensors", "within", "a/../b", str(folder / "c")):
+        assert inside(folder, name) == folder / name
+
+
+def test_no_file_of_a_run_is_a_link_to_elsewhere(path: Path, tmp_path: Path) -> None:
+    with Store.open(path, create=False) as store:
+        context = WorkContext(store.files)
+        for at in (context.network, context.checkpoint, context.run_folder, context.output):
+            at("a").symlink_to(tmp_path / "elsewhere")
+            with pytest.raises(StoreError, match="outside of its folder"):
+                at("a")
+        context.snapshot("a", 3).symlink_to(tmp_path / "elsewhere")
+        with pytest.raises(StoreError, match="outside of its folder"):
+            context.snapshots("a")
+
+
+def test_a_folder_of_networks_that_is_a_link_to_elsewhere_is_not_followed(path: Path, tmp_path: Path) -> None:
+    path.with_suffix(".files").rmdir()
+    path.with_suffix(".files").symlink_to(tmp_path)
+    with pytest.raises(StoreError, match="outside of its folder"):
+        Store.open(path, create=False)
+    with Store.open(path, create=False, files=tmp_path) as store:  # unless the person says so
+        assert store.files == tmp_path
