@@ -24,7 +24,7 @@ from transferscope.training.tensors import check_kind
 class Words:
     """A word's id is its length; 1 begins a text and 2 ends it, as [CLS] and [SEP] do."""
 
-    digest, longest = "words", 1 << 16
+    digest, longest, limit = "words", 1 << 16, ""
 
     def encode(self, first: Sequence[str], second: Sequence[str] | None, *, max_length: int) -> list[Encoded]:
         found = []

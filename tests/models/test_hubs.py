@@ -15,6 +15,8 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from transferscope.data.task import Dataset, LabelledSet
+from transferscope.data.transforms import apply_transforms
 from transferscope.errors import (
     CorruptDataError,
     MissingDataError,
@@ -34,7 +36,7 @@ from transferscope.models import (
 )
 from transferscope.models.hubs.timm import Timm
 from transferscope.models.hubs.torchvision import Torchvision
-from transferscope.models.inputs import read_image_processor
+from transferscope.models.inputs import _PLAIN, read_image_processor
 from transferscope.trained import load_model
 
 PROCESSOR = {
@@ -79,7 +81,7 @@ def test_a_vision_transformer_and_a_resnet_give_their_own_outputs(transformers: 
         with torch.no_grad():
             torch.testing.assert_close(opened.network.eval()(inputs), model.eval()(inputs).logits, rtol=0, atol=0)
         assert opened.report.n_outputs == 5
-        assert input_of(settings) == NetworkInput(32, (0.5, 0.4, 0.3), (0.2, 0.2, 0.1), 3)
+        assert input_of(settings) == NetworkInput(32, (0.5, 0.4, 0.3), (0.2, 0.2, 0.1), 3, resample="bilinear")
         assert [one.removeprefix("module.").partition(".")[2] for one in opened.network.named_blocks()] == [
             one if name == "vit" else f"encoder.{one}" if one != "embedder" else one for one in blocks[name]
         ]
@@ -95,26 +97,69 @@ def test_what_an_image_processor_does_is_read_or_refused(tmp_path: Path) -> None
         (tmp_path / "preprocessor_config.json").write_text(json.dumps(PROCESSOR | changes))
         return read_image_processor(tmp_path)
 
-    assert read() == NetworkInput(32, (0.5, 0.4, 0.3), (0.2, 0.2, 0.1), 3)
-    twice = read(include_top=True)  # EfficientNet's: (((x - mean) / std) - 0) / std
-    assert twice is not None
-    assert twice.std == pytest.approx((0.04, 0.04, 0.01))
-    lower = read(rescale_offset=True, rescale_factor=1 / 127.5)  # (byte / 127.5 - 1 - mean) / std
-    assert lower is not None
-    mean, std = lower.per_unit
-    bytes_ = np.array([0.0, 100.0, 255.0])[:, None]
-    expected = (bytes_ / 127.5 - 1 - np.array([0.5, 0.4, 0.3])) / np.array([0.2, 0.2, 0.1])
-    np.testing.assert_allclose((bytes_ / 255 - mean) / std, expected, rtol=1e-5)
-    convnext = {"image_processor_type": "ConvNextImageProcessor", "size": {"shortest_edge": 224}, "resample": 2}
-    cut, whole = read(**convnext, crop_pct=0.875), read(**convnext | {"size": {"shortest_edge": 384}})
-    assert cut is not None
-    assert whole is not None
-    assert (cut.transforms[1:], whole.transforms[1:]) == (("resize:256", "crop:224"), ("resize:384",))
+    assert read() == NetworkInput(32, (0.5, 0.4, 0.3), (0.2, 0.2, 0.1), 3, resample="bilinear")
     with pytest.raises(CorruptDataError, match="zero"):
-        read(**convnext, crop_pct=0)
-    for changes in ({"do_flip_channel_order": True}, {"size": {"height": 32, "width": 48}}):
-        with pytest.raises(CorruptDataError, match=r"that is followed here \(.*(not square|channels in another order)"):
+        read(image_processor_type="ConvNextImageProcessor", size={"shortest_edge": 224}, crop_pct=0)
+    for changes in (
+        {"do_flip_channel_order": True},
+        {"size": {"height": 32, "width": 48}},
+        {"size": {"shortest_edge": 32, "longest_edge": 48}},
+        {"size": 32},  # of which class, nobody says: both sides, or the short one?
+        {"image_processor_type": "CLIPImageProcessor", "size": 32, "crop_size": 40},
+        {"do_pad": True, "pad_size": 40},
+        {"resample": 0},
+    ):
+        with pytest.raises(CorruptDataError, match="in a way that is followed here"):
             read(**changes)
+
+
+SIZED: dict[str, dict[str, Any]] = {
+    "a short side": {"size": {"shortest_edge": 24}},
+    "a square": {"size": {"height": 24, "width": 24}, "do_center_crop": False},
+    "a number": {"size": 24, "crop_size": 20},
+    "a list": {"size": [24, 24], "crop_size": [19, 19]},
+    "the middle of a short side": {"size": {"shortest_edge": 24}, "do_center_crop": True, "crop_size": 21},
+    "the middle of a square": {"size": {"height": 24, "width": 24}, "do_center_crop": True, "crop_size": 21},
+    "both sides by default": {"size": 24, "default_to_square": True, "do_center_crop": False, "resample": 1},
+    "not resized": {"do_resize": False, "do_center_crop": False},
+    "not normalised": {"size": 24, "crop_size": 20, "do_normalize": False, "rescale_offset": True},
+    "not rescaled": {"size": 24, "crop_size": 20, "do_rescale": False, "resample": 3},
+    "rescaled otherwise": {"size": 24, "crop_size": 20, "rescale_factor": 1 / 127.5, "rescale_offset": True},
+    "of the usual size": {},
+    "large": {"size": {"shortest_edge": 390}, "crop_pct": 0.9, "do_center_crop": False},
+    "small": {"size": {"shortest_edge": 24}, "crop_pct": 0.9, "do_center_crop": False, "include_top": False},
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", sorted(_PLAIN))
+def test_images_come_to_a_network_as_the_processors_of_transformers_bring_them(
+    kind: str, transformers: Any, tmp_path: Path
+) -> None:
+    """Images of one size that are wider than high, higher than wide, and square."""
+    rng = np.random.default_rng(0)
+    scaling = {"image_mean": [0.5, 0.4, 0.3], "image_std": [0.2, 0.3, 0.25]}
+    n_read = 0
+    for name, fields in SIZED.items():
+        written = {"image_processor_type": f"{kind}ImageProcessor", **scaling, **fields}
+        (tmp_path / "preprocessor_config.json").write_text(json.dumps(written))
+        processor = transformers.AutoImageProcessor.from_pretrained(str(tmp_path), backend="pil", local_files_only=True)
+        for height, width in ((40, 61), (53, 37), (45, 45)):
+            images = rng.integers(0, 256, (2, 3, height, width)).astype(np.uint8)
+            try:
+                known = read_image_processor(tmp_path)
+            except CorruptDataError:
+                continue
+            assert known is not None
+            theirs = np.stack(processor(list(images.transpose(0, 2, 3, 1)))["pixel_values"])
+            part = LabelledSet(images, np.zeros(2, dtype=np.int64), ("a",))
+            read = apply_transforms(Dataset("images", part, part), known.transforms, seed=0).train
+            mean, std = (one[:, None, None] for one in known.per_unit)
+            ours = (read.inputs.astype(np.float64) / 255 - mean) / std
+            np.testing.assert_allclose(ours, theirs, rtol=1e-6, atol=1e-5 * np.abs(theirs).max(), err_msg=name)
+            assert known.reads(*read.input_shape[1:])
+            n_read += 1
+    assert n_read >= 3 * (len(SIZED) - 5)  # what a class refuses itself, as ConvNext a square, or another middle
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -263,11 +308,20 @@ def test_images_are_cut_and_interpolated_as_timm_and_torchvision_say(monkeypatch
     config = {"input_size": (3, 224, 224), "mean": (0.5,) * 3, "std": (0.2,) * 3, "crop_pct": 0.95}
     timm.__dict__["_config"] = {**config, "interpolation": "bicubic"}
     assert timm.input is not None
-    assert timm.input.transforms == ("colour", "resize:235:bicubic", "crop:224")  # floor(224 / .95)
+    assert timm.input.transforms == ("colour", "short-side:235:bicubic", "crop:224")  # floor(224 / .95)
     whole = Timm("whole")
     whole.__dict__["_config"] = {**config, "crop_pct": 1.0, "interpolation": "bilinear"}
     assert whole.input is not None
-    assert whole.input.transforms == ("colour", "resize:224")
+    assert whole.input.transforms == ("colour", "short-side:224:bilinear", "crop:224")
+    squashed = Timm("squashed")
+    squashed.__dict__["_config"] = {**config, "crop_mode": "squash", "crop_pct": 1.0}
+    assert squashed.input is not None
+    assert squashed.input.transforms == ("colour", "resize:224:bilinear")
+    for changes in ({"crop_mode": "border"}, {"input_size": (3, 224, 192)}):
+        bordered = Timm("bordered")
+        bordered.__dict__["_config"] = {**config, **changes}
+        with pytest.raises(NetworkError, match="timm:bordered reads images of 224 x "):
+            assert bordered.input
     preset = SimpleNamespace(
         crop_size=[224],
         resize_size=[232],
@@ -278,12 +332,16 @@ def test_images_are_cut_and_interpolated_as_timm_and_torchvision_say(monkeypatch
     monkeypatch.setattr(Torchvision, "_weights", SimpleNamespace(transforms=lambda: preset))
     known = Torchvision("any").input
     assert known is not None
-    assert known.transforms == ("colour", "resize:232", "crop:224")
+    assert known.transforms == ("colour", "short-side:232:bilinear", "crop:224")
     assert NetworkInput.from_text("size=224,resize=232,resample=bicubic").over(known).transforms == (
         "colour", "resize:232:bicubic", "crop:224",
     )  # fmt: skip
-    assert NetworkInput(size=32).over(known).transforms == ("colour", "resize:32")  # of another size, all of it
-    for wrong in ("size=224,resize=200", "resize=200", "resample=cubic"):
+    assert NetworkInput.from_text("size=224,fit=keep").over(known).transforms[1:] == ("short-side:224:bilinear",)
+    assert NetworkInput(size=32).over(known).transforms == (
+        "colour",
+        "resize:32:bilinear",
+    )  # of another size, all of it
+    for wrong in ("size=224,resize=200", "resize=200", "resample=cubic", "fit=squash"):
         with pytest.raises(SettingsError):
             NetworkInput.from_text(wrong)
 

@@ -16,6 +16,7 @@ from transferscope.analyses.diagnose.subject import FileQuestion, subject_of
 from transferscope.data import load
 from transferscope.data.splits import few_shot
 from transferscope.data.task import TransferTask
+from transferscope.data.texts import longest_text
 from transferscope.data.unlabelled import input_form, read_unlabelled
 from transferscope.errors import DataError, NetworkError, SettingsError
 from transferscope.methods import METHODS, FitOptions
@@ -23,6 +24,7 @@ from transferscope.methods.probe_head import best_probe
 from transferscope.models import NetworkSettings, Pretrained, adapt, build_network, open_pretrained, reinitialise
 from transferscope.settings.data import DataSettings
 from transferscope.study.facts import load_data
+from transferscope.study.read_alike import check_tokenizer
 from transferscope.study.spec import parse_spec
 from transferscope.training import TrainingSettings, outputs_of, pixel_scale, scale_of, stream_seed, to_tensors
 
@@ -339,6 +341,70 @@ def test_what_does_not_belong_together_is_refused(transformers: Any, folder: Pat
         study(f"hf:{small}", name_of(files, None))
     with pytest.raises(NetworkError, match="reads texts and the inputs have shape"):
         study(f"hf:{folder}", "digits")
-    with pytest.raises(NetworkError, match="fails on inputs of shape"):  # longer than its 16 positions
-        study(f"hf:{folder}", name_of(files, None).replace(f"max_length={LONGEST}", "max_length=20"))
+    study(f"hf:{folder}", name_of(files, None).replace(f"max_length={LONGEST}", "max_length=20"))
     study(f"hf:{folder}", name_of(files, None))
+
+
+@pytest.mark.parametrize("kind", ["Bert", "Roberta", "MPNet", "DistilBert", "XLMRoberta", "Camembert", "GPT2", "Esm"])
+def test_the_most_tokens_of_a_model_are_those_that_it_runs_on(kind: str, transformers: Any, tmp_path: Path) -> None:
+    sizes = {
+        "GPT2": {"n_positions": 20, "n_embd": 16, "n_layer": 1, "n_head": 2},
+        "DistilBert": {"max_position_embeddings": 20, "dim": 16, "n_layers": 1, "n_heads": 2, "hidden_dim": 16},
+    }
+    usual = {"max_position_embeddings": 20, "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+    more = {"Esm": {"position_embedding_type": "absolute", "pad_token_id": 1}}.get(kind, {})
+    model = getattr(transformers, f"{kind}Model")(
+        getattr(transformers, f"{kind}Config")(
+            vocab_size=30, **sizes.get(kind, {**usual, "intermediate_size": 16, **more})
+        )
+    )
+    model.save_pretrained(tmp_path)
+    longest, _ = longest_text(tmp_path)
+    assert longest == (18 if kind in ("Roberta", "MPNet", "XLMRoberta", "Camembert", "Esm") else 20)
+
+    def run(n: int) -> None:
+        ids = torch.full((1, n), 5)
+        model.eval()(input_ids=ids, attention_mask=torch.ones_like(ids))
+
+    run(longest)
+    with pytest.raises((IndexError, RuntimeError)):
+        run(longest + 1)
+
+
+@pytest.mark.parametrize(
+    ("file", "field", "n"),
+    [
+        ("config.json", "max_position_embeddings", 16),
+        ("tokenizer_config.json", "model_max_length", 9),
+        ("sentence_bert_config.json", "max_seq_length", 7),
+    ],
+)
+def test_the_smallest_of_three_lengths_counts_and_is_said_once(
+    file: str, field: str, n: int, folder: Path, files: Path, tmp_path: Path
+) -> None:
+    copy = shutil.copytree(folder, tmp_path / "model")
+    lengths = {"config.json": 16, "tokenizer_config.json": 30, "sentence_bert_config.json": 40}
+    for name, usual in {**lengths, file: n}.items():
+        read = json.loads((copy / name).read_text()) if (copy / name).exists() else {}
+        key = {"c": "max_position_embeddings", "t": "model_max_length", "s": "max_seq_length"}[name[0]]
+        (copy / name).write_text(json.dumps({**read, key: usual}))
+    long = tmp_path / "long.csv"
+    long.write_text(
+        "text,label\n" + "".join(f"{'the cat ' * (2 if i < 30 else 20)},{'ab'[i % 2]}\n" for i in range(60))
+    )
+    data = load(f"text:{long}?text=text&label=label&tokenizer={copy}")
+    assert data.train.input_shape == (2, n)
+    assert data.provenance["understood"].count(f"30 texts were cut to {n} tokens") == 1  # the others have six
+    assert f"{field} in {file}" in data.provenance["understood"]
+    opened = open_pretrained(Pretrained(NetworkSettings(f"hf:{copy}")), data.train.input_shape).network
+    assert torch.isfinite(opened.eval()(to_tensors(data.train, pixel_scale(data.train)).inputs[:2])).all()
+    bare = shutil.copytree(copy, tmp_path / "bare")
+    (bare / "tokenizer.json").unlink()
+    whole = load(f"text:{long}?text=text&label=label&tokenizer={folder}&max_length=16")
+    if n < 16:
+        with pytest.raises(
+            DataError, match=f"padded to 16 tokens, but .* accepts at most {n} .{field}.*max_length={n}$"
+        ):
+            check_tokenizer(whole, [NetworkSettings(f"hf:{bare}")])
+    else:
+        check_tokenizer(whole, [NetworkSettings(f"hf:{bare}")])

@@ -60,10 +60,12 @@ class Tokenizer(Protocol):
     Attributes:
         digest: A checksum of what decides the ids of a text.
         longest: Tokens at which its model cuts texts, whatever else is asked for.
+        limit: What says so, in words; empty where nothing does.
     """
 
     digest: str
     longest: int
+    limit: str
 
     def encode(self, first: Sequence[str], second: Sequence[str] | None, *, max_length: int) -> list[Encoded]:
         """Each text, or each pair, with the special tokens of its model; at most `max_length` tokens."""
@@ -80,7 +82,7 @@ class TextSettings:
         label: The column of the labels, or for several labels of each text columns of 0 and 1 with commas between their
             names; None where there are none to read.
         max_length: Tokens at which a text, or a pair that is joined, is cut, from 1 to 65,536; earlier where the
-            tokenizer's model reads fewer.
+            tokenizer's model reads fewer (`longest_text`).
         pairs: "joined" for one sequence of both texts, as cross-encoders read pairs; "apart" for two of their own.
         kind: What the labels are; None for classes, or several labels where there is a separator.
         separator: What stands between the names of several labels in one column, which it makes them; None for none.
@@ -204,7 +206,9 @@ def load_texts(
     others, _ = read_labels(tables[1], given, kind, files[-1], names=names)
     parts = read_apart(inputs, (own, others), name=str(path), kind=kind, label_names=names)
     n_cut = sum(n for _, n in read)
-    words = f"{n_cut} texts were cut to {inputs[0].shape[-1]} tokens" if n_cut else ""
+    length = inputs[0].shape[-1]
+    limit = f", the most that the model reads ({tokenizer.limit})" if length == tokenizer.longest else ""
+    words = f"{n_cut} texts were cut to {length} tokens{limit}" if n_cut else ""
     return replace(parts, words="; ".join(filter(None, (words, note))))
 
 
@@ -245,25 +249,24 @@ class _FastTokenizer:
     """A `tokenizer.json` of the package tokenizers, read as its library reads the folder that it lies in.
 
     That is transformers where a `tokenizer_config.json` says how, and sentence-transformers where its files are: their
-    `max_seq_length`, `do_lower_case` and default prompt.
+    `do_lower_case` and default prompt.
     """
 
     def __init__(self, file: Path) -> None:
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # its threads do not survive in worker processes
         self.file = file
-        sentences = next((settings for name in SENTENCE_SETTINGS if (settings := _settings(file, name))), {})
+        sentences = _sentence_settings(file)[0]
         of_encoder, of_tokenizer = _settings(file, "config_sentence_transformers.json"), _settings(file, _BESIDE)
         try:
-            self._fast, self._side, self.longest = _opened(file)
+            self._fast, self._side = _opened(file)
+            self.longest, self.limit = longest_text(file.parent)
             self._fast.no_padding()
             if sentences.get("do_lower_case"):
                 self._fast.normalizer = _in_lower_case(self._fast)
-            if sentences.get("max_seq_length") is not None:
-                self.longest = int(sentences["max_seq_length"])
             prompt = of_encoder.get("default_prompt_name")
             self._prompt = "" if prompt is None else str(of_encoder["prompts"][prompt])
             self._has_types = "token_type_ids" in of_tokenizer.get("model_input_names", ("token_type_ids",))
-        except ImportError:
+        except (ImportError, CorruptDataError):
             raise
         except Exception as error:  # the packages raise Exception itself
             raise CorruptDataError(f"{file} is no tokenizer ({first_line(error)}); fetch the folder again") from error
@@ -302,18 +305,61 @@ def _settings(file: Path, name: str) -> dict[str, Any]:
     return json_object(place, "settings of a tokenizer", "fetch the folder again")
 
 
-def _opened(file: Path) -> tuple[Any, str, int]:
-    """A tokenizer, the side at which it cuts texts, and the number of tokens that are left."""
+def _sentence_settings(file: Path) -> tuple[dict[str, Any], str]:
+    """What sentence-transformers says beside a tokenizer, and in which file; nothing where it says nothing."""
+    found = ((settings, name) for name in SENTENCE_SETTINGS if (settings := _settings(file, name)))
+    return next(found, ({}, ""))
+
+
+_OFFSET = (
+    *("roberta", "xlm-roberta", "xlm-roberta-xl", "roberta-prelayernorm", "camembert", "data2vec-text", "esm", "ibert"),
+    *("layoutlmv3", "lilt", "longformer", "luke", "markuplm", "mpnet", "xmod"),
+)
+"""Models of transformers, by model_type, that count positions from the one after their token of padding."""
+
+
+def longest_text(folder: Path) -> tuple[int, str]:
+    """Return how many tokens a model reads at most, and which field of its folder says so.
+
+    Of `max_position_embeddings` in config.json, `max_seq_length` of sentence-transformers and `model_max_length` of the
+    tokenizer, the smallest counts. RoBERTa and its relatives leave `pad_token_id` + 1 of their positions unused.
+
+    Raises:
+        CorruptDataError: A file there is no JSON, or says something else than a number.
+    """
+    beside = folder / "tokenizer.json"
+    whole, (sentences, name) = _settings(beside, "config.json"), _sentence_settings(beside)
+    limits: list[tuple[object, str]] = [
+        (sentences.get("max_seq_length"), f"max_seq_length in {name}"),
+        (_settings(beside, _BESIDE).get("model_max_length"), f"model_max_length in {_BESIDE}"),
+    ]
+    for config in (whole, whole.get("text_config")):
+        if isinstance(config, dict):
+            kind, padding = str(config.get("model_type")), config.get("pad_token_id", 1)
+            field = "n_positions" if kind.startswith(("gpt", "openai-gpt", "ctrl")) else "max_position_embeddings"
+            positions = config.get(field)
+            if kind in _OFFSET and isinstance(positions, int) and isinstance(padding, int):
+                positions -= padding + 1
+            limits.append((positions, f"{field} in config.json"))
+    strange = next((f"{what} is {n!r}" for n, what in limits if not isinstance(n, int | float | None)), None)
+    if strange is not None:
+        raise CorruptDataError(f"{folder}: {strange}; expected the number of tokens that the tokenizer may give")
+    stated = [(int(n), what) for n, what in limits if isinstance(n, int | float) and 1 <= n < _MOST_TOKENS]
+    return min(stated, key=lambda one: one[0], default=(_MOST_TOKENS, ""))
+
+
+def _opened(file: Path) -> tuple[Any, str]:
+    """A tokenizer, and the side at which it cuts texts."""
     from tokenizers import Tokenizer as Fast
 
     if file.name != "tokenizer.json" or not file.with_name(_BESIDE).is_file():
-        return Fast.from_file(str(file)), "right", _MOST_TOKENS
+        return Fast.from_file(str(file)), "right"
     from transformers import AutoTokenizer
 
     tokenizer = AutoTokenizer.from_pretrained(str(file.parent), local_files_only=True, trust_remote_code=False)
     fast = tokenizer.backend_tokenizer
     fast.encode_special_tokens = bool(tokenizer.split_special_tokens)
-    return fast, tokenizer.truncation_side, max(1, min(int(tokenizer.model_max_length), _MOST_TOKENS))
+    return fast, tokenizer.truncation_side
 
 
 def _in_lower_case(fast: Any) -> Any:

@@ -153,9 +153,9 @@ def _differs_in_size_alone(shape: tuple[int, ...], form: InputForm) -> bool:
     Borders and an order of pixels mean something else at another size, so that resizing must come before them.
     """
     named = (one.partition(":")[0] for one in form.transforms)
-    of_size = [name for name in named if name in ("resize", "crop", "pad", "permuted")]
+    of_size = [name for name in named if name in ("resize", "short-side", "crop", "pad", "permuted")]
     is_image = len(shape) == len(form.raw_shape) == 3 and shape[0] == form.raw_shape[0]
-    return is_image and of_size[:1] == ["resize"]
+    return is_image and of_size[:1] in (["resize"], ["short-side"])
 
 
 def input_form(data: str, transforms: tuple[str, ...], dataset: Dataset) -> InputForm:

@@ -78,22 +78,23 @@ FIELDS: tuple[Field, ...] = (
     ),
     _fields(
         "preprocessor_config.json",
-        "do_resize size resample do_center_crop crop_size crop_pct do_rescale rescale_factor rescale_offset "
-        "do_normalize image_mean image_std include_top",
+        "do_resize size default_to_square resample do_center_crop crop_size crop_pct do_rescale rescale_factor "
+        "rescale_offset do_normalize image_mean image_std include_top",
         "followed",
-        "square images are resized with Pillow's interpolation, their middle cut out, and scaled; sides that differ "
-        "are refused, as is another interpolation than bilinear, bicubic and lanczos",
+        "images are resized with Pillow's interpolation (stretched to a square or by their short side), their middle "
+        "cut out, and scaled; sizes that are neither a square nor a short side are refused, as is another "
+        "interpolation than bilinear, bicubic and lanczos",
     ),
     _fields(
         "preprocessor_config.json",
         "image_processor_type feature_extractor_type",
         "followed",
-        "those that do these steps alone: ViT, CLIP, Bit, DeiT, Siglip, ConvNext, EfficientNet, Beit, Pvt, Blip, "
-        "ChineseCLIP, MobileNetV1, MobileNetV2, Segformer; others are refused",
+        "those that do these steps alone, whose class says what the file leaves out: ViT, CLIP, Bit, DeiT, Siglip, "
+        "ConvNext, EfficientNet, Beit, Pvt, Blip, ChineseCLIP, MobileNetV1, MobileNetV2, Segformer; others are refused",
     ),
     _fields(
         "preprocessor_config.json",
-        "do_convert_rgb default_to_square do_reduce_labels reduce_labels processor_class data_format input_data_format "
+        "do_convert_rgb do_reduce_labels reduce_labels processor_class data_format input_data_format "
         "return_tensors device disable_grouping backend",
         "harmless",
         "images are brought to three channels in any case",
@@ -177,7 +178,12 @@ FIELDS: tuple[Field, ...] = (
     ),
     _fields("[0-9]*_Dense/config.json", "use_residual", "refused", "it adds to the row"),
     _fields("[0-9]*_Dropout/config.json", "dropout", "harmless", "features are computed in evaluation mode"),
-    _fields(_SENTENCES, "max_seq_length", "followed", "texts are cut there, or earlier where `max_length` says so"),
+    _fields(
+        _SENTENCES,
+        "max_seq_length",
+        "followed",
+        "texts are cut there, or earlier where `max_length`, the tokenizer or `max_position_embeddings` say so",
+    ),
     _fields(_SENTENCES, "do_lower_case", "followed", "the tokenizer reads small letters"),
     _fields(_SENTENCES, "unpad_inputs", "harmless", "how a batch is laid out"),
     _fields(
@@ -233,7 +239,12 @@ FIELDS: tuple[Field, ...] = (
     ),
     _fields("a file of weights", "optimizer epoch n_averaged hyper_parameters", "harmless", "whatever else lies there"),
     _fields("a file of weights", "code", "refused", "pickled classes and archives of torch.jit are never run"),
-    _fields("timm NAME", "input_size mean std crop_pct interpolation classifier", "followed", "timm's own settings"),
+    _fields(
+        "timm NAME",
+        "input_size mean std crop_pct crop_mode interpolation classifier",
+        "followed",
+        "timm's own settings; sides that differ and the crop_mode border are refused",
+    ),
     _fields("torchvision NAME", "crop_size resize_size mean std interpolation", "followed", "of the default weights"),
 )
 """What is done with every field. One that is not listed, in a file that is, is refused unless it says nothing."""

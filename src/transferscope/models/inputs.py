@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 from jaxtyping import Float
@@ -16,6 +16,9 @@ from transferscope.models.fields import refusal_of
 from transferscope.records import Says
 
 _LARGEST = 8192  # pixels on a side
+
+Fit = Literal["stretch", "crop", "keep", "none"]
+"""How images that are not square come to the size of a network; the first two are the same for square ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +72,17 @@ class NetworkInput:
             "None for `size` itself.",
         ),
     ] = None
-    resample: Annotated[str | None, Says("Interpolation of that, one of `RESAMPLES`", 'None for "bilinear".')] = None
+    resample: Annotated[
+        str | None, Says("Interpolation of that, one of `RESAMPLES`, as in Pillow", "None for bilinear, rounded once.")
+    ] = None
+    fit: Annotated[
+        Fit | None,
+        Says(
+            'What becomes of images that are not square: "stretch" both sides, "crop" the middle after their short '
+            'side is resized, "keep" their proportions, "none" to resize none',
+            'None for "stretch".',
+        ),
+    ] = None
 
     def __post_init__(self) -> None:
         if self.size is not None and not 1 <= self.size <= _LARGEST:
@@ -78,6 +91,8 @@ class NetworkInput:
             raise SettingsError(f"resize = {self.resize}; expected pixels from size = {self.size} to {_LARGEST}")
         if self.resample is not None and self.resample not in RESAMPLES:
             raise unknown_name("interpolation (resample)", self.resample, list(RESAMPLES))
+        if self.fit is not None and self.fit not in get_args(Fit):
+            raise unknown_name("way to the size of a network (fit)", self.fit, list(get_args(Fit)))
         if self.vocabulary is not None:
             others = (self.size, self.mean, self.std, self.channels, self.scale)
             if self.vocabulary < 1 or any(other is not None for other in others):
@@ -118,7 +133,7 @@ class NetworkInput:
             try:
                 if name in ("size", "channels", "resize"):
                     fields[name] = int(value)
-                elif name == "resample":
+                elif name in ("resample", "fit"):
                     fields[name] = value
                 elif name in ("mean", "std", "scale"):
                     numbers = tuple(map(float, value.split("/")))
@@ -130,7 +145,7 @@ class NetworkInput:
             except ValueError as error:
                 raise SettingsError(
                     f"the input {text!r} cannot be read at {part.strip()!r}; expected size, mean, std, channels, "
-                    "scale, resize and resample, as in size=64,mean=127,std=128,scale=1 (several numbers as in "
+                    "scale, resize, resample and fit, as in size=64,mean=127,std=128,scale=1 (several numbers as in "
                     "mean=0.5/0.4/0.4)"
                 ) from error
         return cls(**fields)
@@ -159,11 +174,19 @@ class NetworkInput:
     def transforms(self) -> tuple[str, ...]:
         """The transformations that bring images to the size and channels, as data name them."""
         channels = {None: (), 1: ("grey",), 3: ("colour",)}[self.channels]
-        if self.size is None:
+        if self.size is None or self.fit == "none":
             return channels
         side = self.size if self.resize is None else self.resize
-        kernel = "" if self.resample in (None, "bilinear") else f":{self.resample}"
-        return (*channels, f"resize:{side}{kernel}", *(() if side == self.size else (f"crop:{self.size}",)))
+        resized = f"{side}{'' if self.resample is None else f':{self.resample}'}"
+        if self.fit == "keep":
+            return (*channels, f"short-side:{resized}")
+        cut = () if side == self.size and self.fit != "crop" else (f"crop:{self.size}",)
+        return (*channels, f"{'short-side' if self.fit == 'crop' else 'resize'}:{resized}", *cut)
+
+    def reads(self, height: int, width: int) -> bool:
+        """Whether images of these sides are of the network's size."""
+        is_fitting = self.fit == "keep" or height == width
+        return self.size is None or (self.size == min(height, width) and is_fitting)
 
     def over(self, known: "NetworkInput | None") -> "NetworkInput":
         """What is set here, and for the rest what is known; mean, std and scale go together."""
@@ -181,6 +204,7 @@ class NetworkInput:
             self.vocabulary if known.vocabulary is None else known.vocabulary,
             known.resize if self.size is None and self.resize is None else self.resize,
             known.resample if self.resample is None else self.resample,
+            known.fit if self.size is None and self.fit is None else self.fit,
         )
 
     def __str__(self) -> str:
@@ -190,6 +214,10 @@ class NetworkInput:
         parts = [] if self.size is None else [f"{self.size} x {self.size} pixels"]
         if self.resize not in (None, self.size):
             parts = [f"the middle {self.size} x {self.size} of {self.resize} x {self.resize} pixels"]
+        if self.size is not None and self.fit in ("crop", "keep"):
+            side = self.size if self.resize is None else self.resize
+            cut = "proportions kept" if self.fit == "keep" else f"the middle {self.size} x {self.size}"
+            parts = [f"short side to {side} pixels, {cut}"]
         parts += [] if self.resample in (None, "bilinear") else [str(self.resample)]
         parts += {None: [], 1: ["grey"], 3: ["3 channels"]}[self.channels]
         if not self.is_scaled:
@@ -203,12 +231,45 @@ RESAMPLES = ("bilinear", "bicubic", "lanczos")
 """Interpolations of images, as `data.transforms` knows them."""
 
 _OF_PILLOW = {1: "lanczos", 2: "bilinear", 3: "bicubic"}
-_PLAIN = {"ViT": 2, "MobileNetV1": 2, "MobileNetV2": 2, "Segformer": 2} | dict.fromkeys(
-    ("CLIP", "Bit", "DeiT", "Siglip", "ConvNext", "EfficientNet", "Beit", "Pvt", "Blip", "ChineseCLIP"), 3
-)
-"""Image processors that resize, cut, rescale and normalise in this order, with their usual interpolation."""
 
-_CUT = ("CLIP", "Bit", "DeiT", "MobileNetV1", "MobileNetV2", "ChineseCLIP")  # those that cut the middle if nobody says
+
+class _Processor(NamedTuple):
+    """An image processor of transformers that resizes, cuts, rescales and normalises in this order.
+
+    Attributes:
+        resample: Its usual interpolation, as a number of Pillow.
+        size: Its usual size.
+        square: Whether one number for the size means both sides; else the short one.
+        cuts: Whether it cuts the middle out if nobody says.
+        crop: Side of that.
+    """
+
+    resample: int
+    size: Mapping[str, int]
+    square: bool = True
+    cuts: bool = False
+    crop: int = 224
+
+
+def _sides(side: int) -> dict[str, int]:
+    return {"height": side, "width": side}
+
+
+_CLIP = _Processor(3, {"shortest_edge": 224}, square=False, cuts=True)
+_MOBILE = _Processor(2, {"shortest_edge": 256}, square=False, cuts=True)
+_VIT, _PVT = _Processor(2, _sides(224)), _Processor(3, _sides(224))
+_PLAIN = {
+    **dict.fromkeys(("CLIP", "Bit", "ChineseCLIP"), _CLIP),
+    **dict.fromkeys(("MobileNetV1", "MobileNetV2"), _MOBILE),
+    **dict.fromkeys(("Beit", "Pvt"), _PVT),
+    "ViT": _VIT,
+    "DeiT": _Processor(3, _sides(256), cuts=True),
+    "Siglip": _PVT._replace(square=False),
+    "ConvNext": _Processor(3, {"shortest_edge": 384}, square=False),
+    "EfficientNet": _Processor(3, _sides(346), crop=289),
+    "Blip": _Processor(3, _sides(384)),
+    "Segformer": _Processor(2, _sides(512)),
+}
 
 
 def read_image_processor(folder: Path) -> NetworkInput | None:
@@ -240,32 +301,44 @@ def read_image_processor(folder: Path) -> NetworkInput | None:
         kind = re.sub(r"(ImageProcessor|FeatureExtractor)(Fast|Pil)?$", "", str(named or "ViT"))
         if kind not in _PLAIN:
             raise ValueError(f"an image processor {kind}, which may do something else")
-        size, cut = None, processor.get("do_center_crop", named is not None and kind in _CUT)
+        usual = _PLAIN[kind]
+        cut = processor.get("do_center_crop", named is not None and usual.cuts) and kind != "Segformer"
+        fit: Fit = "none"
+        size = resize = resample = None
         if processor.get("do_resize", True):
-            size = _side(processor["size"]) if processor.get("size") is not None else None
-        middle = _side(processor["crop_size"]) if cut else size
-        if kind == "ConvNext" and size is not None and size < 384:
-            middle, size = size, int(size / processor.get("crop_pct", 0.875))
-        if cut and (size is None or middle is None or middle > size):
-            raise ValueError("a middle of images that are not larger")
+            given = processor.get("size", usual.size)
+            if named is None and not isinstance(given, Mapping):
+                raise ValueError(f"the size {given!r} of an image processor without image_processor_type")
+            resize, stretches = _side(given, processor.get("default_to_square", usual.square))
+            fit = "stretch" if stretches else "keep"
+            size, resample = resize, _OF_PILLOW[processor.get("resample", usual.resample)]
+        if kind == "ConvNext" and size is not None:
+            if cut or fit != "keep":
+                raise ValueError("a middle or a size that images are not brought to by its short side")
+            resize, fit = (size, "stretch") if size >= 384 else (int(size / processor.get("crop_pct", 0.875)), "crop")
+        elif cut:
+            middle, is_square = _side(processor.get("crop_size", usual.crop), True)
+            if resize is None or middle > resize or not is_square:
+                raise ValueError("a middle of images that are not larger")
+            size, fit = middle, "stretch" if fit == "stretch" else "crop"
         normalised = processor.get("do_normalize", True)
         rescaled = processor.get("do_rescale", True)
         scale = float(processor.get("rescale_factor", 1 / 255)) if rescaled else 1.0
-        mean, std = (processor.get(name) if normalised else None for name in ("image_mean", "image_std"))
-        if normalised and (mean is None or std is None):
+        mean, std = (processor.get(name) for name in ("image_mean", "image_std"))
+        again = kind == "EfficientNet" and processor.get("include_top", True)  # divided by the deviation once more
+        if (normalised and mean is None) or ((normalised or again) and std is None):
             raise KeyError("image_mean")
-        below = 1.0 if rescaled and processor.get("rescale_offset") else 0.0  # of EfficientNet: pixels from -1 to 1
-        twice = kind == "EfficientNet" or "include_top" in processor  # of EfficientNet: divided by the deviation again
-        power = 2 if twice and processor.get("include_top", True) else 1
-        resample = _OF_PILLOW[processor.get("resample", _PLAIN[kind])]
+        below = 1.0 if kind == "EfficientNet" and rescaled and processor.get("rescale_offset") else 0.0  # from -1 to 1
+        power = bool(normalised) + bool(again)
         return NetworkInput(
-            size=middle,
-            mean=tuple(float(m) + below for m in mean) if mean is not None else below,
-            std=tuple(float(s) ** power for s in std) if std is not None else 1.0,
+            size=size,
+            mean=tuple(float(m) + below for m in mean) if normalised else below,
+            std=tuple(float(s) ** power for s in std) if power else 1.0,
             channels=3,
             scale=None if math.isclose(scale, 1 / 255, rel_tol=1e-6) else scale,
-            resize=None if size == middle else size,
-            resample=None if resample == "bilinear" or size is None else resample,
+            resize=None if resize == size else resize,
+            resample=resample,
+            fit=None if fit == "stretch" else fit,
         )
     except (ValueError, TypeError, KeyError, AttributeError, OSError, ArithmeticError, RecursionError) as error:
         reason = (str(error).strip().splitlines() or [""])[0]
@@ -276,13 +349,15 @@ def read_image_processor(folder: Path) -> NetworkInput | None:
         ) from error
 
 
-def _side(size: object) -> int:
-    """One side of a square, as image processors write it."""
+def _side(size: object, square: object) -> tuple[int, bool]:
+    """A side in pixels as image processors write it, and whether it is both sides of a square or else the short one."""
+    if isinstance(size, list) and len(size) == 2:
+        size = {"height": size[0], "width": size[1]}
     if isinstance(size, Mapping):
         sides = {key: value for key, value in size.items() if value is not None}
         if sides.keys() not in ({"height", "width"}, {"shortest_edge"}) or len(set(sides.values())) > 1:
             raise ValueError(f"images that are not square: {dict(size)}")
-        size = next(iter(sides.values()))
+        size, square = next(iter(sides.values())), "height" in sides
     if not isinstance(size, int) or isinstance(size, bool):
         raise ValueError(f"the size {size!r}")
-    return size
+    return size, bool(square)

@@ -162,24 +162,27 @@ def _with_option(name: str, option: str, value: str) -> str:
 
 
 def check_tokenizer(dataset: Dataset, networks: Sequence[NetworkSettings]) -> None:
-    """Refuse, with a DataError, texts in the tokens of another network, if its folder has a tokenizer.json."""
+    """Refuse, with a DataError, texts that a network does not read: too long, or in the tokens of another.
+
+    Of a folder without a tokenizer.json, the tokens are not known.
+    """
     digest = dataset.provenance.get("tokenizer")
     if digest is None:
         return
-    from transferscope.data.texts import open_tokenizer  # here, because pandas takes a while to import
+    from transferscope.data.texts import longest_text, open_tokenizer  # here, because pandas takes a while to import
 
     for network in networks:
         module = network.module
-        folder = module.tokenizer if isinstance(module, HuggingFace) else None
-        if folder is None:
+        if not isinstance(module, HuggingFace):
             continue
-        tokenizer, length = open_tokenizer(str(folder)), dataset.train.inputs.shape[-1]
-        if length > tokenizer.longest:
+        folder, length = module.tokenizer, dataset.train.inputs.shape[-1]
+        longest, limit = min(longest_text(one) for one in (module.folder, folder) if one is not None)
+        if length > longest:
             raise DataError(
-                f"the texts of {dataset.name} are cut to {length} tokens and {network.name} reads {tokenizer.longest}; "
-                f"add &max_length={tokenizer.longest}, or name its tokenizer with &tokenizer=FOLDER"
+                f"the texts of {dataset.name} are padded to {length} tokens, but {network.name} accepts at most "
+                f"{longest} ({limit}); add &max_length={longest}"
             )
-        if f"sha256:{tokenizer.digest}" != digest:
+        if folder is not None and f"sha256:{open_tokenizer(str(folder)).digest}" != digest:
             raise DataError(
                 f"{dataset.name} is in the tokens of another tokenizer than that of {network.name}; compare networks "
                 "of one tokenizer in a study, and name it with &tokenizer=FOLDER or leave that out"

@@ -209,7 +209,7 @@ def scale_of(network: Network, train: LabelledSet) -> PixelScale:
 
 def _check_shape(images: LabelledSet, known: NetworkInput) -> None:
     n_channels, *sides = images.input_shape
-    if known.channels in (None, n_channels) and (known.size is None or set(sides) == {known.size}):
+    if known.channels in (None, n_channels) and known.reads(*sides):
         return
     named = ", ".join(f'"{transform}"' for transform in known.transforms)
     raise DataError(

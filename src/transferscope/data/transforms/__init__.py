@@ -11,7 +11,18 @@ from transferscope.arguments import checks_arguments
 from transferscope.data.counter_random import check_seed
 from transferscope.data.task import Dataset
 from transferscope.data.transforms.labels import label_noise, only_classes, relabel, train_rows
-from transferscope.data.transforms.pixels import colour, crop, grey, invert, mirror, pad, permuted, resize, upside_down
+from transferscope.data.transforms.pixels import (
+    colour,
+    crop,
+    grey,
+    invert,
+    mirror,
+    pad,
+    permuted,
+    resize,
+    short_side,
+    upside_down,
+)
 from transferscope.errors import DataError, SettingsError, unknown_name
 
 
@@ -36,6 +47,7 @@ class Transform:
 
 TRANSFORMS: dict[str, Transform] = {
     "resize": Transform(resize, "28"),
+    "short-side": Transform(short_side, "28"),
     "crop": Transform(crop, "4", moves=True),
     "pad": Transform(pad, "32", moves=True),
     "grey": Transform(grey),

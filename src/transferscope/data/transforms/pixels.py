@@ -151,17 +151,36 @@ def resize(dataset: Dataset, argument: str, seed: int) -> Dataset:
     """Square images of the given side, by antialiased interpolation ("resize:28", bilinear; "resize:28:bicubic").
 
     Args:
-        argument: Height and width in pixels, and one of `KERNELS` where it is another than bilinear.
+        argument: Height and width in pixels, and one of `KERNELS`, which is rounded as Pillow does.
 
     Raises:
         DataError: The inputs are no images.
         SettingsError: The argument is no whole number, or names no interpolation.
     """
+    side, kernel = _side_and_kernel(argument, "resize:28")
+    return map_images(dataset, lambda images: resized(images, (side, side), kernel))
+
+
+def short_side(dataset: Dataset, argument: str, seed: int) -> Dataset:
+    """Images whose shorter side has the given length and whose proportions are kept ("short-side:28:bicubic").
+
+    The longer side is rounded down, as in torchvision and transformers. Arguments and errors as of `resize`.
+    """
+    side, kernel = _side_and_kernel(argument, "short-side:28")
+
+    def scaled(images: Images) -> Reshaped:
+        height, width = images.shape[2:]
+        longer = int(side * max(height, width) / min(height, width))
+        return resized(images, (side, longer) if height <= width else (longer, side), kernel)
+
+    return map_images(dataset, scaled)
+
+
+def _side_and_kernel(argument: str, example: str) -> tuple[int, str]:
     text, _, kernel = argument.partition(":")
-    side = side_of_images(text, "resize:28")
     if kernel and kernel not in KERNELS:
         raise unknown_name("interpolation", kernel, list(KERNELS))
-    return map_images(dataset, lambda images: resized(images, side, kernel or "bilinear"))
+    return side_of_images(text, example), kernel
 
 
 def crop(dataset: Dataset, argument: str, seed: int) -> Dataset:
@@ -182,33 +201,40 @@ def crop(dataset: Dataset, argument: str, seed: int) -> Dataset:
     return map_images(dataset, cropped)
 
 
-def resized(images: Images, side: int, kernel: str = "bilinear") -> Reshaped:
-    """Images at `side` x `side` pixels, by antialiased interpolation along one axis and then the other.
+def resized(images: Images, shape: tuple[int, int], kernel: str = "") -> Reshaped:
+    """Images at another height and width, by antialiased interpolation along one axis and then the other.
 
     Bytes come out the same on every processor: the weights are whole numbers of 2^-22, so that all sums are exact.
 
     Args:
-        side: At least 1.
-        kernel: One of `KERNELS`.
+        shape: Height and width, each at least 1.
+        kernel: One of `KERNELS`, with bytes rounded after each axis, halves up, as in Pillow 13; "" for bilinear,
+            rounded once.
 
     Returns:
         Images in the type of those given.
     """
     n, channels, height, width = images.shape
-    if (height, width) == (side, side):
+    if (height, width) == shape:
         return images
-    rows = resampling_matrix(height, side, kernel)
-    columns = resampling_matrix(width, side, kernel)
+    rows, columns = (
+        resampling_matrix(before, after, kernel) for before, after in zip((height, width), shape, strict=True)
+    )
     size = max(1, min(_RESIZED_AT_ONCE, _RESIZED_AT_ONCE * 3 * 64**2 // (channels * height * width)))
+
+    def rounded(values: Float[np.ndarray, "*shape"]) -> Num[np.ndarray, "*shape"]:
+        return as_type_of(np.floor(values + 0.5) if kernel and images.dtype == np.uint8 else values, images)
+
+    lower_first = kernel and height > shape[0] and height - shape[0] > 2 * (width - shape[1])  # the order of Pillow 13
 
     def parts() -> Iterator[np.ndarray]:
         for start in range(0, n, size):
-            part = images[start : start + size].astype(np.float64) @ columns.T
-            if kernel != "bilinear":  # as Pillow, which stores bytes between the axes: sharp kernels leave their range
-                part = as_type_of(part, images).astype(np.float64)
-            yield as_type_of(rows @ part, images)
+            part = images[start : start + size].astype(np.float64)
+            part = rows @ part if lower_first else part @ columns.T
+            part = rounded(part).astype(np.float64) if kernel else part
+            yield rounded(part @ columns.T if lower_first else rows @ part)
 
-    return made_of(images, n, (channels, side, side), parts)
+    return made_of(images, n, (channels, *shape), parts)
 
 
 def _cubic(x: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
@@ -227,7 +253,7 @@ _UNIT = 2.0**22
 """255 times its square is below 2^53: sums of bytes by two such weights are exact in double precision."""
 
 
-def resampling_matrix(n_in: int, n_out: int, kernel: str = "bilinear") -> Float[np.ndarray, "n_out n_in"]:
+def resampling_matrix(n_in: int, n_out: int, kernel: str = "") -> Float[np.ndarray, "n_out n_in"]:
     """Weights of resampling along one axis, with a kernel k that is wider by n_in / n_out when shrinking.
 
         w_ij = k(|j + 1/2 - c_i| / s) / sum_l k(|l + 1/2 - c_i| / s),
@@ -238,15 +264,16 @@ def resampling_matrix(n_in: int, n_out: int, kernel: str = "bilinear") -> Float[
     Args:
         n_in: Pixels before.
         n_out: Pixels after.
-        kernel: One of `KERNELS`.
+        kernel: One of `KERNELS`; "" for bilinear, of which every row sums to exactly 1.
 
     Returns:
-        Whole numbers of 2^-22 (as in Pillow); every row sums to exactly 1.
+        Whole numbers of 2^-22, as in Pillow.
     """
     ratio = n_in / n_out
     centres = (np.arange(n_out) + 0.5) * ratio
     distances = (np.arange(n_in) + 0.5)[None, :] - centres[:, None]
-    weights = KERNELS[kernel](np.abs(distances) / max(1.0, ratio))
+    weights = KERNELS[kernel or "bilinear"](np.abs(distances) / max(1.0, ratio))
     counts = np.rint(weights / weights.sum(axis=1, keepdims=True) * _UNIT)
-    counts[np.arange(n_out), counts.argmax(axis=1)] += _UNIT - counts.sum(axis=1)
+    if not kernel:
+        counts[np.arange(n_out), counts.argmax(axis=1)] += _UNIT - counts.sum(axis=1)
     return np.asarray(counts / _UNIT)

@@ -8,9 +8,13 @@ from typing import Any
 
 from torch import nn
 
+from transferscope.errors import NetworkError
 from transferscope.models.hubs.hub import NamedModule, WithWeights, as_network_error, imported
-from transferscope.models.inputs import NetworkInput
+from transferscope.models.inputs import Fit, NetworkInput
 from transferscope.models.network import seeded
+
+_FITS: dict[str, Fit] = {"center": "crop", "squash": "stretch"}
+"""What becomes of images that are not square, by the crop_mode of timm."""
 
 
 @dataclass(frozen=True)
@@ -23,15 +27,21 @@ class Timm(NamedModule):
     def input(self) -> NetworkInput | None:
         """As the configuration of its weights says."""
         config = self._config
-        channels, size, _ = config["input_size"]
-        side, resample = math.floor(size / (config.get("crop_pct") or 1)), config.get("interpolation") or "bilinear"
+        channels, size, width = config["input_size"]
+        side, mode = math.floor(size / (config.get("crop_pct") or 1)), config.get("crop_mode") or "center"
+        if size != width or mode not in _FITS:
+            raise NetworkError(
+                f"timm:{self.name} reads images of {size} x {width} pixels by the crop_mode {mode!r}; expected square "
+                f"ones by {' or '.join(_FITS)}: say its input with size, mean, std and fit"
+            )
         return NetworkInput(
             size=size,
             mean=tuple(config["mean"]),
             std=tuple(config["std"]),
             channels=channels if channels in (1, 3) else None,
             resize=None if side == size else side,
-            resample=None if resample == "bilinear" else resample,
+            resample=config.get("interpolation") or "bilinear",
+            fit=_FITS[mode],
         )
 
     @property

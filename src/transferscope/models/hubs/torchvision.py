@@ -25,14 +25,15 @@ class Torchvision(NamedModule):
         if weights is None:
             return None
         preset = weights.transforms()
-        (size,), (side,), resample = preset.crop_size, preset.resize_size, preset.interpolation.value
+        (size,), (side,) = preset.crop_size, preset.resize_size
         return NetworkInput(
             size=size,
             mean=tuple(preset.mean),
             std=tuple(preset.std),
             channels=3,
             resize=None if side == size else side,
-            resample=None if resample == "bilinear" else resample,
+            resample=preset.interpolation.value,
+            fit="crop",
         )
 
     def random(self, seed: int) -> nn.Module:
