@@ -53,7 +53,7 @@ def test_the_next_runs_are_rows_of_the_table(call: Call) -> None:
         (["runs.csv"], "--without"),
         (["runs.csv", "--without", "none", "--columns", "arm"], "NAME=VALUE"),
         (["runs.csv", "--without", "none", "--columns", "amr=arm"], "'amr'"),
-        (["runs.csv", "--without", "none", "--wide", "seeds"], "--wide"),
+        (["runs.csv", "--without", "none", "--wide", "tasks"], "--wide"),
         (["runs.csv", "--without", "none", "--metric", "auc"], "'auc'"),
         (["runs.csv", "--from", "digits", "--without", "none"], "--without was given too"),
         (["runs.csv", "--without", "none", "--where", "arm=bert", "arm=gpt"], "'arm' is given twice"),

@@ -4,11 +4,12 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from transferscope.data.cells import typed, without_summaries
+from transferscope.data.cells import GAPS, MARKS, NUMBER, is_text, typed, without_summaries
 from transferscope.data.frame import Frame, read_frame
 from transferscope.data.split_names import ALL_NAMES
 from transferscope.errors import DataError, MissingDataError, SettingsError, unknown_name
@@ -41,6 +42,8 @@ R_SQUARED = re.compile(r"(?:^|[^a-z0-9])(?:r2|r_squared|rsquared|r\^2|r²)(?:$|[
 
 MEASURE_COLUMNS = frozenset(("metric", "measure", "metric_name", "measure_name"))
 """Columns that say what a row measures."""
+
+_NO_NUMBER = frozenset(one for one in GAPS if one.strip("-+").lower() in ("nan", "1.#ind", "1.#qnan"))
 
 _REVERSING = frozenset(("neg", "negative", "negated", "minus", "drop", "gap", "reduction", "improvement"))
 """Words with which the name of a measure means the opposite: neg_log_loss of scikit-learn rises as it gets better."""
@@ -127,17 +130,19 @@ def cell_text(cell: object) -> str:
     return str(cell).strip()
 
 
-def measured_rows(table: pd.DataFrame | str | Path, naming: Collection[str] = ()) -> Frame:
+def measured_rows(table: pd.DataFrame | str | Path, naming: Collection[str] = (), *, of_runs: bool = False) -> Frame:
     """A table with a row for each measurement: a data frame, or CSV, tab-separated text, JSON, JSON lines or parquet.
 
     Rows that sum others up are no measurements and are left out.
 
     Args:
         naming: Columns that name what a row is of, beside those of seeds and of tasks.
+        of_runs: Whether rows are runs: those of a text file are called by their lines, as "line 2" below the header,
+            and a score that is written as NaN is infinite, as of a run that diverged, where nothing is a gap.
 
     Returns:
-        Rows numbered as they come in the table, with texts as names of columns and numbers as numbers; and how it was
-        read.
+        Rows numbered as they come in the table, from 0, with texts as names of columns and numbers as numbers; and how
+        it was read.
 
     Raises:
         MissingDataError: There is no such file.
@@ -156,11 +161,29 @@ def measured_rows(table: pd.DataFrame | str | Path, naming: Collection[str] = ()
             raise MissingDataError(
                 f"{path} is not a file; give a CSV, TSV or JSON table with a row for each measurement"
             )
-        frame = read_frame(path)
+        frame = read_frame(path, by_line=of_runs)
         rows, notes = frame.rows, frame.notes
     usual = [n for n in rows.columns if words_in(str(n)) & REPEATS or plain_name(str(n)) in ROLES["task"].names.split()]
     rows, left = without_summaries(rows, [*dict.fromkeys([*usual, *naming])])
+    if of_runs:
+        others = {name for about in ROLES.values() if not about.alone for name in about.names.split()}
+        scores = [name for name in rows if plain_name(str(name), "²") not in others and name not in naming]
+        rows = rows.assign(**{str(name): _with_diverged(rows[name]) for name in scores})
     return Frame(rows.apply(typed), (*notes, *left))
+
+
+def _with_diverged(column: "pd.Series[Any]") -> "pd.Series[Any]":
+    """A column of numbers in text with infinity for what is written as NaN; any other as it is."""
+    if not is_text(column):
+        return column
+    texts = column.where(column.notna(), "").str.strip()
+    numbers = texts[~texts.isin(GAPS | MARKS)]
+    return column.mask(texts.isin(_NO_NUMBER), "inf") if numbers.str.fullmatch(NUMBER).all() else column
+
+
+def place_words(row: object) -> str:
+    """Where a row is, by its label in `measured_rows`: "line 2", or "row 1" where it comes from no text."""
+    return row if isinstance(row, str) else f"row {int(str(row)) + 1}"
 
 
 def numbers_in(table: pd.DataFrame, column: str, expected: str = "plain numbers, such as 64000") -> "pd.Series[float]":
@@ -173,7 +196,7 @@ def numbers_in(table: pd.DataFrame, column: str, expected: str = "plain numbers,
     strange = table[column][numbers.isna() & table[column].notna()]
     if len(strange):
         raise DataError(
-            f"column {column} holds {strange.iloc[0]!r} in row {int(strange.index[0]) + 1}; expected {expected}"
+            f"column {column} holds {strange.iloc[0]!r} in {place_words(strange.index[0])}; expected {expected}"
         )
     return numbers
 

@@ -36,6 +36,7 @@ SUFFIXES: dict[str, Format] = {
 """How files of tables end."""
 
 _SEPARATORS = (",", "\t", ";", "|")
+_DECLARED = re.compile(r'"?sep=(.)"?\r?\n')  # a line for spreadsheets
 _LINES_TRIED = 50
 _MARKS = {
     codecs.BOM_UTF8: "utf-8",
@@ -54,7 +55,7 @@ class Frame:
     Attributes:
         rows: Of csv and tab-separated text all cells as text, None where there is nothing; numbers with a point for
             their decimals and nothing between thousands. Of other files what they hold. Rows that sum others up are
-            left out; the index is the place of a row in the file, from 0.
+            left out; the index is the place of a row in the file, from 0, or its line as in "line 2".
         notes: How the file was read where it is not the usual way, a sentence each.
     """
 
@@ -68,7 +69,13 @@ def form_of(path: Path) -> Format:
 
 
 def read_frame(
-    path: Path, form: Format | None = None, *, as_it_is: bool = False, quoted: bool = True, has_header: bool = True
+    path: Path,
+    form: Format | None = None,
+    *,
+    as_it_is: bool = False,
+    quoted: bool = True,
+    has_header: bool = True,
+    by_line: bool = False,
 ) -> Frame:
     """Read a table, whatever its encoding (UTF-8, UTF-16 or -32 with a mark, else Windows-1252), separator (a comma,
     tab, semicolon or bar) and decimal mark.
@@ -79,6 +86,8 @@ def read_frame(
         as_it_is: Whether numbers and rows stay as they are, as of texts, whose rows must then all be of one length.
         quoted: Whether quotation marks stand around values of csv and tab-separated text.
         has_header: Whether its first line names the columns; otherwise they are numbered from 1.
+        by_line: Whether rows of csv, tab-separated text and JSON lines are called by their line, the first being 1; by
+            their place where values go over several lines.
 
     Raises:
         CorruptDataError: The file cannot be parsed.
@@ -89,7 +98,7 @@ def read_frame(
     words = {"tsv": "tab-separated", "csv": "csv", "json": "JSON", "jsonl": "JSON lines"}.get(form, form)
     require_regular(path, f"a {words} file")
     notes: tuple[str, ...] = ()
-    separator = ","
+    separator, lines = ",", None
     try:
         check_bytes(path, _unpacked_bytes(path, form))
         if form == "parquet":
@@ -98,10 +107,16 @@ def read_frame(
                 if not pd.api.types.is_numeric_dtype(kind):
                     rows.iloc[:, position].map(str)  # text that is no UTF-8 is decoded here and nowhere later
         elif form in ("json", "jsonl"):
-            rows = _json(_decoded(path)[0], form)
+            text = _decoded(path)[0]
+            rows, lines = _json(text, form), _filled_lines(text) if form == "jsonl" else None
             rows = rows if as_it_is else _flat(rows).infer_objects()
         else:
-            rows, separator, notes = _separated(path, form, as_it_is=as_it_is, quoted=quoted, has_header=has_header)
+            text, decoded = _decoded(path)
+            rows, separator, notes = _separated(
+                text, path, form, as_it_is=as_it_is, quoted=quoted, has_header=has_header
+            )
+            notes = (*decoded, *notes)
+            lines = _filled_lines(text)[bool(_DECLARED.match(text)) + has_header :]
     except ImportError as error:
         raise missing_extra("pyarrow", "parquet", "reading parquet files") from error
     except (DataError, SettingsError, MemoryError):
@@ -113,6 +128,8 @@ def read_frame(
         raise DataError(f"{path} has no rows; expected at least one below the column names")
     rows = rows.set_axis([str(name).strip() for name in rows.columns], axis=1)
     rows.index = pd.RangeIndex(len(rows))  # that of a parquet or JSON file may hold anything, twice too
+    if by_line and lines is not None and len(lines) == len(rows):
+        rows.index = pd.Index([f"line {line}" for line in lines])
     if rows.columns.has_duplicates:
         twice = rows.columns[rows.columns.duplicated()][0]
         raise DataError(f"{path} names several columns {twice!r}; give each its own name")
@@ -200,11 +217,15 @@ def _flat(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.json_normalize([{str(name): cell for name, cell in row.items()} for row in rows.to_dict("records")])
 
 
+def _filled_lines(text: str) -> list[int]:
+    return [number for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+
+
 def _separated(
-    path: Path, form: Format, *, as_it_is: bool, quoted: bool, has_header: bool
+    text: str, path: Path, form: Format, *, as_it_is: bool, quoted: bool, has_header: bool
 ) -> tuple[pd.DataFrame, str, tuple[str, ...]]:
-    text, notes = _decoded(path)
-    declared = re.match(r'"?sep=(.)"?\r?\n', text)  # a line for spreadsheets
+    notes: tuple[str, ...] = ()
+    declared = _DECLARED.match(text)
     if declared:
         text = text[declared.end() :]
     quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE

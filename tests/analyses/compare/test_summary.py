@@ -25,7 +25,13 @@ def test_the_table_has_one_row_for_each_comparison(summary: Summary) -> None:
 def test_the_verdict_is_part_of_the_summary(summary: Summary) -> None:
     assert summary.verdict.outcomes == {50: "helps", 200: "helps", 600: "helps"}
     (incomplete,) = completeness(summary.frames)
-    assert incomplete.facts == {"missing": 0, "total": 145, "failed": 1, "again": True}
+    assert incomplete.facts == {
+        "missing": 0,
+        "total": 145,
+        "failed": 1,
+        "again": True,
+        "arms": [(("merlin", "mnist"), 1)],
+    }
     assert "objective" in {one.kind for one in notes(summary.frames, summary.decided)}
 
 

@@ -239,7 +239,11 @@ def test_runs_that_failed_and_runs_that_are_to_be_made() -> None:
     rows.loc[1, "accuracy"] = np.nan
     found = compare_results(rows, without=CONTROLS)
     (scratch,) = (arm for arm in found.summary.decided[0].arms if arm.name == "scratch")
-    assert (scratch.n_seeds, scratch.n_failed) == (3, 1)
+    assert (scratch.n_seeds, scratch.n_failed) == (3, 2)  # one that is finished without a score diverged
+    assert compare_results(rows.drop(columns="status"), without=CONTROLS).runs.rows["state"].tolist()[:2] == [
+        "done",
+        "planned",
+    ]
     for measure in ("loss", "accuracy"):
         diverged = table(drawn(1)).rename(columns={"accuracy": measure})
         diverged.loc[0, measure] = np.inf
@@ -311,6 +315,97 @@ def test_tasks_that_have_seeds_of_their_own_are_said() -> None:
     assert not compare_results(rows.assign(task="fold" + rows["seed"].astype(str)), without=CONTROLS).runs.notes
 
 
+def _case(name: str, rows: str, path: Path, **given: Any) -> ResultsComparison:
+    (path / f"{name}.csv").write_text(rows)
+    return compare_results(path / f"{name}.csv", without=["scratch"], **given)
+
+
+def test_diverged_and_failed_runs_are_counted_beside_the_recommendation(tmp_path: Path) -> None:
+    """Four of eight runs of the better arm gave nothing: as NaN, with a state or without, or as failed."""
+    head, lost = "arm,seed,state,accuracy\n", {"finished": "NaN", "failed": "", "": "nan", "FINISHED": ""}
+    for word, score in lost.items():
+        rows = [f"scratch,{s},finished,{0.7 + s / 500}" for s in range(8)]
+        rows += [f"pre,{s},{word},{score}" if s % 2 else f"pre,{s},finished,{0.72 + s / 500}" for s in range(8)]
+        found = _case(f"as-{word}", head + "\n".join(rows), tmp_path)
+        arms = {arm.name: arm for arm in found.summary.decided[0].arms}
+        assert (arms["pre"].n_seeds, arms["pre"].n_failed, arms["scratch"].n_failed) == (4, 4, 0)
+        assert found.summary.decided[0].recommended == "pre"
+        assert "4 of 8 runs of pre" in found.verdict.headline
+        assert "4 of 8 runs of pre" in " ".join(" ".join(found.verdict.lines).split())
+        assert not [note for note in found.runs.notes if "to be run" in note]
+        (told,) = (one for one in found.to_dict()["decisions"]["0"]["arms"] if one["name"] == "pre")
+        assert told["n_failed"] == 4
+        assert found.table().query("method == 'pre'")["n_failed"].tolist() == [4]
+    kept = [f"pre,{s},failed," if s < 3 else f"pre,{s},finished,{0.72 + s / 500}" for s in range(8)]
+    found = _case("fewer", head + "\n".join([*rows[:8], *kept]), tmp_path)
+    assert "of 8 runs of pre" not in found.verdict.headline
+    assert any("3 of pre" in sentence for sentence in found.verdict.sentences)
+
+
+def test_the_state_of_a_run_is_read_before_its_other_cells(tmp_path: Path) -> None:
+    """What a run without a score holds is not read: no arm or seed, words as a score; a retry counts."""
+    rows = "\n".join(f"{arm},{seed},finished,{at + seed / 100}" for arm, at in (("scratch", 0.7), ("pre", 0.8))
+                     for seed in range(4))  # fmt: skip
+    lost = ["pre,9,failed,out of memory", ",,killed,", "pre,0,failed,", "scratch,3,running,0.2"]
+    found = _case("lost", "arm,seed,state,accuracy\n" + rows + "\n" + "\n".join(lost) + "\n", tmp_path)
+    arms = {arm.name: (arm.n_seeds, arm.n_failed) for arm in found.summary.decided[0].arms}
+    assert arms == {"scratch": (4, 0), "pre": (4, 1)}
+    assert sum("that lack" in note for note in found.runs.notes) == 1
+    assert sum("2 runs that gave no score and were run again" in note for note in found.runs.notes) == 1
+
+
+def test_equal_rows_are_one_run_and_single_strange_scores_are_said(tmp_path: Path) -> None:
+    seeds = range(6)
+    losses = {("scratch", s): 0.7 + s / 100 for s in seeds} | {("pre", s): 0.4 + s / 100 for s in seeds}
+    head = "arm,seed,loss\n"
+
+    def written(scores: dict[tuple[str, int], float]) -> str:
+        return head + "\n".join(f"{arm},{seed},{score:.4g}" for (arm, seed), score in scores.items())
+
+    plain = _case("plain", written(losses), tmp_path)
+    assert not plain.runs.notes
+    twice = _case("twice", written(losses) + "\n\npre,2,0.42\n", tmp_path)
+    assert twice.summary.decided == plain.summary.decided
+    (note,) = twice.runs.notes
+    assert "line 15" in note  # below a header, twelve rows and a blank line
+    (note,) = _case("sign", written(losses | {("pre", 3): -0.43}), tmp_path).runs.notes
+    assert all(words in note for words in ("line 11", "pre", "seed 3", "-0.43"))
+    (note,) = _case("unit", written(losses | {("scratch", 4): 7.4}), tmp_path).runs.notes
+    assert all(words in note for words in ("line 6", "scratch", "seed 4", "7.4"))
+    assert not _case("spread", written(losses | {("scratch", 4): 2.0}), tmp_path).runs.notes
+
+
+@pytest.mark.parametrize(
+    ("name", "metric"), [("seed{}", "accuracy"), ("fold {}", "accuracy"), ("test_acc_seed_{}", None)]
+)
+def test_a_column_for_each_seed_needs_no_option(name: str, metric: str | None, tmp_path: Path) -> None:
+    values = drawn(4)
+    rows = table(values).drop(columns="seconds").rename(columns={"arm": "method"})
+    wide = rows.pivot(index="method", columns="seed", values="accuracy").rename(columns=name.format).reset_index()
+    wide.to_csv(tmp_path / "wide.csv", index=False)
+    found = compare_results(tmp_path / "wide.csv", without=CONTROLS, columns=RunColumns(metric=metric))
+    by_row = compare_results(table(values).drop(columns="seconds"), without=CONTROLS)
+    mine, other = (one.runs.rows.sort_values(["method", "seed"], ignore_index=True) for one in (found, by_row))
+    pd.testing.assert_frame_equal(mine, other)
+    if metric is not None:
+        with pytest.raises(SettingsError, match="--metric accuracy"):
+            compare_results(tmp_path / "wide.csv", without=CONTROLS)
+
+
+def test_text_files_count_lines_from_their_header(tmp_path: Path) -> None:
+    for name, text, place in (
+        ("a.csv", "arm,seed,accuracy\nscratch,0,0.5\n\npre,0,high\n", "line 4"),
+        ("a.tsv", "arm\tseed\taccuracy\nscratch\t0\t0.5\npre\t0\thigh\n", "line 3"),
+        ("a.jsonl", '{"arm": "scratch", "accuracy": 0.5}\n{"arm": "pre", "accuracy": "high"}\n', "line 2"),
+        ("b.csv", "arm,seed,accuracy,state\nscratch,0,0.5,ok\npre,0,0.6,what\n", "line 3"),
+        ("c.csv", "method,seed0,seed1\nscratch,0.5,0.6\n,0.5,0.6\n", "line 3, column seed0"),
+        ("d.csv", "arm,seed,accuracy\nscratch,0,0.5\npre,,0.6\npre,0,0.7\n", "line 3"),
+    ):
+        (tmp_path / name).write_text(text)
+        with pytest.raises(DataError, match=f"{place}[^0-9,]"):
+            compare_results(tmp_path / name, without=["scratch"], columns=RunColumns(metric="accuracy"))
+
+
 def test_seeds_that_no_two_arms_share_are_no_pairs() -> None:
     rows = table(drawn(1))
     found = compare_results(rows.assign(seed=range(len(rows))), without=CONTROLS)
@@ -321,7 +416,7 @@ def test_seeds_that_no_two_arms_share_are_no_pairs() -> None:
 
 
 ROWS = table(drawn(0))
-TWICE = pd.concat([ROWS, ROWS.iloc[:1]])
+TWICE = pd.concat([ROWS, ROWS.iloc[:1].assign(accuracy=0.5)])
 REFUSED: dict[str, tuple[pd.DataFrame, dict[str, Any], type[TransferscopeError], tuple[str, ...]]] = {
     "which arms need no source": (ROWS, {"without": None}, SettingsError, ("--without", "scratch", "bert")),
     "an arm that is not there": (ROWS, {"without": ["rigde"]}, UnknownNameError, ("rigde", "ridge")),

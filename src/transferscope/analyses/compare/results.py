@@ -173,10 +173,10 @@ def compare_results(
     named = [column for column in (columns.seed, columns.arm) if column is not None]
     if place is not None and reader is not None:
         read = reader.read(place)
-        table = measured_rows(read.rows, named)
+        table = measured_rows(read.rows, named, of_runs=True)
         table = replace(table, notes=(*read.notes, *table.notes))
     else:
-        table = measured_rows(results, named)
+        table = measured_rows(results, named, of_runs=True)
     runs = read_runs(
         table,
         columns,

@@ -1,5 +1,6 @@
 """What is worth saying of a study's decisions, and of whom: statements, whose words are in words.j2."""
 
+from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
@@ -197,13 +198,28 @@ def settling(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[Stat
     return tuple(statements)
 
 
+def lost_runs(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[Statement, ...]:
+    """Recommended arms that gave no score in half of their runs or more: no recommendation goes without this."""
+    lost = [
+        (one.pair(arm.name), [n_target] if len(decided) > 1 else [], arm.n_failed, arm.n_failed + arm.n_seeds)
+        for n_target, decision in decided.items()
+        if decision.recommended is not None
+        for one in [_Named(frames, n_target, decision)]
+        for arm in [one.facts(decision.recommended)]
+        if arm.n_failed >= max(arm.n_seeds, 1)
+    ]
+    return (state("lost runs", arms=lost),) if lost else ()
+
+
 def completeness(frames: StudyFrames) -> tuple[Statement, ...]:
     """How much of the study is missing; nothing where it is complete."""
     states = frames.cells["state"].value_counts()
     total, failed = len(frames.cells), int(states.get("failed", 0))
     missing = total - int(states.get("done", 0)) - failed
     facts = {"missing": missing, "failed": failed, "total": total, "again": not frames.is_of_others}
-    return (state("incomplete", **facts),) if missing or failed else ()
+    lost = frames.method_cells[frames.method_cells["state"] == "failed"]
+    arms = Counter(zip(lost["method"].map(str), lost["source"].map(str), strict=True))
+    return (state("incomplete", **facts, arms=list(arms.items())),) if missing or failed else ()
 
 
 def labels_saved(frames: StudyFrames, decided: Mapping[int, Decision]) -> Statement | None:

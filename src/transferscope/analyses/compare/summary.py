@@ -11,7 +11,7 @@ from transferscope.analyses.compare.cautions import cautions, nothing_held_out, 
 from transferscope.analyses.compare.comparison import MEASURES, Comparison, compare_arms
 from transferscope.analyses.compare.lines import lines_of
 from transferscope.analyses.compare.settings import searches
-from transferscope.analyses.compare.statements import answers, called, completeness, notes, settling, which
+from transferscope.analyses.compare.statements import answers, called, completeness, lost_runs, notes, settling, which
 from transferscope.analyses.compare.words import words_of
 from transferscope.decision import Decision
 from transferscope.errors import StoreError
@@ -81,7 +81,8 @@ def summarise_frames(frames: StudyFrames) -> Summary:
     if not comparisons:
         raise StoreError(_why_empty(frames))
     beware = _cautions(frames)
-    words, answer = words_of(frames), answers(frames, decided)
+    words = words_of(frames)
+    answer, lost = words.all_of(answers(frames, decided)), words.all_of(lost_runs(frames, decided))
     next_steps = settling(frames, decided)
     sentences = words.all_of(
         [
@@ -94,9 +95,10 @@ def summarise_frames(frames: StudyFrames) -> Summary:
             *searches(frames),
         ]
     )
-    lines = lines_of(frames, decided, answers=words.all_of(answer), next_steps=words.all_of(next_steps))
+    first = " ".join([*answer[:1], *lost])  # never cut off
+    lines = lines_of(frames, decided, answers=(first, *answer[1:]), next_steps=words.all_of(next_steps))
     outcomes = {n: one.outcome for n, one in decided.items()}
-    verdict = Verdict(outcomes, "\n".join(words.all_of(answer)), sentences, lines)
+    verdict = Verdict(outcomes, "\n".join([*answer, *lost]), sentences, lines)
     return Summary(frames, decided, comparisons, comparison_table(comparisons), verdict, beware)
 
 
@@ -118,9 +120,10 @@ def comparison_table(comparisons: tuple[Comparison, ...]) -> pd.DataFrame:
     """The comparisons as a table.
 
     Returns:
-        One row per arm and number of labels with the columns source ("" for none), method, n_target, n_seeds, mean, sd,
-        low, high, interval_over ("seeds", or "test examples" with one seed and where all came out the same, or "" for
-        none, as with two seeds); with_source, gain, gain_low, gain_high (points over the best arm without a source,
+        One row per arm and number of labels with the columns source ("" for none), method, n_target, n_seeds, n_failed
+        (runs without a score), mean, sd, low, high, interval_over ("seeds", or "test examples" with one seed and
+        where all came out the same, or "" for none, as with two seeds);
+        with_source, gain, gain_low, gain_high (points over the best arm without a source,
         with the interval that holds for all arms at once), p, call and why (see `decision.ArmFacts`), chance (of being
         within the margin of the best), unstable, unfinished; transferability (over training from scratch, a fraction,
         and no statement) with its low and high (95 %, this difference alone), n_pairs; r2, mae (in the units of the
@@ -148,6 +151,7 @@ def _row(c: Comparison) -> dict[str, object]:
         "method": c.method,
         "n_target": c.n_target,
         "n_seeds": len(c.seeds),
+        "n_failed": facts.n_failed,
         "mean": c.score.value,
         "sd": c.score.sd,
         "low": low,

@@ -9,7 +9,7 @@ from transferscope.store import PlannedCell, StoredCell, StudyRow
 from transferscope.study.frames import StudyFrames, cells_frame, records_frame
 
 _LABELS = ("method", "source", "n_target", "seed")
-_FAILED = Failure("exception", "the table says that it failed")
+_FAILED = Failure("exception", "it is marked as failed, or its score is not a finite number")
 
 
 def frames_of(runs: Runs, name: str, *, margin: float | None = None) -> StudyFrames:

@@ -1,10 +1,11 @@
 """Runs as others keep them, a row each: which arm, source and seed, how many labels, what score."""
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -21,6 +22,8 @@ from transferscope.analyses.columns import (
     check_one_measure,
     columns_by_role,
     numbers_in,
+    place_words,
+    plain_name,
     rows_where,
     with_joined,
     words_in,
@@ -36,7 +39,7 @@ from transferscope.study.decisions import Arm
 from transferscope.study.measure import Measure
 from transferscope.wording import ALL_LABELS, counted, few, listed
 
-Wide = Literal["arms", "labels"]
+Wide = Literal["arms", "labels", "seeds"]
 """What the columns of scores are of, in a table with several scores in a row."""
 
 _ROLES = {role: ROLES[role] for role in ("arm", "source", "seed", "labels", "cost", "state", "predictions")}
@@ -49,6 +52,16 @@ _UNDER_WAY = frozenset(
 _DONE = frozenset(("", "finished", "done", "complete", "completed", "success", "succeeded", "ok"))
 _NO, _YES = ("no", "none", "false", "0"), ("yes", "true", "1")
 _VALUES = ("value", "metric_value", "score")
+_REPEAT = "|".join(sorted({*ROLES["seed"].names.split()}, key=len, reverse=True))
+_OF_SEED = re.compile(
+    rf"(?:(?P<before>.+?)[\s_.-]+)?(?:{_REPEAT})[\s_.:=-]*(?P<seed>\d{{1,9}})(?:[\s_.-]+(?P<after>.+))?",
+    re.IGNORECASE,
+)
+"""Columns of one seed each, as seed0 or accuracy_seed_1."""
+_FEW_RUNS = 5
+"""Scores of one sign beside which another sign is strange."""
+_FAR = 8.0
+"""How many times as large as the others, or as small, a score is that is likely another unit or a slipped point."""
 _NO_SHARES = frozenset(("r2", "mcc", "kappa", "reward", "psnr", "quality"))
 """Measures of which more is better and that are no shares of 1."""
 _SPREADS = frozenset(("std", "sd", "stderr", "se", "sem", "ci", "lower", "upper", "runtime", "second", "seconds"))
@@ -103,8 +116,8 @@ class Runs:
     Attributes:
         rows: A row each: method, source ("" for one without a name, or for none, also where the table calls that by a
             name: it is then part of the method), n_target (ALL_LABELS where nothing says it), seed (numbered), score
-            (as the table has it; NaN unless done), seconds (NaN where unknown) and state: "done", "failed", or
-            "planned" for a row without a score.
+            (as the table has it; NaN unless done), seconds (NaN where unknown) and state: "done", "failed" (diverged
+            too), or "planned" for one that is still to be run or under way.
         examples: What the test examples give to the score of a run, by position in `rows`; empty without predictions.
         with_source: The arms that have a source.
         seeds: What the table calls each seed, by number, where that is no number itself; None where runs of an arm are
@@ -148,6 +161,7 @@ def read_runs(
     """
     table, notes = rows_where(read.rows, asked.where), list(read.notes)
     table, in_percent = _without_signs(table)
+    asked = replace(asked, wide="seeds") if asked.wide is None and _of_seeds_in(table, asked) else asked
     if asked.wide is not None:
         in_percent |= {str(asked.metric)} if in_percent else set()
         table, asked, said_wide = _long(table, asked)
@@ -162,8 +176,13 @@ def read_runs(
     columns = {role: column for role, column in by_role.items() if column is not None}
     naming = [columns[role] for role in ("seed", "arm") if role in columns]
     table, left = without_summaries(table, naming)
-    values = numbers_in(table, score, "a score, such as 0.91, or nothing where there is none")
-    states = _states(table, values, columns.get("state"))
+    table, of_rows = _each_once(table, columns)
+    words = _state_words(table, columns.get("state"))
+    table, unnamed = _attributed(table, words, columns)
+    words = words.loc[table.index]
+    known = table.assign(**{score: table[score].where(words.isin(_DONE))})
+    values = numbers_in(known, score, "a score, such as 0.91, or nothing where there is none")
+    states = _states(words, values)
     values = values.where(states == "done")
     check_one_measure(
         table.drop(columns={score, measure_name} & {*table}).assign(**{measure_name: values}),
@@ -184,8 +203,13 @@ def read_runs(
     )
     if values.isna().all():
         raise DataError(f"no row has a score in column {score}; expected one of each run")
+    again = _repeated(table, rows, columns)
+    table, rows, values = table[~again], rows[~again], values[~again]
     _check_once(table.drop(columns=[score]), rows, columns)
-    left = (*left, *_of_seeds(table.drop(columns=[score]), rows, columns))
+    left = (*left, *of_rows, *unnamed, *_of_seeds(table.drop(columns=[score]), rows, columns))
+    if again.any():
+        left = (*left, f"{counted(int(again.sum()), 'run')} that gave no score and were run again: the others count")
+    left = (*left, *_strange(table, rows, columns, measure_name))
     tops = values.groupby(rows["method"]).max().dropna()
     if words_in(measure_name) & (FALLING - LOSSES) and tops.min() <= 1 < tops.max():
         above = [str(name) for name in tops.index[tops > 1]]
@@ -214,15 +238,46 @@ def read_runs(
     return replace(runs, examples=_examples(runs, folder, predictions))
 
 
+def _of_seeds_in(table: pd.DataFrame, asked: RunColumns) -> dict[str, "re.Match[str]"]:
+    """The columns that hold the scores of one seed each, of the measure that is asked for or the only one there is."""
+    names = {plain_name(str(name)): str(name) for name in table.columns}
+    named = {getattr(asked, role) for role in _ROLES}
+    if asked.seed or asked.metric in table or {*names} & {*_ROLES["seed"].names.split()}:
+        return {}
+    matches = {str(name): match for name in table.columns if (match := _OF_SEED.fullmatch(str(name)))}
+    matches = {
+        name: match
+        for name, match in matches.items()
+        if name not in named and pd.api.types.is_numeric_dtype(table[name])
+    }
+    measures = {_measure_in(match) for match in matches.values()}
+    others = [name for name in table.columns if name not in matches and words_in(str(name)) & (RISING | FALLING)]
+    if asked.metric is None and others and asked.wide is None:
+        return {}
+    if asked.metric in measures:
+        matches = {name: match for name, match in matches.items() if _measure_in(match) == asked.metric}
+    elif len(measures) > 1:
+        return {}
+    return matches if len(matches) > 1 and len({int(match["seed"]) for match in matches.values()}) > 1 else {}
+
+
+def _measure_in(match: "re.Match[str]") -> str:
+    return match["before"] or match["after"] or ""
+
+
 def _long(table: pd.DataFrame, asked: RunColumns) -> tuple[pd.DataFrame, RunColumns, str]:
-    """A table with a score in every row, of one with a column for each arm or number of labels, and how it was read."""
-    assert asked.wide is not None
+    """A table with a score in every row, of one with a column for each of several, and how it was read."""
+    wide = asked.wide
+    assert wide is not None
+    of_seeds = _of_seeds_in(table, asked) if asked.wide == "seeds" else {}
+    if asked.metric is None and of_seeds:
+        asked = replace(asked, metric=_measure_in(next(iter(of_seeds.values()))) or None)
     if asked.metric is None:
         raise SettingsError(
             f"a table with a column for each of several {asked.wide} does not name what it measures; name it, as in "
             "--metric accuracy"
         )
-    name, role = asked.metric, "arm" if asked.wide == "arms" else "labels"
+    name, role = asked.metric, {"arms": "arm", "labels": "labels", "seeds": "seed"}[wide]
     roles = {key: about for key, about in _ROLES.items() if key != role}
     given = {key: getattr(asked, key) for key in roles}
     by_role, _ = columns_by_role(table, roles, given, optional=[*_ROLES])
@@ -230,6 +285,8 @@ def _long(table: pd.DataFrame, asked: RunColumns) -> tuple[pd.DataFrame, RunColu
     numeric = [str(c) for c in table.columns if c not in kept and pd.api.types.is_numeric_dtype(table[c])]
     if role == "labels":
         numeric = [column for column in numeric if column.replace("_", "").isdecimal()]
+    if role == "seed":
+        numeric = list(of_seeds)
     if len(numeric) < 2:
         raise SettingsError(
             f"--wide {asked.wide} takes a column of scores for each of several {asked.wide}; the columns "
@@ -241,13 +298,16 @@ def _long(table: pd.DataFrame, asked: RunColumns) -> tuple[pd.DataFrame, RunColu
             f"a table with a column for each of several {asked.wide} has a column {taken[0]} too, which is what "
             f"{'scores' if taken[0] == name else asked.wide} would be called; give it another name"
         )
-    long = table.melt(others, numeric, var_name=role, value_name=name)
+    long = table.melt(others, numeric, var_name=role, value_name=name, ignore_index=False)
+    long.index = pd.Index([f"{place_words(row)}, column {column}" for row, column in long[role].items()])
     if role == "labels":
         long = long.assign(labels=long["labels"].str.replace("_", "").astype(int))
         long = long[long["labels"] > 0]  # 0: before any training
+    if role == "seed":
+        long = long.assign(seed=[int(of_seeds[column]["seed"]) for column in long["seed"]])
     asked = replace(asked, metric=name, wide=None)
-    asked = replace(asked, arm=role) if role == "arm" else replace(asked, labels=role)
-    return long.reset_index(drop=True), asked, f"the columns {listed(numeric)} were read as {_ROLES[role].what}"
+    asked = replace(asked, **{role: role})  # type: ignore[arg-type]
+    return long, asked, f"the columns {listed(numeric)} were read as {_ROLES[role].what}"
 
 
 def _score_column(table: pd.DataFrame, asked: RunColumns) -> tuple[str, str, pd.DataFrame]:
@@ -309,8 +369,8 @@ def _without_signs(table: pd.DataFrame) -> tuple[pd.DataFrame, set[str]]:
 def _names(table: pd.DataFrame, column: str, what: str, *, may_lack: bool = False) -> "pd.Series[str]":
     names = table[column].map(_text)
     if not may_lack and (names == "").any():
-        row = int(names.index[names == ""][0]) + 1
-        raise DataError(f"row {row} has no name in column {column}; expected the arm of every run")
+        row = place_words(names.index[names == ""][0])
+        raise DataError(f"{row} has no name in column {column}; expected the arm of every run")
     check_spellings(names.tolist(), f"the rows of column {column}", what)
     return names
 
@@ -328,30 +388,93 @@ def _labels(table: pd.DataFrame, column: str | None) -> "pd.Series[int]":
     if column is None:
         return pd.Series(ALL_LABELS, index=table.index)
     numbers = numbers_in(table, column, "a number of labels, such as 1000")
-    wrong = ~((numbers >= 1) & (numbers == np.floor(numbers)))
+    wrong = ~((numbers >= 1) & (numbers < 2**53) & (numbers == np.floor(numbers)))
     if wrong.any():
-        row = int(numbers.index[wrong][0])
+        row = numbers.index[wrong][0]
         raise DataError(
-            f"column {column} holds {_text(table[column][row])!r} in row {row + 1}; expected a number of labels, "
+            f"column {column} holds {_text(table[column][row])!r} in {place_words(row)}; expected a number of labels, "
             "at least 1"
         )
     return numbers.astype(np.int64)
 
 
-def _states(table: pd.DataFrame, values: "pd.Series[float]", column: str | None) -> "pd.Series[str]":
-    """What became of every run: an infinite score is of one that diverged, and no score of one that is to be made."""
-    states = pd.Series("done", index=table.index)
+def _each_once(table: pd.DataFrame, columns: Mapping[str, str]) -> tuple[pd.DataFrame, list[str]]:
+    """The table without rows that are wholly equal to one before, where seeds tell runs apart; and which these were."""
+    if "seed" not in columns:
+        return table, []
+    again = table.astype(str).duplicated()  # of parquet, cells may be lists
+    places = [place_words(row) for row in table.index[again]]
+    said = f"left out {counted(len(places), 'row')} equal to one before in every column ({few(places, 4)})"
+    return table[~again], [said] if places else []
+
+
+def _state_words(table: pd.DataFrame, column: str | None) -> "pd.Series[str]":
+    """What the table says became of every run, in small letters; "" where it says nothing."""
     words = pd.Series("", index=table.index) if column is None else table[column].map(_text).str.lower()
     unknown = ~words.isin(_DONE | _FAILED | _UNDER_WAY)
     if column is not None and unknown.any():
-        row = int(unknown.index[unknown][0])
+        row = unknown.index[unknown][0]
         raise DataError(
-            f"column {column} holds {_text(table[column][row])!r} in row {row + 1}; expected what became of a run, "
-            "such as finished, failed or running, or another name of the column"
+            f"column {column} holds {_text(table[column][row])!r} in {place_words(row)}; expected what became of a "
+            "run, such as finished, failed or running, or another name of the column"
         )
-    states[values.isna() | words.isin(_UNDER_WAY)] = "planned"
+    return words
+
+
+def _attributed(
+    table: pd.DataFrame, words: "pd.Series[str]", columns: Mapping[str, str]
+) -> tuple[pd.DataFrame, list[str]]:
+    """The table without runs that gave no score and do not say what they are of, and how many these were."""
+    naming = [columns[role] for role in ("arm", "seed", "labels") if role in columns]
+    lacking = ~words.isin(_DONE) & (table[naming].map(_text) == "").any(axis=1)
+    said = f"left out {counted(int(lacking.sum()), 'run')} without a score that lack {listed(naming, last='or')}"
+    return table[~lacking], [said] if lacking.any() else []
+
+
+def _states(words: "pd.Series[str]", values: "pd.Series[float]") -> "pd.Series[str]":
+    """What became of every run. An infinite score is of one that diverged, and so is none of one that ended; without a
+    word on that, no score is of a run that is to be made.
+    """
+    states = pd.Series("done", index=words.index)
+    states[values.isna()] = "failed"
+    states[(values.isna() & (words == "")) | words.isin(_UNDER_WAY)] = "planned"
     states[np.isinf(values) | words.isin(_FAILED)] = "failed"
     return states
+
+
+def _repeated(table: pd.DataFrame, rows: pd.DataFrame, columns: Mapping[str, str]) -> "pd.Series[bool]":
+    """Which runs gave no score, and were made again by the same arm and seed: all but the one that counts."""
+    if "seed" not in columns:
+        return pd.Series(False, index=rows.index)
+    order = {"done": 0, "planned": 1, "failed": 2}
+    run = rows[["method", "source", "n_target"]].assign(seed=table[columns["seed"]].map(_text))
+    first = rows["state"].map(order).sort_values(kind="stable").index
+    return run.loc[first].duplicated().reindex(rows.index) & (rows["state"] != "done")
+
+
+def _strange(table: pd.DataFrame, rows: pd.DataFrame, columns: Mapping[str, str], measure: str) -> list[str]:
+    """Name single scores that are likely mistakes: of another sign than all others, or far from those beside them."""
+    scores, notes = rows["score"].dropna(), []
+
+    def named(row: Any) -> str:
+        seed = f", {columns['seed']} {_text(table[columns['seed']][row])}" if "seed" in columns else ""
+        return f"{place_words(row)} ({rows['method'][row]}{seed}) has {measure} = {scores[row]:g}"
+
+    below, above = scores.index[scores < 0], scores.index[scores > 0]
+    few_of, many = sorted((below, above), key=len)
+    if len(few_of) == 1 and len(many) >= _FEW_RUNS and len(many) == len(scores) - 1:
+        notes.append(f"{named(few_of[0])}, the only one {'below' if few_of is below else 'above'} 0: check its sign")
+    for _, own in scores.groupby([rows["method"], rows["source"], rows["n_target"]]):
+        beside = own if len(own) > 3 else scores[rows["n_target"] == rows["n_target"][own.index[0]]]
+        for row in own.index if len(beside) > 3 else ():
+            others, size = beside.drop(row).abs(), abs(own[row])
+            low, high = others.min(), others.max()
+            middle = others.median()
+            if low > 0 and (
+                (size >= _FAR * middle and size >= 2 * high) or (0 < size * _FAR <= middle and 2 * size <= low)
+            ):
+                notes.append(f"{named(row)}, and those beside it about {middle:.3g}: check its unit")
+    return notes
 
 
 def _check_once(table: pd.DataFrame, rows: pd.DataFrame, columns: Mapping[str, str]) -> None:
@@ -431,8 +554,8 @@ def _seeds(
         return in_order, None, notes
     texts = table[column].map(_text)
     if (texts == "").any():
-        row = int(texts.index[texts == ""][0]) + 1
-        raise DataError(f"row {row} has no seed in column {column}; expected one for every run")
+        row = place_words(texts.index[texts == ""][0])
+        raise DataError(f"{row} has no seed in column {column}; expected one for every run")
     if not _are_shared(texts, rows):
         return in_order, None, [f"no two arms share a value of {column}: runs of an arm are numbered in their order"]
     if texts.str.fullmatch(r"\d{1,9}").all():
