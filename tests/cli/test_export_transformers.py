@@ -166,10 +166,11 @@ def test_an_encoder_of_texts_is_read_by_from_pretrained(
             encoder = transformers.AutoModel.from_pretrained(tmp_path / "best", add_pooling_layer=False).eval()
             hidden, there = encoder(**ready).last_hidden_state, ready["attention_mask"][..., None].float()
             head, rows = load_file(tmp_path / "best/head.safetensors"), (hidden * there).sum(1) / there.sum(1)
-            if case == "a sentence encoder":
+            if case == "a sentence encoder":  # the rows are not brought to length 1, and the folder says so
                 weight = load_file(tmp_path / "best/2_Dense/model.safetensors")["linear.weight"]
                 rows = torch.tanh(rows @ weight.T)
-                rows = rows / rows.norm(dim=1, keepdim=True)
+                modules = json.loads((tmp_path / "best/modules.json").read_text())
+                assert [one["path"] for one in modules] == ["", "1_Pooling", "2_Dense"]
             logits = rows @ head["weight"].T + head["bias"]
         else:
             written_model = transformers.AutoModelForSequenceClassification.from_pretrained(tmp_path / "best").eval()

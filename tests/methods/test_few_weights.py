@@ -1,6 +1,7 @@
 """Methods that train few of the weights: LoRA and BitFit, each step by hand, merged against unmerged."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
@@ -10,16 +11,17 @@ from torch.nn import functional as F
 
 from cases_of_methods import blobs, classification_task, network_for
 from methods.by_hand import ONE_STEP, OPTIONS, convolutions, images, target_head, whole
+from text_encoders import texts
 from transferscope.data.task import Dataset
 from transferscope.errors import SettingsError
 from transferscope.methods import BitFit, LoRA
 from transferscope.methods.common import domain
 from transferscope.methods.lora import LowRank, merged
 from transferscope.methods.target_training import Beginning
-from transferscope.models import Network
+from transferscope.models import Network, new_head
 from transferscope.models.adapt import adapt
 from transferscope.models.network import seeded
-from transferscope.training import stream_seed
+from transferscope.training import pixel_scale, stream_seed, to_tensors
 
 
 def with_target_head(network: Network) -> Network:
@@ -49,6 +51,60 @@ def test_the_first_step_of_lora_moves_b_alone_along_the_gradient_of_the_weight()
     for name, parameter in network.features.named_parameters():
         if name.endswith("bias"):
             assert torch.equal(parameter, fitted.features.get_parameter(name))
+
+
+def bert(transformers: Any) -> Network:
+    """A small BERT without dropout, whose text is the mean of its tokens."""
+    config = transformers.BertConfig(
+        vocab_size=12, hidden_size=8, num_hidden_layers=2, num_attention_heads=2, intermediate_size=16, pad_token_id=0,
+        max_position_embeddings=16, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0, initializer_range=0.5,
+    )  # fmt: skip
+    with seeded(0):
+        return adapt(transformers.BertModel(config, add_pooling_layer=False), "none", input_shape=(2, 9))
+
+
+@pytest.mark.filterwarnings("ignore")  # of transformers and peft
+def test_the_first_step_of_lora_is_that_of_peft(transformers: Any) -> None:
+    """r = 2, alpha = 5 on queries and values, from the same draws of A: the merged weights after a step of SGD."""
+    peft = pytest.importorskip("peft")
+    task, network = texts(), bert(transformers)
+    method = LoRA(lr_scale=0.7, rank=2, alpha=5.0, targets="query-value")
+    own = network.copy()
+    own.head = new_head(8, 4, seed=stream_seed(3, "target head"))
+    settings = peft.LoraConfig(r=2, lora_alpha=5, target_modules=["query", "value"])
+    changed = peft.get_peft_model(own.features.module, settings)
+    factors = [parameter for parameter in changed.parameters() if parameter.requires_grad]
+    with seeded(stream_seed(3, "low rank")):
+        for factor in factors[::2]:
+            factor.data = nn.Linear(8, 2, bias=False).weight.data
+    batch = to_tensors(task.target.train, pixel_scale(task.target.train)).batch(torch.arange(21))
+    loss = F.cross_entropy(own(batch.inputs), batch.labels)
+    with torch.no_grad():
+        for factor, gradient in zip(factors, torch.autograd.grad(loss, factors), strict=True):
+            factor -= 0.7 * ONE_STEP.lr * gradient
+    expected = changed.merge_and_unload().state_dict()
+    found = method.fit(task, network, OPTIONS).network.features.module.state_dict()
+    before = network.features.module.state_dict()
+    assert found.keys() == expected.keys()
+    for name, weight in found.items():
+        torch.testing.assert_close(weight, expected[name], rtol=0, atol=1e-6)
+        is_changed = "query.weight" in name or "value.weight" in name
+        assert torch.equal(weight, before[name]) != is_changed, name
+
+
+def test_what_a_change_does_not_read_is_drawn_for_each_example_and_not_read_by_the_weight() -> None:
+    torch.manual_seed(0)
+    layer, inputs = nn.Linear(200, 3), torch.ones(2, 200)
+    change = LowRank(layer.weight, rank=1, alpha=2.0, dropout=0.25)
+    nn.init.ones_(change.a)
+    nn.init.ones_(change.b)
+    made = change.change(inputs) / 2  # how much of 200 is read, over the three quarters that are kept
+    assert made.shape == (2, 3)
+    assert torch.equal(made[:, 0], made[:, 1])
+    assert made[0, 0] != made[1, 0]
+    assert ((made - 200).abs() < 4 * (200 * 0.25 / 0.75) ** 0.5).all()
+    assert torch.equal(change.eval().change(inputs), torch.full((2, 3), 400.0))
+    assert torch.equal(change.train()(layer.weight), layer.weight + 2)
 
 
 class Attention(nn.Module):
@@ -176,7 +232,8 @@ class Recurrent(nn.Module):
 @pytest.mark.parametrize(
     ("method", "said"),
     [
-        (LoRA(), "^lora changes linear, convolutional and attention layers, and the backbone has none to train; "),
+        (LoRA(), "^lora changes linear, convolutional and attention layers, and the backbone has none; "),
+        (LoRA(targets="query-value"), '^targets = "query-value" and no layer of the backbone has a name as of queries'),
         (BitFit(), "^bitfit trains biases and normalisation layers, and the backbone has none to train; train it with"),
     ],
 )

@@ -21,6 +21,8 @@ from transferscope.data.transforms import apply_transforms
 from transferscope.errors import TransferscopeError
 from transferscope.models import NetworkSettings, Pretrained, input_of, open_pretrained
 from transferscope.models.fields import FIELDS, treatment_of
+from transferscope.models.hubs.huggingface import HuggingFace
+from transferscope.models.texts import AFTER
 from transferscope.training import scale_of, to_tensors
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -165,7 +167,7 @@ def theirs(transformers: Any, folder: Path) -> Tensor:
         with torch.no_grad():
             hidden = model(**given).last_hidden_state[0]
         row = hidden[0]
-        for module in modules[1:]:
+        for place, module in enumerate(modules[1:], start=1):
             kind, settled = module["type"].rpartition(".")[2], read(folder, f"{module['path']}/config.json")
             if kind == "Pooling":
                 weights = torch.arange(1, len(hidden) + 1)[:, None]
@@ -182,8 +184,8 @@ def theirs(transformers: Any, folder: Path) -> Tensor:
                 own = load_file(folder / module["path"] / "model.safetensors")
                 made = nn.functional.linear(row, own["linear.weight"], own.get("linear.bias"))
                 row = getattr(nn, settled["activation_function"].rpartition(".")[2])()(made)
-            elif kind == "Normalize":
-                row = row / row.norm()
+            elif kind == "Normalize" and any("Dense" in later["type"] for later in modules[place + 1 :]):
+                row = row / row.norm()  # one at the end is left out
         rows.append(row)
     return torch.stack(rows).double()
 
@@ -427,6 +429,20 @@ def test_a_file_that_says_nothing_sensible_is_one_sentence(file: str, garbage: s
         print(NetworkSettings(f"hf:{tmp_path}").identity)
     assert "\n" not in str(caught.value)
     assert Path(file).name in str(caught.value)
+
+
+def test_rows_of_length_1_are_made_between_layers_and_not_at_the_end(texts: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "whole"
+    shutil.copytree(texts, folder)
+    modules = json.loads((texts / "modules.json").read_text())
+    write(folder, "modules.json", [modules[i] for i in (0, 1, 3, 2, 3)])
+    layers = HuggingFace(str(folder)).trained().module.get_submodule(AFTER)
+    rows = torch.randn(4, 16)
+    expected = torch.tanh(layers[1].linear(rows / rows.norm(dim=1, keepdim=True)))
+    torch.testing.assert_close(layers(rows), expected)
+    found = HuggingFace(str(folder)).sentences
+    assert found is not None
+    assert found.left_out == ("3_Normalize",)
 
 
 def test_weights_of_a_layer_after_the_pooling_are_those_of_a_trained_one(texts: Path, tmp_path: Path) -> None:

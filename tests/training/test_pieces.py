@@ -54,6 +54,7 @@ def test_an_example_that_is_left_over_joins_the_batch_before_it(n: int, sizes: l
     [
         ("constant", [1.0, 1.0, 1.0, 1.0]),
         ("step", [1.0, 1.0, 0.1, 0.01]),
+        ("linear", [1.0, 2 / 3, 1 / 3, 0.0]),
         ("cosine", [1.0, 0.75, 0.25, 0.0]),
     ],
 )

@@ -1,13 +1,16 @@
-"""LoRA: a low-rank change of every weight matrix, and nothing else of the backbone."""
+"""LoRA: low-rank changes of weight matrices, and nothing else of the backbone."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from types import MethodType
+from typing import Annotated, Any, ClassVar, Literal
 
 import torch
+from annotated_types import Ge, Lt
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.nn import functional as F
 from torch.nn.utils import parametrize
 
 from transferscope.errors import SettingsError
@@ -22,6 +25,18 @@ ADAPTED = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.MultiheadAttention)
 """Layers that get a low-rank change. Attention of transformers is made of linear layers; of torch's own
 `MultiheadAttention` the one matrix of queries, keys and values gets it as a whole, and its output layer is linear."""
 
+Targets = Literal["all", "query-value"]
+
+QUERY_VALUE = frozenset({
+    "query", "value", "q", "v", "q_proj", "v_proj", "q_lin", "v_lin", "query_proj", "value_proj",
+    "qkv", "qkv_proj", "query_key_value",
+})  # fmt: skip
+"""Last parts of the names of layers that make queries and values, in one matrix with the keys where these are last.
+
+They are those of the encoders and decoders that PEFT gives changes by default: BERT, RoBERTa, ELECTRA and ViT, T5,
+Llama and its relatives, DistilBERT, DeBERTa, and those of timm.
+"""
+
 
 class LowRank(nn.Module):
     """The weight W as W + (alpha / r) B A, with W of any shape read as a matrix of one row for each output.
@@ -31,10 +46,12 @@ class LowRank(nn.Module):
 
     Args:
         rank: r, at least 1; the smaller side of the matrix where that is less.
+        dropout: Share of the numbers that `change` drops from what it reads, in training.
     """
 
-    def __init__(self, weight: Tensor, *, rank: int, alpha: float) -> None:
+    def __init__(self, weight: Tensor, *, rank: int, alpha: float, dropout: float = 0.0) -> None:
         super().__init__()
+        self.dropout = dropout
         n_out, n_in = len(weight), weight[0].numel()
         rank = min(rank, n_out, n_in)
         self.scale = alpha / rank
@@ -46,32 +63,81 @@ class LowRank(nn.Module):
         """The weight with its change."""
         return weight + self.scale * (self.b @ self.a).view_as(weight)
 
+    def change(self, inputs: Float[Tensor, "... n_in"]) -> Float[Tensor, "... n_out"]:
+        """What it adds to the outputs of a linear layer, which takes less time than the weight."""
+        dropped = F.dropout(inputs, self.dropout, self.training)
+        return self.scale * F.linear(F.linear(dropped, self.a), self.b)
+
+
+def _forward(layer: Any, inputs: Tensor) -> Tensor:
+    """What a linear layer with a change computes, each of both on its own."""
+    weight = layer.parametrizations.weight
+    out: Tensor = F.linear(inputs, weight.original, layer.bias) + weight[0].change(inputs)
+    return out
+
 
 @dataclass(frozen=True)
 class LoRA(FineTuning):
-    """Train a new head and, for every linear, convolutional and attention layer, the factors of a low-rank change.
+    """Train a new head and, for linear, convolutional and attention layers, the factors of a low-rank change.
 
     "LoRA: Low-Rank Adaptation of Large Language Models" (Hu et al. 2022, arXiv:2106.09685), section 4.1: W = W0 +
     (alpha / r) B A. The pretrained weights, biases and normalisation layers (with the statistics of batch
     normalisation) stay as they are. A convolution is read as the matrix (outputs, inputs * kernel). A weight that a
     layer of another kind shares, such as an embedding, stays as it is. The network that predicts has the changes merged
     into its weights, and is as large as any other. Two factors take a larger rate than their product does.
+
+    PEFT gives BERT and its relatives changes with alpha twice the rank in the layers of queries and values, and drops
+    a tenth of what these read: rank = 8, alpha = 16, dropout = .1, targets = "query-value".
     """
 
     lr_scale: RateShare = 1.0
     rank: Annotated[Count, Says("Rank r of the changes", "In a layer with a side shorter than it, that side.")] = 4
     alpha: Annotated[Positive, Says("Factor on the change, divided by the rank")] = 4.0
+    dropout: Annotated[
+        float,
+        Ge(0),
+        Lt(1),
+        Says("Share of the inputs of a linear layer that its change does not read", "Drawn anew in each step."),
+    ] = 0.0
+    targets: Annotated[
+        Targets,
+        Says(
+            "Which layers are changed",
+            '"all" linear, convolutional and attention layers, or those of the queries and values of attention, by '
+            "their names (`lora.QUERY_VALUE`), as Hu et al. chose them.",
+        ),
+    ] = "all"
 
     name: ClassVar[str] = "lora"
     called: ClassVar[tuple[str, ...]] = ("LoRA",)
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
+
+    def check_network(self, network: Network) -> None:
+        """Refuse, with a SettingsError, a network without the layers that are to be changed."""
+        super().check_network(network)
+        if next(self._layers(network.features), None) is None:
+            lacks = {
+                "all": "lora changes linear, convolutional and attention layers, and the backbone has none; train it "
+                "with bitfit or fine-tune",
+                "query-value": 'targets = "query-value" and no layer of the backbone has a name as of queries and '
+                f'values ({", ".join(sorted(QUERY_VALUE))}); give targets = "all"',
+            }
+            raise SettingsError(lacks[self.targets])
+
+    def _layers(self, backbone: nn.Module) -> Iterator[nn.Module]:
+        """The layers that are to be changed, in order."""
+        for name, module in backbone.named_modules():
+            is_target = self.targets == "all" or name.rpartition(".")[2] in QUERY_VALUE
+            if isinstance(module, ADAPTED) and (is_target or isinstance(module, nn.MultiheadAttention)):
+                yield module
 
     def adapt(self, begun: Beginning, options: FitOptions) -> Sequence[nn.Module]:
         """Put the changes in; blocks that are frozen get none.
 
         Raises:
-            SettingsError: The backbone has parameters to train and no layer that can be changed.
+            SettingsError: As of `check_network`, or blocks are frozen that have all layers to change.
         """
+        self.check_network(begun.own)
         backbone, of_weight = begun.own.features, dict[int, LowRank]()
         free = [parameter for parameter in backbone.parameters() if parameter.requires_grad]
         for parameter in free:
@@ -84,18 +150,17 @@ class LoRA(FineTuning):
         }
         free_ids = set(map(id, free)) - tied  # an embedding that shares a weight would go on reading the old one
         with seeded(stream_seed(options.seed, "low rank")):
-            for module in [one for one in backbone.modules() if isinstance(one, ADAPTED)]:
+            for module in list(self._layers(backbone)):
                 for name, weight in list(module.named_parameters(recurse=False)):
                     if id(weight) not in free_ids or weight.ndim < 2 or "bias" in name:
                         continue
                     if id(weight) not in of_weight:  # a weight that two layers share keeps being one
-                        of_weight[id(weight)] = LowRank(weight, rank=self.rank, alpha=self.alpha)
+                        of_weight[id(weight)] = LowRank(weight, rank=self.rank, alpha=self.alpha, dropout=self.dropout)
                     parametrize.register_parametrization(module, name, of_weight[id(weight)], unsafe=True)
+                    if type(module).forward is nn.Linear.forward:
+                        module.forward = MethodType(_forward, module)
         if free and not of_weight:
-            raise SettingsError(
-                "lora changes linear, convolutional and attention layers, and the backbone has none to train; train it "
-                "with bitfit or fine-tune"
-            )
+            raise SettingsError("lora has no layer to change in the blocks that are trained; freeze fewer blocks")
         return [module for module in backbone.modules() if is_normalisation(module)]
 
     def predictor(self, begun: Beginning) -> Callable[[], Network]:

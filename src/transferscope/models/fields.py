@@ -147,7 +147,8 @@ FIELDS: tuple[Field, ...] = (
         "modules.json",
         "type path",
         "followed",
-        "Transformer, Pooling, then any of Dense, Normalize and Dropout; other modules are refused",
+        "Transformer, Pooling, then any of Dense, Normalize and Dropout, but a Normalize at the end is left out; other "
+        "modules are refused",
     ),
     _fields(
         "[0-9]*_Pooling/config.json",

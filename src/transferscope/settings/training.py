@@ -39,8 +39,11 @@ class TrainingSettings:
     momentum: Annotated[float, Ge(0), Lt(1), Says("Momentum of SGD, or beta_1 of AdamW")] = 0.9
     weight_decay: Annotated[NotNegative, Says("Strength of the L2 penalty (SGD) or decoupled decay (AdamW)")] = 5e-4
     schedule: Annotated[
-        Literal["constant", "step", "cosine"],
-        Says("How the rate changes", '"step": times `decay` after every third of the run; "cosine": to 0.'),
+        Literal["constant", "step", "linear", "cosine"],
+        Says(
+            "How the rate changes",
+            '"step": times `decay` after every third of the run; "linear": to 0 in a line; "cosine": to 0.',
+        ),
     ] = "cosine"
     decay: Annotated[float, Gt(0), Le(1), Says("Factor of the step schedule")] = 0.1
     warmup: Annotated[float, Ge(0), Lt(1), Says("Share of the steps over which the rate rises linearly from 0")] = 0.0
@@ -149,5 +152,7 @@ def lr_factor(settings: TrainingSettings, step: int, n_steps: int) -> float:
             return warm
         case "step":
             return warm * settings.decay ** math.floor(3 * progress)
+        case "linear":
+            return warm * (1.0 - progress)
         case "cosine":
             return warm * 0.5 * (1.0 + math.cos(math.pi * progress))

@@ -1,6 +1,7 @@
 """A trained network of transformers as a folder that `from_pretrained` of transformers reads."""
 
 import copy
+import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,9 @@ from torch import Tensor, nn
 from transferscope.errors import NetworkError
 from transferscope.files import written_whole
 from transferscope.models.adapt import NO_HEAD, OneTensor, adapt, sample_inputs
+from transferscope.models.fields import read_json
 from transferscope.models.hubs.huggingface import HuggingFace, transformers_package
+from transferscope.models.hubs.sentences import MODULES
 from transferscope.models.inputs import NetworkInput
 from transferscope.models.network import Network, seeded
 from transferscope.models.texts import AFTER
@@ -119,6 +122,10 @@ def save_pretrained(
             place = folder / file.relative_to(named.folder)
             place.parent.mkdir(exist_ok=True)
             shutil.copyfile(file, place)
+    if sentences is not None and sentences.left_out:  # the head reads rows that are not brought to length 1
+        modules = [one for one in read_json(folder / MODULES) if one["path"] not in sentences.left_out]
+        with written_whole(folder / MODULES) as unfinished:
+            unfinished.write_text(json.dumps(modules, indent=2), encoding="utf-8")
     return saved
 
 

@@ -32,13 +32,18 @@ _PACKAGE = "sentence_transformers."
 class SentenceFolder:
     """What a folder of sentence-transformers does after its encoder.
 
+    Layers at the end that bring rows to length 1 are left out. They serve comparisons by cosine; under a linear head
+    they take from the gradient what changes the length, and a head that is drawn at random learns ten times slower.
+
     Attributes:
         pooling: How the tokens of a text become one row; of several, the rows stand side by side.
         after: Folders and settings of the layers after it; no settings for one that normalises.
+        left_out: Folders of the layers that are left out.
     """
 
     pooling: tuple[Pooling, ...]
     after: tuple[tuple[str, dict[str, Any] | None], ...]
+    left_out: tuple[str, ...] = ()
 
     def made(self) -> nn.Sequential | None:
         """The layers after the pooling, their weights drawn; None where there are none."""
@@ -125,7 +130,10 @@ def read_sentence_folder(folder: Path) -> SentenceFolder | None:
             f"{file} leaves the prompt out of the pooling (include_prompt), and {prompts.name} has a default one; "
             "give a model without a default prompt"
         )
-    return SentenceFolder(_pooling(file), tuple(after))
+    left_out: list[str] = []
+    while after and after[-1][1] is None:
+        left_out.append(after.pop()[0])
+    return SentenceFolder(_pooling(file), tuple(after), tuple(left_out))
 
 
 def _pooling(path: Path) -> tuple[Pooling, ...]:
