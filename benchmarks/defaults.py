@@ -53,6 +53,7 @@ def study(
         "seeds": given.seeds,
         "target": {**target, "transforms": read, "labels": [given.labels]},
         "sources": {"source": {**source, "transforms": read}},
+        "recipe": "equal",
         "network": {"name": given.network},
         "pretraining": {"steps": 2000},
         "training": {"steps": given.steps},

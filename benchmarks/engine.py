@@ -48,6 +48,7 @@ def large_study() -> StudySpec:
     methods = {f"l2-sp-{i}": {"method": "l2-sp", "alpha": 0.01 * (i + 1)} for i in range(8)}
     tables = {
         "name": "large",
+        "recipe": "equal",
         "seeds": CELLS // 100,
         "target": {"data": "target", "labels": [10 * (i + 1) for i in range(11)]},
         "sources": {"source": {"data": "source"}},

@@ -26,6 +26,7 @@ RECORDS = 10
 METHODS = "\n".join(f'[methods.l2-sp-{i}]\nmethod = "l2-sp"\nalpha = {0.01 * (i + 1):g}' for i in range(8))
 STUDY = """
 name = "large"
+recipe = "equal"
 seeds = {seeds}
 [target]
 data = "digits"

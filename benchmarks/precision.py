@@ -27,6 +27,7 @@ def study(name: str, precision: str, given: argparse.Namespace) -> StudySpec:
         "seeds": given.seeds,
         "target": {**target, "transforms": read, "labels": [given.labels]},
         "sources": {"source": {**source, "transforms": read}},
+        "recipe": "equal",
         "network": {"name": given.network},
         "pretraining": {"steps": 2000, "precision": "float32"},
         "training": {"steps": given.steps, "precision": precision},

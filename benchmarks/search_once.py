@@ -35,6 +35,7 @@ def tables(folder: Path, n_seeds: int) -> dict[str, object]:
         "store": str(folder / "search-once.sqlite"),
         "target": {"data": "digits", "labels": [LABELS]},
         "sources": {"glyphs": {"data": "glyphs?n_train=4000&size=8"}},
+        "recipe": "equal",
         "network": {"name": "mlp"},
         "pretraining": {"steps": 600},
         "engine": {"workers": 1, "keep": "none"},

@@ -30,6 +30,7 @@ def tables(folder: Path, *, rows: Any = (40, 20), **changes: Any) -> dict[str, A
     )
     study = {
         "name": "small",
+        "recipe": "equal",
         "seeds": 1,
         "target": {"data": target, "labels": [12]},
         "sources": {"source": {"data": source, "held_out": {"same": source}}},

@@ -131,7 +131,6 @@ def test_every_method_that_trains_is_searched_with_as_many_trials(method: Method
     assert len(combinations(grid, method, BUDGET)) == (1 if chooses_itself else 6)
     assert len(combinations(search_grid(method, BUDGET, rates=False), method, BUDGET)) == (1 if chooses_itself else 2)
     if not chooses_itself:
-        method = method.with_defaults(own_networks=False)
         first = combinations(grid, method, BUDGET)[0]  # what a tie is decided for: the settings as they are
         assert all(value == getattr(method, name, getattr(BUDGET, name, None)) for name, value in first.items())
 

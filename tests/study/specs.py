@@ -9,6 +9,7 @@ from transferscope.study.spec import StudySpec, parse_spec
 
 TABLES: dict[str, Any] = {
     "name": "usps",
+    "recipe": "equal",
     "seeds": 2,
     "target": {"data": "usps", "transforms": ["resize:28"], "labels": [100, 600]},
     "sources": {"fashion": {"data": "fashion-mnist"}},

@@ -43,6 +43,7 @@ def network_of(folder: Path, name: str, data: str) -> Path:
     """The file of a network that a study of the data trained."""
     tables: dict[str, Any] = {
         "name": name,
+        "recipe": "equal",
         "store": str(folder / f"{name}.sqlite"),
         "seeds": 1,
         "target": {"data": data, "labels": [30]},
@@ -70,6 +71,7 @@ def network(folder: Path) -> Path:
 def study(data: str, *networks: Path) -> dict[str, Any]:
     return {
         "name": "s",
+        "recipe": "equal",
         "target": {"data": data},
         "sources": {f"net{i}": {"network": str(file)} for i, file in enumerate(networks)},
         "network": MLP,
@@ -157,6 +159,7 @@ def test_numbers_counted_in_another_unit_are_not_compared(folder: Path) -> None:
     dear, cheap = prices("dear", 3e5, 1e5), prices("cheap", 5e3, 1e3)
     tables = {
         "name": "s",
+        "recipe": "equal",
         "target": {"data": dear},
         "sources": {"own": {"data": dear, "held_out": {"cheap": cheap}}},
         "network": MLP,

@@ -24,6 +24,7 @@ SCENES = "scenes?size=16&grid=4&appearance=several&kinds=sphere,box,cone&n_train
 def tables(**changes: Any) -> dict[str, Any]:
     study = {
         "name": "masks",
+        "recipe": "equal",
         "seeds": 2,
         "target": {"data": f"{SCENES}segmentation", "labels": [20]},
         "sources": {"normals": {"data": f"{SCENES}normals&light=random"}, "class": {"data": f"{SCENES}class"}},
@@ -80,7 +81,7 @@ def test_what_cannot_be_done_on_a_grid_is_said_at_planning() -> None:
 
 
 def test_a_comparison_of_masks_takes_a_network_and_methods_that_learn_them(tmp_path: Path) -> None:
-    asked: dict[str, Any] = {"labels": [20], "diagnostics": [], "seeds": 2, "folder": tmp_path}
+    asked: dict[str, Any] = {"labels": [20], "diagnostics": [], "seeds": 2, "folder": tmp_path, "recipe": "equal"}
     made = study_tables([f"{SCENES}class"], f"{SCENES}segmentation", methods=None, **asked)
     assert made["network"] == {"name": "resnet20"}
     assert set(made["methods"]) == {"scratch", "fine-tune", "l2-sp"}

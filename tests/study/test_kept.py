@@ -35,6 +35,7 @@ def tables(data: Path, **changes: Any) -> dict[str, Any]:
     engine = {"workers": 0, "device": "cpu", **changes.pop("engine", {})}
     plain: dict[str, Any] = {
         "name": "kept",
+        "recipe": "equal",
         "seeds": 2,
         "target": {"data": f"npz:{data}", "labels": [10, 20]},
         "sources": {"one": {"data": f"npz:{data}"}, "two": {"data": f"npz:{data.with_name('other.npz')}"}},

@@ -78,6 +78,7 @@ def folder(tmp_path: Path) -> Path:
 def study(folder: Path, **changes: Any) -> dict[str, Any]:
     return {
         "name": "named",
+        "recipe": "equal",
         "seeds": 1,
         "target": {"data": f"npz:{folder}/target.npz", "labels": [20]},
         "sources": {

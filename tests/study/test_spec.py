@@ -10,9 +10,11 @@ from study.specs import TABLES, spec, tables
 from transferscope.diagnostics import Curvature, Weights
 from transferscope.errors import MissingDataError, SettingsError
 from transferscope.methods import METHODS, FineTune, Merlin, Scratch
+from transferscope.methods.recipes import RECIPES, Traits
 from transferscope.models import NetworkSettings
 from transferscope.settings.data import TargetSettings, TuningSettings
 from transferscope.settings.engine import EngineSettings
+from transferscope.study.resolved import resolved
 from transferscope.study.settings import DiagnosticSettings, MeasurementScope, SourceSettings
 from transferscope.study.spec import parse_spec, read_spec
 from transferscope.training import TrainingSettings
@@ -44,15 +46,15 @@ def test_the_share_of_the_rate_goes_by_who_pretrained_the_network() -> None:
         "given": {"method": "l2-sp", "lr_scale": 0.1},
     }
 
-    def shares(**sources: object) -> dict[str, float]:
-        methods = spec(methods={"merlin": None, **asked}, sources=sources).methods
-        return {name: vars(methods[name])["lr_scale"] for name in asked}
+    def shares(recipe: str, *, is_own: bool) -> dict[str, float]:
+        found, traits = spec(methods={"merlin": None, **asked}, recipe=recipe), Traits("small-cnn", is_own=is_own)
+        return {name: vars(resolved(found, name, traits, 100).method)["lr_scale"] for name in asked}
 
     other = {"soup": 0.1, "lora": 1.0, "bitfit": 1.0, "mine": 0.3, "careful": 0.1, "given": 0.1}
-    assert shares() == {**dict.fromkeys(named, 0.5), **other}
-    both = shares(net={"network": "file.safetensors"})
-    assert both == shares(fashion=None, net={"network": "file.safetensors"})
-    assert both == {**dict.fromkeys(named, 0.1), **other}
+    assert shares("equal", is_own=True) == {**dict.fromkeys(named, 0.5), **other}
+    assert shares("equal", is_own=False) == {**dict.fromkeys(named, 0.1), **other}
+    row = RECIPES["small-cnn"]["fine-tune"].settings["lr_scale"]
+    assert shares("field", is_own=True) == {**dict.fromkeys(named, row), **other}
 
 
 @dataclass(frozen=True)
@@ -324,7 +326,13 @@ def test_a_cell_asks_a_cluster_for_its_threads_and_for_a_gpu_where_it_trains_on_
 
 
 def test_without_a_grid_what_compare_searches_is_searched() -> None:
-    found = spec(training={"steps": 10, "lr": 0.02}, tuning={"trials": 6})
-    assert sorted(found.tuning.grid) == ["fine-tune", "merlin", "scratch"]
-    assert found.tuning.grid["scratch"] == {"lr": (0.02, 0.004, 0.1), "weight_decay": (0.0005, 0.01)}
-    assert spec(tuning={"trials": 6, "grid": {}}).tuning == TuningSettings(6)
+    def grids(tuning: dict[str, Any], **changes: Any) -> dict[str, Any]:
+        found = spec(training={"steps": 10, "lr": 0.02}, tuning=tuning, **changes)
+        return {name: resolved(found, name, Traits("small-cnn"), 100).grid for name in found.methods}
+
+    found = grids({"trials": 6})
+    assert sorted(name for name, grid in found.items() if grid) == ["fine-tune", "merlin", "scratch"]
+    assert found["scratch"] == {"lr": (0.02, 0.004, 0.1), "weight_decay": (0.0005, 0.01)}
+    assert not any(grids({"trials": 6, "grid": {}}).values())
+    # of a recipe, what a search goes around is that of the recipe, but for what is given
+    assert grids({"trials": 6}, recipe="field")["scratch"].keys() == {"weight_decay"}

@@ -75,6 +75,7 @@ def compare(options: Options, context: typer.Context) -> None:
         pretraining=options.pretraining,
         engine=options.engine,
         tuning=options.tuning,
+        recipe=options.recipe,
         metric=options.metric,
         folder=options.out,
     )

@@ -27,6 +27,7 @@ class BitFit(FineTuning):
     name: ClassVar[str] = "bitfit"
     called: ClassVar[tuple[str, ...]] = ("BitFit",)
     version: ClassVar[int] = 1
+    recipe: ClassVar[str] = "bitfit"
 
     def adapt(self, begun: Beginning, options: FitOptions) -> Sequence[nn.Module]:
         """Hold everything else.

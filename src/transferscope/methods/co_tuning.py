@@ -61,7 +61,7 @@ class CoTuning(FineTuning):
 
     def all_groups(self, begun: Beginning) -> Sequence[ParameterGroup]:
         """The source head at the rate of the backbone, from which it comes."""
-        return [*self.groups(begun.own), ParameterGroup(list(_source_head(begun).parameters()), self.lr_share)]
+        return [*self.groups(begun.own), ParameterGroup(list(_source_head(begun).parameters()), self.lr_scale)]
 
     def loss(self, begun: Beginning) -> Callable[[Batch], Float[Tensor, ""]]:
         """Both losses."""

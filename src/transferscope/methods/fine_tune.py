@@ -56,6 +56,7 @@ class FineTune(FineTuning):
     name: ClassVar[str] = "fine-tune"
     called: ClassVar[tuple[str, ...]] = ("fine-tuning",)
     version: ClassVar[int] = 2
+    recipe = FineTuning.recipe  # whose row may set all of these
 
     @property
     def learns_grids(self) -> bool:
@@ -93,7 +94,7 @@ class FineTune(FineTuning):
         for depth, block in enumerate(reversed(own.blocks()), start=1):
             new = [p for p in block.parameters() if p.requires_grad and p not in seen]
             seen.update(new)
-            groups.append(ParameterGroup(new, self.lr_share * self.layer_decay**depth))
+            groups.append(ParameterGroup(new, self.lr_scale * self.layer_decay**depth))
         return [*groups, head]
 
     def before_step(self, own: Network, n_steps: int) -> Callable[[int], None]:

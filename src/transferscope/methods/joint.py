@@ -31,6 +31,7 @@ class Joint(Method):
     name: ClassVar[str] = "joint"
     called: ClassVar[tuple[str, ...]] = ("joint training",)
     version: ClassVar[int] = 1
+    recipe: ClassVar[str] = "joint"
     start: ClassVar[Start] = "random"
     uses_source: ClassVar[bool] = True
 

@@ -37,6 +37,7 @@ class L2Sp(AnchoredFineTuning):
     name: ClassVar[str] = "l2-sp"
     called: ClassVar[tuple[str, ...]] = ("L2-SP",)
     version: ClassVar[int] = 1
+    recipe: ClassVar[str] = "l2-sp"
 
     @property
     def learns_grids(self) -> bool:

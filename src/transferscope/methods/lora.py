@@ -111,6 +111,7 @@ class LoRA(FineTuning):
     name: ClassVar[str] = "lora"
     called: ClassVar[tuple[str, ...]] = ("LoRA",)
     version: ClassVar[int] = 3
+    recipe: ClassVar[str] = "lora"
 
     def check_network(self, network: Network) -> None:
         """Refuse, with a SettingsError, a network without the layers that are to be changed."""

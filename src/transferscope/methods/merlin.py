@@ -116,6 +116,7 @@ class Merlin(Method):
     name: ClassVar[str] = "merlin"
     called: ClassVar[tuple[str, ...]] = ("MeRLin",)
     version: ClassVar[int] = 3
+    recipe: ClassVar[str] = "merlin"
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -1,7 +1,7 @@
 """MeRLin-ft: MeRLin on target data alone, from a pretrained network, over all of its weights or over adapters."""
 
 from dataclasses import dataclass, replace
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal
 
 import torch
 from jaxtyping import Float
@@ -13,7 +13,7 @@ from transferscope.methods.common import training_domain, working_copy
 from transferscope.methods.lora import LoRA, merged
 from transferscope.methods.merlin import FirstBlocks, Inner, InnerRate, InnerRidge, InnerSteps, Merlin, TargetBatch
 from transferscope.methods.method import FitOptions, Fitted, Method, Start, Value, searched_shares
-from transferscope.methods.target_training import BackboneRate, Beginning, first_blocks, share_of
+from transferscope.methods.target_training import BackboneRate, Beginning, first_blocks
 from transferscope.models.network import Network, seeded
 from transferscope.records import Count, Says
 from transferscope.training import TrainingSettings, frozen_features, stream_seed
@@ -44,7 +44,7 @@ class MerlinFt(Method):
     inner_steps: InnerSteps = 20
     inner_lr: InnerRate = None
     target_batch: TargetBatch = None
-    lr_scale: BackboneRate = "auto"
+    lr_scale: BackboneRate = 0.1
     frozen_blocks: FirstBlocks = 0
     adapters: Annotated[
         Literal["none", "lora", "head"],
@@ -62,6 +62,7 @@ class MerlinFt(Method):
     name: ClassVar[str] = "merlin-ft"
     called: ClassVar[tuple[str, ...]] = ("MeRLin-ft",)
     version: ClassVar[int] = 3
+    recipe: ClassVar[str] = "merlin-ft"
     start: ClassVar[Start] = "pretrained"
 
     def __post_init__(self) -> None:
@@ -78,13 +79,9 @@ class MerlinFt(Method):
         """Not where a small network stands between backbone and head."""
         return self.adapters != "head"
 
-    def with_defaults(self, *, own_networks: bool) -> Self:
-        """With the share that "auto" stands for."""
-        return replace(self, lr_scale=share_of(self.lr_scale, own_networks=own_networks))
-
     def searched_rates(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
         """Multiples of `lr_scale`."""
-        return searched_shares(share_of(self.lr_scale))
+        return searched_shares(self.lr_scale)
 
     def fit(self, task: TransferTask, network: Network, options: FitOptions) -> Fitted:
         """See `Method.fit`."""
@@ -144,6 +141,6 @@ class MerlinFt(Method):
             target_batch=self.target_batch,
             initial="pretrained",
             source_term=False,
-            lr_scale=share_of(self.lr_scale),
+            lr_scale=self.lr_scale,
             frozen_blocks=self.frozen_blocks,
         )

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Literal, Self
+from typing import ClassVar, Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -176,6 +176,11 @@ class Method(ABC):
         return True
 
     @property
+    def recipe(self) -> str:
+        """Name of its row in the table of recipes: fine-tuning or training from scratch, by its start."""
+        return "fine-tune" if self.start == "pretrained" else "scratch"
+
+    @property
     def takes_steps(self) -> bool:
         """Whether it trains by steps of an optimiser, rather than in closed form or by a solver."""
         return True
@@ -215,10 +220,6 @@ class Method(ABC):
     def frozen(self, own: Network) -> Sequence[nn.Module]:
         """Blocks that keep their weights and stay in evaluation mode while others are trained: none."""
         return ()
-
-    def with_defaults(self, *, own_networks: bool) -> Self:
-        """The same with numbers for settings that go by whether the study pre-trains all of its networks: none do."""
-        return self
 
     def searched(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
         """The values that `compare` tries beside the rates, by setting, with its own first: of weight decay."""

@@ -11,7 +11,7 @@ from transferscope.data.task import TransferTask
 from transferscope.methods.fine_tune import FineTune
 from transferscope.methods.held_out import blend, forget_runs, harm, held_out_part, one_of_several, total_cost
 from transferscope.methods.method import FitOptions, Fitted, Value
-from transferscope.methods.target_training import GIVEN_SHARE, Beginning, FirstHead
+from transferscope.methods.target_training import Beginning, FirstHead
 from transferscope.models.network import Network
 from transferscope.records import Count, Positive, Says
 from transferscope.training import TrainingSettings, outputs_of, stream_seed, to_tensors, weights_in
@@ -35,7 +35,7 @@ class Soup(FineTune):
     """
 
     lr_scale: Annotated[Positive, Says("The least rate of the members, as a share of the training settings' rate")] = (
-        GIVEN_SHARE
+        0.1
     )
     head: FirstHead = "probe"
     rates: Annotated[int, Ge(1), Le(len(FACTORS)), Says("How many of FACTORS the members are trained with")] = field(
@@ -96,7 +96,7 @@ class Soup(FineTune):
         for (factor, order), own in zip(members, options, strict=True):
             method = replace(
                 self,
-                lr_scale=factor * self.lr_share,
+                lr_scale=factor * self.lr_scale,
                 head_lr_scale=None if self.head_lr_scale is None else factor * self.head_lr_scale,
             )
             seed = stream_seed(own.seed, f"order {order}") if order else own.seed

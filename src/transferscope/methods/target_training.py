@@ -8,7 +8,7 @@ features are not enough), and the network that predicts (`predictor`).
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal
 
 from annotated_types import Ge
 from jaxtyping import Float
@@ -22,17 +22,6 @@ from transferscope.methods.probe_head import probe_of
 from transferscope.models.network import Network
 from transferscope.records import NotNegative, Positive, Says
 from transferscope.training import Batch, Draw, Learner, ParameterGroup, TrainingSettings, batch_loss, frozen_features
-
-GIVEN_SHARE = 0.1
-"""What `lr_scale = "auto"` is, but in a study whose sources are all data."""
-
-OWN_SHARE = 0.5
-"""What it is there.
-
-A network that the study pre-trained is stable at about its rate; one that was given may not be (EfficientNet-lite0 of
-ImageNet ends with one answer to everything at half the rate of 0.01 and loses 18 points at .3). On images held out from
-training data half the rate had a better mean than a tenth for four small networks (docs/results/methods.md).
-"""
 
 Regulariser = Callable[[Float[Tensor, ""], Float[Tensor, "n m ..."]], Float[Tensor, ""]]
 """From the task's loss on a batch and the batch's features to what is minimised."""
@@ -157,11 +146,10 @@ class TargetTraining(Method):
 
 RateShare = Annotated[Positive, Says("Learning rate as a share of the training settings' rate")]
 BackboneRate = Annotated[
-    Positive | Literal["auto"],
+    Positive,
     Says(
         "Learning rate of the backbone as a share of the training settings' rate",
-        '"auto" is 0.5 (`OWN_SHARE`) in a study that pre-trains all of its networks itself, and 0.1 elsewhere, in a '
-        'call of `fit` too: the "standard practice" of section 6.1.2 of Liu et al. (2020, MeRLin).',
+        'Without a recipe a tenth, the "standard practice" of section 6.1.2 of Liu et al. (2020, MeRLin).',
     ),
 ]
 FirstHead = Annotated[
@@ -186,7 +174,7 @@ FrozenBlocks = Annotated[
 class FineTuning(TargetTraining):
     """Training that starts from the pretrained backbone, under a new head, with a rate for each of the two."""
 
-    lr_scale: BackboneRate = "auto"
+    lr_scale: BackboneRate = 0.1
     head_lr_scale: Annotated[
         Positive | None, Says("Learning rate of the head as such a share", "None for `lr_scale`.")
     ] = None
@@ -196,17 +184,13 @@ class FineTuning(TargetTraining):
     start: ClassVar[Start] = "pretrained"
 
     @property
-    def lr_share(self) -> float:
-        """`lr_scale` as a number."""
-        return share_of(self.lr_scale)
-
-    def with_defaults(self, *, own_networks: bool) -> Self:
-        """With the share that "auto" stands for."""
-        return replace(self, lr_scale=share_of(self.lr_scale, own_networks=own_networks))
+    def recipe(self) -> str:
+        """That of the last block where the first ones keep their weights."""
+        return "last-block" if self.frozen_blocks else "fine-tune"
 
     def searched_rates(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
         """Multiples of `lr_scale`."""
-        return searched_shares(self.lr_share)
+        return searched_shares(self.lr_scale)
 
     def check_network(self, network: Network) -> None:
         """Refuse a network with fewer blocks than are to be frozen, with a SettingsError."""
@@ -224,14 +208,9 @@ class FineTuning(TargetTraining):
 
     def groups(self, own: Network) -> Sequence[ParameterGroup]:
         """Backbone and head, each at its rate."""
-        head_scale = self.lr_share if self.head_lr_scale is None else self.head_lr_scale
+        head_scale = self.lr_scale if self.head_lr_scale is None else self.head_lr_scale
         trained = [parameter for parameter in own.features.parameters() if parameter.requires_grad]
-        return [ParameterGroup(trained, self.lr_share), ParameterGroup(list(own.head.parameters()), head_scale)]
-
-
-def share_of(lr_scale: float | Literal["auto"], *, own_networks: bool = False) -> float:
-    """The number that a share of the learning rate is."""
-    return (OWN_SHARE if own_networks else GIVEN_SHARE) if lr_scale == "auto" else lr_scale
+        return [ParameterGroup(trained, self.lr_scale), ParameterGroup(list(own.head.parameters()), head_scale)]
 
 
 def other_head(head: Literal["random", "probe"]) -> dict[str, tuple[Value, ...]]:

@@ -1,6 +1,6 @@
 """What a study file says of its data: the tables [target] and [tuning], and data by name."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from annotated_types import Ge
@@ -63,13 +63,13 @@ class TuningSettings:
     trials: Annotated[Count, Says("Settings to try for every method")]
     folds: Annotated[int, Ge(2), Says("Folds of the cross-validation")] = 5
     grid: Annotated[
-        dict[str, dict[str, tuple[Value, ...]]],
+        dict[str, dict[str, tuple[Value, ...]]] | None,
         Says(
             "Values to try, by method and setting",
-            "A setting is one of the method's or of [training]. A study file without a grid tries what `compare` tries "
+            "A setting is one of the method's or of [training]. None for values around those that each method has "
             "(see `methods.tuning.search_grid`); {} tries nothing.",
         ),
-    ] = field(default_factory=dict)
+    ] = None
     search: Annotated[
         Literal["full", "halving"],
         Says(

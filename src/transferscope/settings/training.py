@@ -48,10 +48,11 @@ class TrainingSettings:
     decay: Annotated[float, Gt(0), Le(1), Says("Factor of the step schedule")] = 0.1
     warmup: Annotated[float, Ge(0), Lt(1), Says("Share of the steps over which the rate rises linearly from 0")] = 0.0
     augment: Annotated[
-        Literal["none", "flip-crop", "standard"],
+        Literal["none", "warp", "flip", "flip-crop", "standard"],
         Says(
             "How images are augmented",
-            '"flip-crop": random horizontal flips and crops after padding by 4 pixels; "standard": random parts of 8 '
+            '"warp": small random shifts, rotations and scales, which keep characters readable; "flip": random '
+            'horizontal flips; "flip-crop": flips and crops after padding by 4 pixels; "standard": random parts of 8 '
             "to 100 % of the area, enlarged to the image's size, and flips.",
         ),
     ] = "none"

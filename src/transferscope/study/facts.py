@@ -21,7 +21,9 @@ from transferscope.data.transforms import apply_transforms
 from transferscope.diagnostics.diagnostic import check_labels_suit
 from transferscope.errors import DataError, MissingDataError, SettingsError, TransferscopeError
 from transferscope.files import require_regular
+from transferscope.methods import Method
 from transferscope.methods.common import LEAST_MOMENTUM, batch_norms, check_batch_norm, slow_statistics
+from transferscope.methods.recipes import Traits, augmentation_of
 from transferscope.methods.tuning import combinations, with_settings
 from transferscope.models import (
     LoadReport,
@@ -33,13 +35,15 @@ from transferscope.models import (
     input_of,
     open_pretrained,
 )
+from transferscope.models.families import Family, family_of
 from transferscope.models.pretrained import fingerprint_of
 from transferscope.settings.data import DataSettings
 from transferscope.study.backends.backend import thread_limit
 from transferscope.study.passes import EXAMPLES, Passes
 from transferscope.study.read_alike import check_columns, check_tokenizer, files_of
+from transferscope.study.resolved import resolved
 from transferscope.study.spec import StudySpec
-from transferscope.training import choose_device, scale_of, to_tensors
+from transferscope.training import TrainingSettings, choose_device, scale_of, to_tensors
 from transferscope.training.tensors import check_kind
 
 MAX_LEAKAGE = 0.05
@@ -78,12 +82,26 @@ class DataFacts:
         target: Fingerprint of the target.
         least_momentum: The share of a batch in statistics of batch normalisation that runs from random weights take
             instead of the network's own, which is smaller; None where it is not.
+        own_traits: What recipes depend on, with the study's own network.
+        small: Family of the small networks that methods make themselves.
+        families: Those of the sources that are networks.
     """
 
     target: str
     n_target: int
     sources: Mapping[str, SourceFacts]
     least_momentum: float | None = None
+    own_traits: Traits = field(default_factory=lambda: Traits("mlp"))
+    small: Family = "mlp"
+    families: Mapping[str, Family] = field(default_factory=dict)
+
+    def traits(self, method: Method, source: str | None) -> Traits:
+        """What the recipe of a method depends on, from a source or none."""
+        if not method.uses_network:
+            return replace(self.own_traits, family=self.small)
+        all_own = bool(self.sources) and all(one.n_train is not None for one in self.sources.values())
+        family = self.own_traits.family if source is None else self.families.get(source, self.own_traits.family)
+        return replace(self.own_traits, family=family, is_own=all_own)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +118,7 @@ class PretrainedSource:
     checksum: str
     report: LoadReport
     input: str
+    family: Family
     follows_batches: bool = False
 
     def as_json(self) -> dict[str, Any]:
@@ -130,6 +149,7 @@ class StudyData:
         held_out: The further test sets of each source that has any, by name.
         least_momentum: As in `DataFacts`.
         passes: What passes through the networks take, by the network's name.
+        family: Of the study's own network, where that is built.
     """
 
     target: Dataset
@@ -138,6 +158,7 @@ class StudyData:
     held_out: Mapping[str, Mapping[str, Dataset]] = field(default_factory=dict)
     least_momentum: float | None = None
     passes: Mapping[str, Passes] = field(default_factory=dict)
+    family: Family = "mlp"
 
     @property
     def facts(self) -> DataFacts:
@@ -145,7 +166,11 @@ class StudyData:
         data = {name: SourceFacts(self._fingerprint(name), len(source.train)) for name, source in self.sources.items()}
         networks = {name: SourceFacts(file.checksum, None) for name, file in self.networks.items()}
         sources = {**data, **networks}
-        return DataFacts(self.target.fingerprint, len(self.target.train), sources, self.least_momentum)
+        families = {name: file.family for name, file in self.networks.items()}
+        train = self.target.train
+        traits = Traits(self.family, augmentation_of(train), on_grid=train.grid is not None)
+        small: Family = "small-cnn" if train.is_image else "mlp"
+        return DataFacts(self.target.fingerprint, len(train), sources, self.least_momentum, traits, small, families)
 
     def _fingerprint(self, source: str) -> str:
         """Of a source and, where it has any, of its further test sets."""
@@ -256,17 +281,18 @@ def load_data(spec: StudySpec) -> StudyData:
                 replace(source, name=f"{name} with held_out {key}", test=further.test)
                 check_label_units(further, source)
     least_momentum, passes = None, dict[str, Passes]()
+    family: Family = "mlp"
     builds = any(one.uses_network and one.start == "random" for one in spec.methods.values())
     if spec.network.module is None or builds or sources:
         with _noted(faults, "" if spec.network.module is None else "[network]"):  # whether it reads such inputs at all
-            least_momentum = _try_network(spec, target, list(sources.values()), passes)
+            family, least_momentum = _try_network(spec, target, list(sources.values()), passes)
         _raise_all(faults)
     opened = {}
     for name, pretrained in networks.items():
         with _noted(faults, f"[sources.{name}]"):
             opened[name] = _opened(pretrained, target, spec, checksums.get(name), passes)
     _raise_all(faults)
-    return StudyData(target, sources, opened, held_out, least_momentum, passes)
+    return StudyData(target, sources, opened, held_out, least_momentum, passes, family)
 
 
 def _wanted(spec: StudySpec) -> dict[str, DataSettings]:
@@ -280,8 +306,8 @@ def _wanted(spec: StudySpec) -> dict[str, DataSettings]:
 
 def _try_network(
     spec: StudySpec, target: Dataset, sources: Sequence[Dataset], passes: dict[str, Passes]
-) -> float | None:
-    """Build the study's network and check that it can learn every data set; the `least_momentum` of `DataFacts`."""
+) -> tuple[Family, float | None]:
+    """Build the study's network and check that it can learn every data set; its family, and `least_momentum`."""
     shape = shape_as_read(target, spec.network)
     check_kind(target.train, input_of(spec.network))
     network = build_network(spec.network, shape, target.train.n_outputs, seed=0)
@@ -289,11 +315,12 @@ def _try_network(
         network.on_grid(dataset.train.grid)
         if training is not None:
             training.check_labels(on_grid=dataset.train.grid is not None)
+    family = family_of(network, spec.network.name)
     if sources and any(method.start == "pretrained" for method in spec.methods.values()):
-        _check_methods(spec, network)
+        _check_methods(spec, network, family, target)
     if spec.race is not None:
         passes[spec.network.name] = _passes(network, target, spec.network, spec)
-    return LEAST_MOMENTUM if slow_statistics(network) else None
+    return family, LEAST_MOMENTUM if slow_statistics(network) else None
 
 
 def _opened(
@@ -305,15 +332,15 @@ def _opened(
     known = input_of(pretrained.network)
     check_kind(target.train, known)
     check_kind(target.test, known)
-    _check_methods(spec, opened.network)
-    trained = any(one.start == "pretrained" and one.takes_steps for one in spec.methods.values())
-    moved = spec.training.batch_norm == "train" and trained
+    family = family_of(opened.network, pretrained.network.name)
+    trained = _check_methods(spec, opened.network, family, target)
+    moved = any(training.batch_norm == "train" for training in trained)
     follows = moved and bool(batch_norms(opened.network.features))
     words = "" if known is None else str(known)
     checksum = digest or fingerprint_of(opened)
     if spec.race is not None:
         passes[pretrained.network.name] = _passes(opened.network, target, pretrained.network, spec)
-    return PretrainedSource(pretrained, checksum, opened.report, words, follows)
+    return PretrainedSource(pretrained, checksum, opened.report, words, family, follows)
 
 
 def _passes(network: Network, target: Dataset, settings: NetworkSettings, spec: StudySpec) -> Passes:
@@ -327,20 +354,27 @@ def _passes(network: Network, target: Dataset, settings: NetworkSettings, spec: 
     return measured if choose_device(spec.engine.device).type == "cpu" else replace(measured, seconds=0.0)
 
 
-def _check_methods(spec: StudySpec, network: Network) -> None:
-    """Refuse a pretrained network that the methods, with any settings that they may choose, cannot start from."""
+def _check_methods(spec: StudySpec, network: Network, family: Family, target: Dataset) -> list[TrainingSettings]:
+    """Refuse a pretrained network that the methods, with any settings that they may choose, cannot start from.
+
+    Returns:
+        How those that take steps train it.
+    """
     check_batch_norm(network, spec.training)
+    trained, traits = [], Traits(family, on_grid=target.train.grid is not None)
     for name, method in spec.methods.items():
         if method.start != "pretrained":
             continue
-        grid = {} if spec.tuning is None else spec.tuning.grid.get(name, {})
-        for settings in combinations(grid, method, spec.training):
-            tried, training = with_settings(method, spec.training, settings)
+        own = resolved(spec, name, traits, len(target.train))
+        trained += [own.training] if method.takes_steps else []
+        for settings in combinations(own.grid, own.method, own.training):
+            tried, training = with_settings(own.method, own.training, settings)
             try:
                 check_batch_norm(network, training)
                 tried.check_network(network)
             except SettingsError as error:
                 raise SettingsError(f"[methods.{name}] {error}") from error
+    return trained
 
 
 @contextmanager

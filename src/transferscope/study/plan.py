@@ -18,6 +18,7 @@ from transferscope.methods import PRETRAINING_VERSION, Control, called_of, check
 from transferscope.store import PlannedCell, Store, StudyRow, gc_paused
 from transferscope.study.cell import CellTuning, DiagnoseRecipe, MethodRecipe, PretrainRecipe, method_identity
 from transferscope.study.facts import DataFacts, StudyData, count_leakage, load_data, surroundings
+from transferscope.study.resolved import Resolved, pretrained_as, resolved, source_of_recipe
 from transferscope.study.settings import DiagnosticSettings
 from transferscope.study.spec import StudySpec
 from transferscope.training import TrainingSettings, check_data, choose_device, choose_precision
@@ -60,6 +61,7 @@ def plan_study(spec: StudySpec, store: Store | None = None) -> StudyPlan:
     if controls:
         facts["controls"] = controls
     facts["called"] = called_of(spec.methods)
+    facts["recipes"] = _recipes(spec, data.facts)
     created = datetime.now(UTC).isoformat(timespec="seconds")
     study = StudyRow(spec.name, spec.as_json(), facts, created)
     cells = tuple(plan_cells(spec, data.facts))
@@ -87,6 +89,24 @@ def with_precision(spec: StudySpec, facts: Mapping[str, Any]) -> StudySpec:
     return replace(spec, **changes)
 
 
+def _recipes(spec: StudySpec, data: DataFacts) -> list[dict[str, Any]]:
+    """How each arm that takes steps trains, in words, and whose defaults these are, for the numbers of labels alike."""
+    rows: dict[tuple[str, str | None, str], dict[str, Any]] = {}
+    for name, method in spec.methods.items():
+        sources = [*spec.sources] if method.needs_source else [None]
+        for source, n in product(sources if method.takes_steps else (), _numbers(spec, data)):
+            traits = data.traits(method, source)
+            words = resolved(spec, name, traits, n).words
+            row: dict[str, Any] = {"method": name, "source": source, "labels": [], "training": words}
+            row["from"] = source_of_recipe(spec, method, traits)
+            rows.setdefault((name, source, words), row)["labels"].append(n)
+    return list(rows.values())
+
+
+def _numbers(spec: StudySpec, data: DataFacts) -> tuple[int, ...]:
+    return spec.target.labels or (data.n_target,)
+
+
 def _check_tasks(spec: StudySpec, data: StudyData) -> None:
     """Whether every method can learn the target, from every source that it would transfer from, as it is and tuned."""
     _check_training("[training]", spec.training, data.target)
@@ -95,8 +115,11 @@ def _check_tasks(spec: StudySpec, data: StudyData) -> None:
             _check_training(f"[pretraining] of {name}:", spec.pretraining, dataset)
     for name, method in spec.methods.items():
         sources = [source for source in spec.sources if source in data.sources or not method.uses_source]
+        traits = data.facts.traits(method, sources[0] if method.needs_source and sources else None)
+        own = resolved(spec, name, traits, len(data.target.train))
+        method = own.method
         tried = [(f"[methods.{name}]", method)]
-        for setting, values in spec.tuning.grid.get(name, {}).items() if spec.tuning is not None else ():
+        for setting, values in own.grid.items():
             if setting in {one.name for one in fields(method)}:  # type: ignore[arg-type]
                 place = f"[tuning.grid.{name}] {setting}"
                 tried += [(f"{place} = {value!r}:", replace(method, **{setting: value})) for value in values]  # type: ignore[type-var]
@@ -128,9 +151,10 @@ def plan_cells(spec: StudySpec, data: DataFacts) -> list[PlannedCell]:
         SettingsError: Two methods or two sources are one and the same.
     """
     pretrainings = list(_pretrainings(spec, data))
-    arms = list(_arms(spec, data))
-    _check_distinct(arms)
-    numbers = spec.target.labels or (data.n_target,)
+    numbers = _numbers(spec, data)
+    arms = [[*alike] for alike in zip(*(_arms(spec, data, n) for n in numbers), strict=True)]
+    for of_number in zip(*arms, strict=True):
+        _check_distinct(of_number)
     with gc_paused():
         first: dict[tuple[int, int], PlannedCell] = {}  # by arm and number of labels
         return [cell for seed in spec.seeds for cell in _cells_of_seed(seed, pretrainings, arms, numbers, first)]
@@ -139,7 +163,7 @@ def plan_cells(spec: StudySpec, data: DataFacts) -> list[PlannedCell]:
 def _cells_of_seed(
     seed: int,
     pretrainings: Sequence["_Arm"],
-    arms: Sequence["_Arm"],
+    arms: Sequence[Sequence["_Arm"]],
     numbers: Sequence[int],
     first: dict[tuple[int, int], PlannedCell],
 ) -> Iterator[PlannedCell]:
@@ -149,13 +173,16 @@ def _cells_of_seed(
         cell = PlannedCell(key, "pretrain", _labels(one, None, seed), one.payload)
         pretrained[one.source, one.n_source] = cell
     yield from pretrained.values()
-    for i, arm in enumerate(arms):
-        needs = (pretrained[arm.source, arm.n_source].key,) if arm.pretrained else ()
-        fits = [_method_cell(arm, n_target, seed, needs, first.get((i, n_target))) for n_target in numbers]
-        if arm.chosen_once:
-            first.update({(i, n): fit for n, fit in zip(numbers, fits, strict=True) if (i, n) not in first})
+    for i, of_numbers in enumerate(arms):
+        fits = []
+        for n, arm in zip(numbers, of_numbers, strict=True):
+            needs = (pretrained[arm.source, arm.n_source].key,) if arm.pretrained else ()
+            fits.append(_method_cell(arm, n, seed, needs, first.get((i, n))))
+            if arm.chosen_once:
+                first.setdefault((i, n), fits[-1])
         yield from fits
-        yield from (_diagnose_cell(diagnosis, fit) for fit in fits for diagnosis in arm.diagnoses)
+        measured = zip(fits, of_numbers, strict=True)
+        yield from (_diagnose_cell(diagnosis, fit) for fit, arm in measured for diagnosis in arm.diagnoses)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +196,7 @@ class _Diagnosis:
 
 @dataclass(frozen=True, slots=True)
 class _Arm:
-    """A method from a source of a size, or a pre-training: what cells share that differ in labels and seed alone."""
+    """A method from a source of a size with some number of labels, or a pre-training: what the cells of seeds share."""
 
     shared: str
     payload: Mapping[str, Any]
@@ -208,40 +235,38 @@ def _labels(arm: _Arm, n_target: int | None, seed: int) -> dict[str, str | int |
 
 
 def _pretrainings(spec: StudySpec, data: DataFacts) -> Iterator[_Arm]:
-    recipe = spec.pretraining
-    if recipe is None or not any(method.start == "pretrained" for method in spec.methods.values()):
+    if spec.pretraining is None or not any(method.start == "pretrained" for method in spec.methods.values()):
         return
     arithmetic = _arithmetic(spec)
     for name, source in spec.sources.items():
         if source.as_data is None:
             continue
         contents = {"source": data.sources[name].content}
-        made = PretrainRecipe(source.as_data, spec.network, recipe, spec.checkpoints, contents)
-        payload = made.as_payload() | arithmetic
-        parts = {
-            "role": "pretrain",
-            "version": PRETRAINING_VERSION,
-            "source": data.sources[name].fingerprint,
-            "network": spec.network.identity,
-            "pretraining": asdict(recipe),
-            "checkpoints": spec.checkpoints,
-            "least_momentum": data.least_momentum,
-            **arithmetic,
-        }
-        shared = shared_digest(parts)
         for n_source in _source_sizes(spec, data, name):
-            yield _Arm(shared, payload, "pretrain", name, n_source)
+            recipe = pretrained_as(spec, data.own_traits, n_source)
+            made = PretrainRecipe(source.as_data, spec.network, recipe, spec.checkpoints, contents)
+            parts = {
+                "role": "pretrain",
+                "version": PRETRAINING_VERSION,
+                "source": data.sources[name].fingerprint,
+                "network": spec.network.identity,
+                "pretraining": asdict(recipe),
+                "checkpoints": spec.checkpoints,
+                "least_momentum": data.least_momentum,
+                **arithmetic,
+            }
+            yield _Arm(shared_digest(parts), made.as_payload() | arithmetic, "pretrain", name, n_source)
 
 
-def _arms(spec: StudySpec, data: DataFacts) -> Iterator[_Arm]:
-    """Every method from every source and size that it can transfer from."""
+def _arms(spec: StudySpec, data: DataFacts, n_target: int) -> Iterator[_Arm]:
+    """Every method from every source and size that it can transfer from, with some number of labels."""
     for name, method in spec.methods.items():
         if not method.needs_source:
-            yield _arm(spec, data, name, None)
+            yield _arm(spec, data, name, None, n_target)
             continue
         for source, settings in spec.sources.items():
             if settings.as_data is not None:
-                arm = replace(_arm(spec, data, name, source), pretrained=method.start == "pretrained")
+                arm = replace(_arm(spec, data, name, source, n_target), pretrained=method.start == "pretrained")
                 steps = (None, *spec.checkpoints) if arm.pretrained else (None,)
                 sizes = _source_sizes(spec, data, source)
                 for n, step in product(sizes, steps):
@@ -249,7 +274,7 @@ def _arms(spec: StudySpec, data: DataFacts) -> Iterator[_Arm]:
                     diagnoses = arm.diagnoses if step is None else ()
                     yield replace(arm, n_source=n, pretrain_step=step, diagnoses=diagnoses)
             elif not method.uses_source:
-                yield _arm(spec, data, name, source)
+                yield _arm(spec, data, name, source, n_target)
 
 
 def _source_sizes(spec: StudySpec, data: DataFacts, source: str) -> list[int]:
@@ -259,9 +284,10 @@ def _source_sizes(spec: StudySpec, data: DataFacts, source: str) -> list[int]:
     return [size for size in spec.source_sizes or (n_train,) if size > 0]
 
 
-def _arm(spec: StudySpec, data: DataFacts, name: str, source: str | None) -> _Arm:
-    method = spec.methods[name]
-    tuning, arithmetic = _tuning(spec, name), _arithmetic(spec)
+def _arm(spec: StudySpec, data: DataFacts, name: str, source: str | None, n_target: int) -> _Arm:
+    own = resolved(spec, name, data.traits(spec.methods[name], source), n_target)
+    method, training = own.method, own.training
+    tuning, arithmetic = _tuning(spec, own), _arithmetic(spec)
     origin = None if source is None else spec.sources[source]
     network = spec.network if origin is None or not origin.is_network else origin.pretrained(spec.network).network
     followed = {one.scope.every for one in spec.diagnostics.values() if one.scope.every is not None}
@@ -269,7 +295,7 @@ def _arm(spec: StudySpec, data: DataFacts, name: str, source: str | None) -> _Ar
         spec.target.as_data,
         origin,
         network,
-        spec.training,
+        training,
         method,
         tuning,
         tuple(sorted(followed)) if spec.diagnostics and method.keeps_network else None,
@@ -284,7 +310,7 @@ def _arm(spec: StudySpec, data: DataFacts, name: str, source: str | None) -> _Ar
             "target": data.target,
             "source": None if source is None else data.sources[source].fingerprint,
             "network": network.identity,
-            "training": asdict(spec.training),
+            "training": asdict(training),
             "tuning": None if tuning is None else asdict(tuning),
             "least_momentum": data.least_momentum if method.start == "random" else None,
             **arithmetic,
@@ -328,14 +354,11 @@ def _device_of(spec: StudySpec) -> str:
     return asked.partition(":")[0] if on_cluster else choose_device(asked).type
 
 
-def _tuning(spec: StudySpec, method: str) -> CellTuning | None:
-    grid = {} if spec.tuning is None else spec.tuning.grid.get(method, {})
-    if spec.tuning is None or not grid:
+def _tuning(spec: StudySpec, own: Resolved) -> CellTuning | None:
+    if spec.tuning is None or not own.grid:
         return None  # nothing to choose
-    balanced = spec.training.class_weights == "balanced"
-    # in the order in which stored tables come back, whatever that of the file: it says which combinations are tried
-    grid = dict(sorted(grid.items()))
-    return CellTuning(spec.tuning.trials, spec.tuning.folds, grid, spec.tuning.search, balanced)
+    balanced = own.training.class_weights == "balanced"
+    return CellTuning(spec.tuning.trials, spec.tuning.folds, dict(own.grid), spec.tuning.search, balanced)
 
 
 def _check_distinct(arms: Sequence[_Arm]) -> None:

@@ -3,7 +3,7 @@
 import itertools
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, is_dataclass, replace
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -16,7 +16,8 @@ from transferscope.errors import SettingsError, unknown_name
 from transferscope.files import expanded
 from transferscope.methods import METHODS, Method, called_of
 from transferscope.methods.method import Value
-from transferscope.methods.tuning import combinations, search_grid
+from transferscope.methods.recipes import Protocol
+from transferscope.methods.tuning import combinations
 from transferscope.models import NetworkSettings
 from transferscope.models.build import is_network_name
 from transferscope.models.build import seen_from as network_seen_from
@@ -48,6 +49,8 @@ class StudySpec:
         methods: Methods with their settings, by the name of their table.
         diagnostics: What to measure of the trained networks, by the name of its table.
         race: Which runs are made when only those are that can still decide; None to make all.
+        recipe: Whether methods train as their field does, or all with the settings of `training` (`methods.recipes`).
+        given: Keys that the study says itself, which win over the recipe, by table: "training", "methods.NAME", ...
         files: Folder of the trained networks of a database that is no SQLite file; None for that which its first runner
             took.
     """
@@ -67,18 +70,27 @@ class StudySpec:
     engine: EngineSettings
     race: RaceSettings | None
     store: str
+    recipe: Protocol = "field"
+    given: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     track: TrackSettings | None = None
     files: str | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """The study as JSON values, defaults filled in; the store's password is left out."""
+        """The study as JSON values, defaults filled in but for what recipes say; the store's password is left out."""
         tables: dict[str, Any] = {key: _plain(value) for key, value in vars(self).items()}
         tables["store"] = without_password(self.store)
         del tables["track"]  # it belongs to a run of the study, and may hold a password
         tables["sources"] = {name: asdict(source) for name, source in self.sources.items()}
         tables["methods"] = {name: method_as_json(method) for name, method in self.methods.items()}
         tables["diagnostics"] = {name: settings.as_json() for name, settings in self.diagnostics.items()}
+        for name in ("training", "pretraining"):
+            if self.recipe == "field" and tables[name] is not None:
+                tables[name] = {key: value for key, value in tables[name].items() if key in self.given_in(name)}
         return tables
+
+    def given_in(self, table: str) -> tuple[str, ...]:
+        """The keys that the study says itself in a table."""
+        return self.given.get(table, ())
 
 
 def read_spec(path: Path, *, but: Sequence[str] = ()) -> StudySpec:
@@ -160,26 +172,24 @@ def parse_spec(tables: Mapping[str, Any], *, place: str = "the study") -> StudyS
     head = read_header(tables, TABLES, mistakes)
     target = read_table(TargetSettings, tables.get("target", {}), "[target]", mistakes)
     network = read_table(NetworkSettings, tables.get("network", {}), "[network]", mistakes)
-    training = read_table(TrainingSettings, tables.get("training", {}), "[training]", mistakes)
+    recipe: Protocol = "field" if head is None else head.recipe
+    training = _training(tables.get("training", {}), "[training]", recipe, mistakes)
     diagnostics = read_diagnostics(tables.get("diagnostics", {}), mistakes)
     engine = read_table(EngineSettings, tables.get("engine", {}), "[engine]", mistakes)
     tuning = read_table(TuningSettings, tables["tuning"], "[tuning]", mistakes) if "tuning" in tables else None
     race = read_table(RaceSettings, tables["race"], "[race]", mistakes) if "race" in tables else None
     track = read_table(TrackSettings, tables["track"], "[track]", mistakes) if "track" in tables else None
-    pretraining, further = _pretraining(tables, mistakes)
+    pretraining, further = _pretraining(tables, recipe, mistakes)
     sources = {
         name: read_table(SourceSettings, table, f"[sources.{name}]", mistakes)
         for name, table in _named(tables, "sources", mistakes).items()
     }
     found_sources = {name: source for name, source in sources.items() if source is not None}
-    own = bool(sources) and all(source is not None and source.data is not None for source in sources.values())
-    methods = {
-        name: _method(name, table, mistakes, own=own) for name, table in _named(tables, "methods", mistakes).items()
-    }
+    methods = {name: _method(name, table, mistakes) for name, table in _named(tables, "methods", mistakes).items()}
     found_methods = {name: method for name, method in methods.items() if method is not None}
     for group in ("sources", "methods", "diagnostics"):
         check_names(group, tables.get(group), mistakes)
-    _check_methods(found_methods, found_sources, tables, mistakes)
+    _check_methods(found_methods, found_sources, tables, recipe, mistakes)
     if training is not None:
         _check_rates(found_methods, training, mistakes)
     given = tables.get("methods")
@@ -189,9 +199,6 @@ def parse_spec(tables: Mapping[str, Any], *, place: str = "the study") -> StudyS
         mistakes.add("[pretraining] sizes holds 0, which is training from scratch; add [methods.scratch]")
     checkpoints = tuple(sorted(further.checkpoints))
     _check_checkpoints(pretraining, checkpoints, tables, mistakes)
-    if tuning and training is not None and "grid" not in tables["tuning"]:
-        grids = {name: search_grid(method, training) for name, method in found_methods.items()}
-        tuning = replace(tuning, grid={name: axes for name, axes in grids.items() if axes})
     if tuning:
         _check_grid(tuning, found_methods, list(methods), training, mistakes)
     mistakes.raise_any()
@@ -211,6 +218,8 @@ def parse_spec(tables: Mapping[str, Any], *, place: str = "the study") -> StudyS
         engine=_found(engine),
         race=race,
         store=_found(head).store or default_store(_found(head).name),
+        recipe=recipe,
+        given=_given(tables),
         track=track,
         files=_found(head).files,
     )
@@ -248,6 +257,14 @@ class Header:
         str | None, Says("Path or URL of the store", "None for runs/NAME.sqlite beside the study file.")
     ] = None
     files: Annotated[str | None, Says("Folder of the networks of a database, which all machines see")] = None
+    recipe: Annotated[
+        Protocol,
+        Says(
+            "How methods train where the study does not say it",
+            '"field": each as its field trains it, by network, data and number of labels; "equal": all with the '
+            "settings of [training], for comparisons of methods.",
+        ),
+    ] = "field"
 
     def __post_init__(self) -> None:
         if self.files is not None and (self.store is None or sqlite_path(self.store) is not None):
@@ -303,11 +320,27 @@ def read_header(tables: Mapping[str, Any], known: Sequence[str], mistakes: Mista
     return read_table(Header, {k: v for k, v in tables.items() if k in setting_names(Header)}, "", mistakes)
 
 
-def _pretraining(tables: Mapping[str, Any], mistakes: Mistakes) -> tuple[TrainingSettings | None, FurtherPretraining]:
+def _training(table: Any, where: str, recipe: Protocol, mistakes: Mistakes) -> TrainingSettings | None:
+    """Settings of training; where a recipe knows how long, that need not be said."""
+    if recipe == "field" and isinstance(table, Mapping) and not {"steps", "epochs"} & table.keys():
+        table = {**table, "steps": 1}  # in the place of the recipe's
+    return read_table(TrainingSettings, table, where, mistakes)
+
+
+def _given(tables: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    """The keys of tables that a recipe would fill in otherwise."""
+    methods = {f"methods.{name}": table for name, table in tables.get("methods", {}).items()}
+    named = {name: tables.get(name, {}) for name in ("training", "pretraining")} | methods
+    return {name: tuple(table) for name, table in named.items() if table}
+
+
+def _pretraining(
+    tables: Mapping[str, Any], protocol: Protocol, mistakes: Mistakes
+) -> tuple[TrainingSettings | None, FurtherPretraining]:
     further = FurtherPretraining()
-    if "pretraining" not in tables:
+    if "pretraining" not in tables and protocol == "equal":
         return None, further
-    table = tables["pretraining"]
+    table = tables.get("pretraining", {})
     if isinstance(table, Mapping):
         own = setting_names(FurtherPretraining)
         further = (
@@ -315,7 +348,7 @@ def _pretraining(tables: Mapping[str, Any], mistakes: Mistakes) -> tuple[Trainin
             or further
         )
         table = {key: value for key, value in table.items() if key not in own}
-    recipe = read_table(TrainingSettings, table, "[pretraining]", mistakes)
+    recipe = _training(table, "[pretraining]", protocol, mistakes)
     if recipe is not None and recipe.batch_norm != "train":
         mistakes.add(
             f'[pretraining] batch_norm = "{recipe.batch_norm}" is about networks that are pretrained already; give it '
@@ -332,15 +365,13 @@ def _named(tables: Mapping[str, Any], key: str, mistakes: Mistakes) -> Mapping[s
     return {}
 
 
-def _method(name: str, table: object, mistakes: Mistakes, *, own: bool) -> Method | None:
-    """A method by its table; `own` says that the study pre-trains all networks that methods may start from."""
+def _method(name: str, table: object, mistakes: Mistakes) -> Method | None:
     where = f"[methods.{name}]"
     if not isinstance(table, Mapping):
         return read_table(METHODS["scratch"], table, where, mistakes)
     kind = member_of(METHODS, "method", name, table, where, mistakes)
     settings = {key: value for key, value in table.items() if key != "method"}
-    method = None if kind is None else read_table(kind, settings, where, mistakes)
-    return None if method is None else method.with_defaults(own_networks=own)
+    return None if kind is None else read_table(kind, settings, where, mistakes)
 
 
 LONGEST_NAME = 100
@@ -360,6 +391,7 @@ def _check_methods(
     methods: Mapping[str, Method],
     sources: Mapping[str, SourceSettings],
     tables: Mapping[str, Any],
+    recipe: Protocol,
     mistakes: Mistakes,
 ) -> None:
     """Whether methods have what they transfer from; what is given and wrong is said elsewhere."""
@@ -378,14 +410,14 @@ def _check_methods(
             mistakes.add(f"[methods.{name}] transfers from a source and there is none; add [sources.NAME]")
         elif method.uses_source and not with_data and all_known:
             mistakes.add(f'[methods.{name}] trains on source data and no source has any; give one data = "..."')
-        elif method.start == "pretrained" and with_data and "pretraining" not in tables:
+        elif method.start == "pretrained" and with_data and "pretraining" not in tables and recipe == "equal":
             mistakes.add(f"[methods.{name}] starts from a pretrained network; say how it is trained in [pretraining]")
 
 
 def _check_rates(methods: Mapping[str, Method], training: TrainingSettings, mistakes: Mistakes) -> None:
     """Numbers whose name ends in "lr_scale" are shares of the learning rate."""
     for name, method in methods.items():
-        for key in (field.name for field in fields(method) if field.name.endswith("lr_scale")):  # type: ignore[arg-type]
+        for key in (one.name for one in fields(method) if one.name.endswith("lr_scale")):  # type: ignore[arg-type]
             share = getattr(method, key)
             if isinstance(share, float) and share * training.lr < LEAST_LR:
                 mistakes.add(
@@ -420,7 +452,7 @@ def _check_grid(
     training: TrainingSettings | None,
     mistakes: Mistakes,
 ) -> None:
-    for name, axes in tuning.grid.items():
+    for name, axes in (tuning.grid or {}).items():
         where = f"[tuning.grid.{name}]"
         if name not in names:
             mistakes.add(f"{where} {unknown_name('method', name, names)}")

@@ -20,7 +20,7 @@ from transferscope.training.curve import CURVE_POINTS
 from transferscope.training.fixed_blocks import FixedBlocks, fixed_blocks
 from transferscope.training.learner import Learner
 from transferscope.training.losses import weights_in
-from transferscope.training.stream import BatchStream, flip_crop, mix_shares, resized_crop, stream_seed
+from transferscope.training.stream import AUGMENTATIONS, BatchStream, mix_shares, stream_seed
 from transferscope.training.tensors import Batch, choose_precision, forked_random_states, sent
 
 Curve = Callable[[int], tuple[Record, ...]]
@@ -227,8 +227,7 @@ class _Loop:
         batch = replace(data.batch(index), weights=self.weights[name])
         if self.settings.augment != "none" and batch.inputs.ndim == 4:
             seed = stream_seed(self.options.seed, name, "augment")
-            augment = flip_crop if self.settings.augment == "flip-crop" else resized_crop
-            batch = replace(batch, inputs=augment(batch.inputs, seed=seed, step=step))
+            batch = replace(batch, inputs=AUGMENTATIONS[self.settings.augment](batch.inputs, seed=seed, step=step))
         if not self.settings.mix_up:
             return batch
         seed = stream_seed(self.options.seed, name, "mix")

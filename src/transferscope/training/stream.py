@@ -1,11 +1,13 @@
-"""Which examples are drawn, and how images are flipped and cropped: functions of seed and step, so a run can resume."""
+"""Which examples are drawn, and how images are augmented: functions of seed and step, so that a run can resume."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -71,9 +73,49 @@ def mix_shares(alpha: float, *, seed: int, step: int, n: int) -> tuple[float, In
     return share, torch.from_numpy(generator.permutation(n))
 
 
+class Augmentation(Protocol):
+    """Changes the images of a batch (n, C, H, W) at random, as a function of seed and step."""
+
+    def __call__(self, images: Tensor, *, seed: int, step: int) -> Tensor:
+        """The changed images, of the same shape."""
+        ...
+
+
 PADDING = 4
 AREAS, RATIOS, TRIALS = (0.08, 1.0), (3 / 4, 4 / 3), 10
 """Of random resized crops: shares of the image's area, width over height, and draws before the middle is taken."""
+
+
+TURN, ZOOM, SHIFT = math.radians(10), 0.1, 0.1
+"""Most of a warp: the angle, the change of size as a share of it, and the shift as a share of half the image."""
+
+
+def warp(images: Float[Tensor, "n C H W"], *, seed: int, step: int) -> Float[Tensor, "n C H W"]:
+    """Rotate, scale and shift each image a little, each uniformly between minus and plus its most.
+
+    One affine map for an image, interpolated bilinearly; what comes from outside continues the border.
+    """
+    generator = torch.Generator().manual_seed(stream_seed(seed, f"warp {step}"))
+    n, _, height, width = images.shape
+    turn, zoom, right, down = 2 * torch.rand(4, n, generator=generator) - 1
+    cos, sin = (1 + ZOOM * zoom) * torch.stack(((TURN * turn).cos(), (TURN * turn).sin()))
+    # rows of [x, y, 1] with the image between -1 and 1, whatever its sides
+    rows = (cos, -sin * height / width, SHIFT * right, sin * width / height, cos, SHIFT * down)
+    maps = sent(torch.stack(rows, dim=1).view(n, 2, 3), images.device).to(images)
+    grid = F.affine_grid(maps, list(images.shape), align_corners=False)
+    return F.grid_sample(images, grid, mode="bilinear", padding_mode="border", align_corners=False)
+
+
+def flipped(n: int, *, seed: int, step: int) -> Bool[Tensor, " n"]:
+    """Which images of a batch are flipped: each with probability one half."""
+    generator = torch.Generator().manual_seed(stream_seed(seed, f"flip {step}"))
+    return torch.rand(n, generator=generator) < 0.5
+
+
+def flip(images: Float[Tensor, "n C H W"], *, seed: int, step: int) -> Float[Tensor, "n C H W"]:
+    """Flip each image from left to right with probability one half."""
+    flips = sent(flipped(len(images), seed=seed, step=step), images.device)
+    return torch.where(flips[:, None, None, None], images.flip(3), images)
 
 
 def flip_crop(images: Float[Tensor, "n C H W"], *, seed: int, step: int) -> Float[Tensor, "n C H W"]:
@@ -140,3 +182,12 @@ def _positions(first: Tensor, length: Tensor, side: int) -> Tensor:
     within = (torch.arange(side, dtype=torch.float64) + 0.5) * length[:, None] / side - 0.5
     pixels = first[:, None] + within.clamp(torch.zeros_like(length)[:, None], (length - 1)[:, None])
     return 2 * pixels / max(side - 1, 1) - 1
+
+
+AUGMENTATIONS: Mapping[str, Augmentation] = {
+    "warp": warp,
+    "flip": flip,
+    "flip-crop": flip_crop,
+    "standard": resized_crop,
+}
+"""What `TrainingSettings.augment` names, besides "none"."""

@@ -31,7 +31,13 @@ QUICK: dict[str, Any] = {"training": {"steps": 20}, "pretraining": {"steps": 20}
 
 
 def tables_of(*sources: str | Dataset, target: str | Dataset = "digits", **given: Any) -> dict[str, Any]:
-    usual: dict[str, Any] = {"labels": [100], "methods": ["fine-tune"], "diagnostics": [], "seeds": 2}
+    usual: dict[str, Any] = {
+        "labels": [100],
+        "methods": ["fine-tune"],
+        "diagnostics": [],
+        "seeds": 2,
+        "recipe": "equal",
+    }
     return study_tables(sources, target, **usual | given)
 
 

@@ -51,9 +51,8 @@ def wide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pretrained:
 def tables_of(
     *sources: str | Pretrained, target: str = "digits", methods: list[str] | None = None, **given: Any
 ) -> dict[str, Any]:
-    return study_tables(
-        sources, target, labels=[20], methods=methods, diagnostics=[], seeds=1, folder=Path("r"), **given
-    )
+    usual: dict[str, Any] = {"labels": [20], "diagnostics": [], "seeds": 1, "folder": Path("r"), "recipe": "equal"}
+    return study_tables(sources, target, methods=methods, **usual | given)
 
 
 def test_a_module_in_memory_is_compared_and_rated_with_its_own_scaling(net: type[nn.Module], tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ from transferscope.data.task import Dataset
 from transferscope.decision import Question
 from transferscope.errors import SettingsError, refuse_unused
 from transferscope.methods import Scratch
+from transferscope.methods.recipes import Protocol
 from transferscope.models import Pretrained
 from transferscope.models.build import makes_network
 from transferscope.store import Store
@@ -69,7 +70,8 @@ def compare(
     training: Mapping[str, Any] = NOTHING,
     pretraining: Mapping[str, Any] = NOTHING,
     engine: Mapping[str, Any] = NOTHING,
-    tuning: bool = True,
+    tuning: bool | None = None,
+    recipe: Protocol = "field",
     metric: str | None = None,
     folder: str | Path = "runs",
     without: Collection[str] | None = None,
@@ -92,12 +94,11 @@ def compare(
     settled (`decision.next_runs`), with at most MOST_SEEDS seeds of each arm. A run that is expected to take more than
     LONGEST_RUN is not begun unless methods are named or there is a limit of time; the answer says what it would take.
 
-    Every run first chooses the rate and one further setting of its method by cross-validation on its own target labels;
-    the search is equally long for all methods, training from scratch included, and test data take no part in it.
-
-    Unless `training` says how many steps to take, or `minutes` limits the time, the first seed of training from scratch
-    with one of the own networks is run with more steps until its training is finished, after the arms that take no
-    steps, and every method then takes as many.
+    Every method trains as its field trains it (`methods.recipes`: optimiser, rates, steps by the number of labels,
+    augmentation), but for what `training` says. With `recipe = "equal"` all take the same steps: the rate and one
+    further setting of each method are chosen by cross-validation on target labels, the search equally long for all;
+    and unless `training` says how many steps to take, or `minutes` limits the time, the first seed of training from
+    scratch with one of the own networks is run with more steps until its training is finished.
 
     What was done before in the same folder is not done again, so that an interrupted call goes on where it was, and a
     call with more seeds, labels or methods only does the rest.
@@ -129,13 +130,14 @@ def compare(
         network: Name of the network, as in `NetworkSettings`; None for that of the first source that names one, else a
             multi-layer perceptron on vectors, LeNet on images of up to 40 pixels on a side, and conv4 on larger ones,
             which are brought to 64 pixels at most; ResNet-20 for labels on a grid over each image.
-        training: Settings of [training] in the study file, as in {"steps": 500}: fields of `TrainingSettings`. Without
-            steps or epochs they are 1,500 steps, or 200 with a network that is none of the own. A rate that is given,
-            of which methods that start from a pretrained network take their share, is not searched. "optimiser" and
-            "precision" are for pre-training too.
-        pretraining: Settings of [pretraining] likewise; without steps or epochs 3,000 steps.
+        training: Settings of [training] in the study file, as in {"steps": 500}: fields of `TrainingSettings`. They
+            win over the recipe. A rate that is given, of which methods that start from a pretrained network take
+            their share, is not searched.
+        pretraining: Settings of [pretraining] likewise.
         engine: Settings of [engine], as in {"workers": 4, "keep": "all"}: fields of `EngineSettings`.
-        tuning: False takes every method's settings as they are.
+        tuning: True searches settings by cross-validation on target labels, False takes them as they are; None for
+            False with `recipe = "field"`.
+        recipe: "field", or "equal" for comparisons of methods as in papers.
         metric: "balanced-accuracy", "macro-f1" or "matthews", for rare classes; None for accuracy, or what suits
             other labels. Changing it trains nothing again.
         folder: Where the study file, the store and data given in memory are kept.
@@ -216,6 +218,7 @@ def compare(
         pretraining=pretraining,
         engine=engine,
         tuning=tuning,
+        recipe=recipe,
         metric=metric,
         folder=Path(folder),
     )
@@ -257,7 +260,8 @@ def ask(
     training: Mapping[str, Any] = NOTHING,
     pretraining: Mapping[str, Any] = NOTHING,
     engine: Mapping[str, Any] = NOTHING,
-    tuning: bool = True,
+    tuning: bool | None = None,
+    recipe: Protocol = "field",
     metric: str | None = None,
 ) -> Asked:
     """Write the study file of a comparison; arguments as of `compare`, `race` as in a study file or None for all runs.
@@ -290,12 +294,19 @@ def ask(
         pretraining=pretraining,
         engine=engine,
         tuning=tuning,
+        recipe=recipe,
         metric=metric,
         folder=folder,
     )
     spec = parse_spec(tables, place="the comparison")  # what cannot be done leaves an earlier study file as it is
     trains = any(isinstance(method, Scratch) for method in spec.methods.values())
-    finds = not {"steps", "epochs"} & training.keys() and trains and not limited and ":" not in spec.network.name
+    finds = (
+        recipe == "equal"
+        and not {"steps", "epochs"} & training.keys()
+        and trains
+        and not limited
+        and ":" not in spec.network.name
+    )
     note = network_in_words(tables, network)
     path, aside = write_study(tables, folder, note=note)
     return Asked(path, aside, tables, note, finds)

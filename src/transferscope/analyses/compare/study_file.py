@@ -22,6 +22,7 @@ from transferscope.data.task import Dataset, LabelledSet
 from transferscope.errors import DataError, SettingsError, TransferscopeError, refuse_unused
 from transferscope.methods import METHODS, FineTuning, Method, Raw, Scratch, check_task, default_methods
 from transferscope.methods.defaults import VARIANTS
+from transferscope.methods.recipes import Protocol
 from transferscope.methods.tuning import runs_of_a_search, search_grid
 from transferscope.models import Pretrained, open_pretrained
 from transferscope.models.build import seen_from as network_seen_from
@@ -74,9 +75,10 @@ def study_tables(
     training: Mapping[str, Any] = NOTHING,
     pretraining: Mapping[str, Any] = NOTHING,
     engine: Mapping[str, Any] = NOTHING,
-    tuning: bool = True,
+    tuning: bool | None = None,
     metric: str | None = None,
     race: Mapping[str, Any] = NOTHING,
+    recipe: Protocol = "field",
 ) -> dict[str, Any]:
     """The study file of a comparison, as tables.
 
@@ -122,14 +124,23 @@ def study_tables(
         "name": study,
         "seeds": seeds,
         "store": f"{study}.sqlite",
+        "recipe": recipe,
         "target": {"data": names[-1], "labels": sorted(labels), **({} if metric is None else {"metric": metric})},
         "sources": {
             key: source_table(one) if isinstance(one, Pretrained) else {"data": name}
             for key, name, one in zip(keys[:-1], names[:-1], sources, strict=True)
         },
         "network": read_with,
-        **_training_tables(training, pretraining, reads_texts=reads_texts, large=large, only_networks=only_networks),
-        "methods": {table: _method_table(table, name, large=large) for table, name in chosen.items()},
+        **(
+            {"pretraining": dict(pretraining), "training": dict(training)}
+            if recipe == "field"
+            else _equal_training(
+                training, pretraining, reads_texts=reads_texts, large=large, only_networks=only_networks
+            )
+        ),
+        "methods": {
+            table: _method_table(table, name, probe=large and recipe == "equal") for table, name in chosen.items()
+        },
         "diagnostics": {name: {} for name in dict.fromkeys(diagnostics)},
         "engine": dict(engine),
         **({"race": dict(race)} if race else {}),
@@ -141,7 +152,9 @@ def study_tables(
     if on_grid:
         tables["methods"] = _without_head(tables["methods"])
         spec = parse_spec(tables, place="the comparison")
-    if tuning:
+    if recipe == "field" and tuning:
+        tables["tuning"] = {"trials": TRIALS, "folds": FOLDS, "search": "halving"}
+    elif tuning or (tuning is None and recipe == "equal"):
         tables["tuning"] = _tuning_table(spec, rates="lr" not in training, on_grid=on_grid)
     left_out = () if methods is not None else _untaught(spec.methods, list(data.values()), networks)
     return _fitted_to(data, tables, without=left_out)
@@ -177,10 +190,10 @@ def _network_table(network: str | None, networks: Sequence[Pretrained]) -> dict[
     return {"name": network_seen_from(first.name, Path.cwd()), **network_settings(first)}
 
 
-def _training_tables(
+def _equal_training(
     training: Mapping[str, Any], pretraining: Mapping[str, Any], *, reads_texts: bool, large: bool, only_networks: bool
 ) -> dict[str, dict[str, Any]]:
-    """[pretraining] and [training]; where all sources are networks, batch normalisation is as suits them.
+    """[pretraining] and [training] for all; where all sources are networks, batch normalisation is as suits them.
 
     Encoders of texts are trained by AdamW, at the rate that docs/results/text.md chose on examples held out of the
     training part: as they were pretrained.
@@ -227,9 +240,9 @@ def _fitted_to(data: Mapping[str, Dataset], tables: Mapping[str, Any], *, withou
         "methods": {name: table for name, table in tables["methods"].items() if name not in without},
     }
     if "tuning" in tables:
-        grid = {name: axes for name, axes in tables["tuning"]["grid"].items() if name not in without}
-        fitted["tuning"] = tables["tuning"] | {"grid": grid}
-    return {name: table for name, table in fitted.items() if name != "tuning" or table["grid"]}  # nothing to choose
+        grid = {name: axes for name, axes in tables["tuning"].get("grid", {}).items() if name not in without}
+        fitted["tuning"] = tables["tuning"] | ({"grid": grid} if "grid" in tables["tuning"] else {})
+    return {name: table for name, table in fitted.items() if name != "tuning" or table.get("grid") != {}}
 
 
 def _own_network(data: Sequence[Dataset], target: str) -> dict[str, Any]:
@@ -284,9 +297,9 @@ def is_large(network: str) -> bool:
 
 def tuning_in_words(tables: Mapping[str, Any]) -> str:
     """What the search for settings will take, said before it begins; empty where there is none."""
-    if "tuning" not in tables:
+    grids = tables.get("tuning", {}).get("grid")
+    if not grids:
         return ""
-    grids = tables["tuning"]["grid"]
     n_settings = max(math.prod(len(values) for values in grid.values()) for grid in grids.values())
     times = runs_of_a_search(n_settings, FOLDS, "halving")
     return (
@@ -300,10 +313,10 @@ def with_steps(tables: Mapping[str, Any], steps: int) -> dict[str, Any]:
     return {**tables, "training": {**tables["training"], "steps": steps}}
 
 
-def _method_table(table: str, name: str, *, large: bool) -> dict[str, Any]:
-    """The settings of a method: a large network begins with the probe's head, as docs/results/real.md has measured."""
+def _method_table(table: str, name: str, *, probe: bool) -> dict[str, Any]:
+    """The settings of a method, which begins with the probe's head where that is wanted and it can."""
     settings = dict(VARIANTS.get(name, {} if table == name else {"method": name}))
-    if large and "head" not in settings and issubclass(method := METHODS[name], FineTuning):
+    if probe and "head" not in settings and issubclass(method := METHODS[name], FineTuning):
         with suppress(SettingsError, TypeError):  # one of a user's may refuse it, or need further settings
             method(head="probe")
             return {"head": "probe", **settings}

@@ -22,7 +22,7 @@ transferscope compare results.csv --task birds --tried fine-tune=0.71"""
 PANELS = {
     "Decision": "until_settled runs question margin metric diagnostics",
     NETWORK: "network weights",
-    "Training": "tuning",
+    "Training": "recipe tuning",
     "Your results": "without columns where wide better unit predictions width next_runs task tried",
 }
 
@@ -88,9 +88,10 @@ class Options:
             "steps lr batch_norm early_stopping class_weights mix_up optimiser precision",
             "Training",
             defaults={
-                "steps": "1500, doubled until scratch is finished; 200 with others' networks",
-                "lr": "searched around 0.01, or 0.001 of adamw",
-                "batch_norm": "auto where all sources are networks, else train",
+                "steps": "by recipe",
+                "lr": "by recipe",
+                "batch_norm": "by recipe",
+                "optimiser": "by recipe",
             },
         ),
     ]
@@ -100,14 +101,23 @@ class Options:
             TrainingSettings,
             "steps",
             "Training",
-            defaults={"steps": "3000"},
+            defaults={"steps": "by recipe"},
             prefix="pretraining_",
             where=" of pre-training",
         ),
     ]
+    recipe: Annotated[
+        Literal["field", "equal"],
+        typer.Option(help="As each method's field trains it, or all with equal budgets, for papers. [field]"),
+    ] = "field"
     tuning: Annotated[
-        bool, typer.Option("--tuning/--no-tuning", help="Choose settings by cross-validation on labels.")
-    ] = True
+        bool | None,
+        typer.Option(
+            "--tuning/--no-tuning",
+            help="Choose settings by cross-validation on labels. [with equal budgets]",
+            show_default=False,
+        ),
+    ] = None
     without: Annotated[list[str] | None, typer.Option(help="Arms that need no source; none for none.")] = None
     columns: Annotated[
         list[str] | None,

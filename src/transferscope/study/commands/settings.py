@@ -212,6 +212,8 @@ def parse_commands(
         mistakes.add(
             f"[{of_methods[0]}] is of methods that transferscope trains, and there are none; add [methods.NAME]"
         )
+    if "recipe" in tables and beside is None:
+        mistakes.add(f"recipe = {tables['recipe']!r} is of methods that transferscope trains; leave it out")
     head = read_header({name: value for name, value in tables.items() if name not in of_methods}, TABLES, mistakes)
     run = read_table(RunSettings, tables.get("run", {}), "[run]", mistakes)
     if run is not None:

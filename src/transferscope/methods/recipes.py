@@ -1,0 +1,261 @@
+"""How each method trains each family of networks, as its field does: one table of plain data.
+
+A study says `recipe = "field"`, which takes the rows of `RECIPES`, or "equal", which gives every method the same budget
+as in papers' comparisons of methods. What a study sets itself wins over either, key by key. No value was chosen on the
+data that docs/results/competence.md judges it by; that page says on which.
+"""
+
+import inspect
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal
+
+from transferscope.data.task import LabelledSet
+from transferscope.errors import SettingsError
+from transferscope.methods.method import Method, Value
+from transferscope.models.families import Family
+from transferscope.settings.training import TrainingSettings
+
+Protocol = Literal["field", "equal"]
+
+LARGEST_CHARACTER = 40
+"""Pixels on a side up to which grey images are taken for characters and the like, which a flip may change."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """A row of the table.
+
+    Attributes:
+        training: Keys of [training].
+        steps: Optimiser steps by the number of labels from which they hold; the first is for 0.
+        settings: Settings of the method.
+        source: Whose defaults these are.
+    """
+
+    training: Mapping[str, Value]
+    steps: Mapping[int, int]
+    source: str
+    settings: Mapping[str, Value] = field(default_factory=dict)
+
+    def n_steps(self, n_labels: int) -> int:
+        """Steps with so many labels."""
+        return self.steps[max(least for least in self.steps if least <= n_labels)]
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What of network and data a recipe depends on.
+
+    Attributes:
+        augment: How the target's images are augmented where the row leaves it to the data; see `augmentation_of`.
+        is_own: Whether the study trains the network that it starts from itself.
+        on_grid: Whether labels lie on a grid over each image.
+    """
+
+    family: Family
+    augment: str = "none"
+    is_own: bool = False
+    on_grid: bool = False
+
+
+_SGD: Mapping[str, Value] = {
+    "optimiser": "sgd",
+    "lr": 0.02,
+    "schedule": "cosine",
+    "warmup": 0.05,
+    "batch_size": 64,
+    "augment": "by data",
+}
+_BUDGET = {0: 600, 1000: 1500, 10000: 3000}
+_OF_OWN = "SGD with momentum and cosine of He et al. 2016 (torchvision's reference scripts), rate as in BiT"
+
+_ADAMW: Mapping[str, Value] = {
+    "optimiser": "adamw",
+    "schedule": "cosine",
+    "warmup": 0.1,
+    "weight_decay": 0.01,
+    "batch_size": 16,
+}
+_IMAGES: Mapping[str, Value] = {**_ADAMW, "lr": 0.003, "augment": "by data", "batch_norm": "auto"}
+_TEXTS: Mapping[str, Value] = {**_ADAMW, "lr": 0.01, "schedule": "linear"}
+_SHORT = {0: 200, 500: 500, 5000: 2000}
+_HEAD_FIRST: Mapping[str, Value] = {"head": "probe", "lr_scale": 0.1, "head_lr_scale": 1.0}
+
+_OWN_CNN = Recipe(_SGD, _BUDGET, _OF_OWN, {"lr_scale": 1.0})
+_OWN_RESNET = Recipe({**_SGD, "lr": 0.05}, _BUDGET, _OF_OWN, {"lr_scale": 1.0})
+_MLP = Recipe(
+    {"optimiser": "adamw", "lr": 0.001, "weight_decay": 0.01, "schedule": "cosine", "warmup": 0.05, "batch_size": 64},
+    {0: 1000, 5000: 3000},
+    "AdamW at 0.001, the default of rtdl and TabM",
+    {"lr_scale": 1.0},
+)
+_CNN = Recipe(_IMAGES, _SHORT, "timm's finetune: AdamW, cosine, warm-up; LP-FT for the head", _HEAD_FIRST)
+_VIT = replace(
+    _CNN,
+    training={**_IMAGES, "lr": 0.001, "weight_decay": 0.05},
+    settings={**_HEAD_FIRST, "layer_decay": 0.75},
+    source="BEiT's and timm's fine-tuning of ViTs: AdamW, layer-wise decay 0.75, weight decay 0.05",
+)
+_ENCODER = Recipe(
+    {**_TEXTS, "lr": 0.001},
+    _SHORT,
+    "transformers' run_glue.py: AdamW at 5e-5, linear decay; LP-FT for the head",
+    {"head": "probe", "lr_scale": 0.05, "head_lr_scale": 1.0},
+)
+_SENTENCES = Recipe(_TEXTS, _SHORT, "SetFit: AdamW, head 1e-2", {"lr_scale": 0.01, "head_lr_scale": 1.0})
+_LORA: Mapping[str, Value] = {"lr_scale": 1.0, "rank": 8, "alpha": 16.0}
+_OF_PEFT = "PEFT's LoraConfig: r = 8, alpha = 16; rates of its examples of sequence classification"
+_LORA_IMAGES = Recipe(_IMAGES, _SHORT, _OF_PEFT, {**_LORA, "head": "probe"})
+_LORA_TEXTS = Recipe({**_TEXTS, "lr": 0.002}, _SHORT, _OF_PEFT, {**_LORA, "head": "probe"})
+_FROM_RANDOM = Recipe({**_IMAGES, "lr": 0.001, "batch_size": 64}, {0: 1000, 5000: 3000}, "timm's train: AdamW, cosine")
+_TEXTS_FROM_RANDOM = replace(_FROM_RANDOM, training={**_TEXTS, "lr": 0.0005, "batch_size": 32})
+
+
+def _of_others(tuned: Recipe, lora: Recipe, random: Recipe) -> dict[str, Recipe]:
+    return {"pretrain": random, "scratch": random, "fine-tune": tuned, "lora": lora}
+
+
+def _of_own(row: Recipe) -> dict[str, Recipe]:
+    """All methods train alike; a longer pre-training, which has its labels, needs no augmentation."""
+    pretrain = replace(row, training={**row.training, "augment": "none"}, steps={0: 3000})
+    return {"pretrain": pretrain, "scratch": row, "fine-tune": row, "lora": row}
+
+
+RECIPES: Mapping[Family, Mapping[str, Recipe]] = {
+    "small-cnn": _of_own(_OWN_CNN),
+    "small-resnet": _of_own(_OWN_RESNET),
+    "mlp": _of_own(_MLP),
+    "cnn-batch-norm": _of_others(_CNN, _LORA_IMAGES, _FROM_RANDOM),
+    "cnn": _of_others(_CNN, _LORA_IMAGES, _FROM_RANDOM),
+    "vision-transformer": _of_others(_VIT, _LORA_IMAGES, _FROM_RANDOM),
+    "text-encoder": _of_others(_ENCODER, _LORA_TEXTS, _TEXTS_FROM_RANDOM),
+    "sentence-encoder": _of_others(_SENTENCES, _LORA_TEXTS, _TEXTS_FROM_RANDOM),
+    "text-decoder": _of_others(_ENCODER, _LORA_TEXTS, _TEXTS_FROM_RANDOM),
+}
+"""The rows by family and by `Method.recipe`; where a family has no row of that name, that of `ROWS_OF_OTHERS`."""
+
+ROWS_OF_OTHERS: Mapping[str, str] = {
+    "last-block": "fine-tune",
+    "l2-sp": "fine-tune",
+    "merlin-ft": "fine-tune",
+    "bitfit": "lora",
+    "joint": "scratch",
+    "merlin": "scratch",
+}
+
+EQUAL: Mapping[str, Mapping[str, Value]] = {
+    name: {"lr_scale": 0.5} for name in ("fine-tune", "last-block", "l2-sp", "merlin-ft")
+}
+"""Settings of methods under equal budgets that start from a network which the study trains itself.
+
+It is stable at about the rate that it was trained with; one that was given may not be (EfficientNet-lite0 of ImageNet
+ends with one answer to everything at half the rate of 0.01 and loses 18 points at .3). On images held out from training
+data half the rate had a better mean than the tenth that methods take by themselves, for four small networks
+(docs/results/methods.md).
+"""
+
+RATE_OF: Mapping[str, float] = {"sgd": 0.01, "adamw": 0.001}
+"""Rate of an optimiser that a study names in the place of the row's."""
+
+
+def augmentation_of(train: LabelledSet) -> str:
+    """The augmentation that keeps the labels of images: "warp", "flip-crop" or "none".
+
+    Flips change characters. Small grey images, and images whose classes are called by single characters, are warped.
+    What numbers, and labels on a grid, say may move with the image.
+    """
+    if not train.is_image or train.classes is None or train.grid is not None:
+        return "none"
+    channels, *sides = train.input_shape
+    small_and_grey = channels == 1 and max(sides) <= LARGEST_CHARACTER
+    return "warp" if small_and_grey or all(len(name) == 1 for name in train.classes) else "flip-crop"
+
+
+def row_of(family: Family, name: str) -> Recipe:
+    """The row of a family for methods of a kind."""
+    rows = RECIPES[family]
+    return rows[name] if name in rows else rows[ROWS_OF_OTHERS[name]]
+
+
+def trained_as(
+    protocol: Protocol,
+    training: TrainingSettings,
+    traits: Traits,
+    n_labels: int,
+    *,
+    name: str,
+    given: Collection[str] = (),
+) -> TrainingSettings:
+    """The training of one run.
+
+    Args:
+        training: Of the study.
+        name: Of the row: `Method.recipe`, or "pretrain".
+        given: The keys of it that the study says, which win.
+    """
+    if protocol == "equal":
+        return training
+    row = row_of(traits.family, name)
+    wanted: dict[str, Any] = dict(row.training)
+    if wanted.get("augment") == "by data":
+        wanted["augment"] = traits.augment
+    if "optimiser" in given and training.optimiser != wanted["optimiser"]:  # rate and decay are of the row's optimiser
+        wanted = {key: one for key, one in wanted.items() if key not in ("lr", "weight_decay", "momentum")}
+        wanted["lr"] = RATE_OF[training.optimiser]
+    if "epochs" not in given:
+        wanted["steps"] = row.n_steps(n_labels)
+    else:
+        training = replace(training, steps=None, epochs=training.epochs)
+    return replace(training, **{key: one for key, one in wanted.items() if key not in given})
+
+
+def with_recipe(protocol: Protocol, method: Method, traits: Traits, *, given: Collection[str] = ()) -> Method:
+    """The method with the settings of its row, but for those that the study says (`given`).
+
+    A class that has a setting anew, with a default of its own, keeps it, unless it names the row (`Method.recipe`) too.
+    """
+    if not method.takes_steps:
+        return method
+    if protocol == "equal":
+        settings = EQUAL.get(method.recipe, {}) if traits.is_own else {}
+    else:
+        settings = row_of(traits.family, method.recipe).settings
+    classes = type(method).__mro__
+    named = next(place for place, kind in enumerate(classes) if "recipe" in vars(kind))
+    anew = {key for kind in classes[:named] for key in inspect.get_annotations(kind)}
+    free = {one.name for one in fields(method)} - anew - set(given)  # type: ignore[arg-type]
+    free -= {"head"} if traits.on_grid else set()  # a probe reads whole inputs
+    wanted = {key: one for key, one in settings.items() if key in free}
+    try:
+        return replace(method, **wanted)  # type: ignore[type-var]
+    except SettingsError:  # a head with hidden units is no probe's
+        return replace(method, **{key: one for key, one in wanted.items() if key != "head"})  # type: ignore[type-var]
+
+
+_WORDS = {
+    "warp": "shifts and rotations",
+    "flip": "flips",
+    "flip-crop": "flips and crops",
+    "standard": "random resized crops",
+}
+
+
+def recipe_in_words(method: Method, training: TrainingSettings) -> str:
+    """How a method trains, in a line: "SGD 0.02, 600 steps of 64, cosine, shifts and rotations"."""
+    settings = {one.name: getattr(method, one.name) for one in fields(method)}  # type: ignore[arg-type]
+    rate, head = settings.get("lr_scale", 1.0) * training.lr, settings.get("head_lr_scale")
+    parts = [
+        f"{'SGD' if training.optimiser == 'sgd' else 'AdamW'} {rate:g}"
+        + (f" (head {head * training.lr:g})" if head is not None and head * training.lr != rate else ""),
+        f"{training.steps:,} steps of {training.batch_size}"
+        if training.steps is not None
+        else f"{training.epochs:g} epochs in batches of {training.batch_size}",
+        training.schedule,
+    ]
+    parts += [_WORDS[training.augment]] if training.augment != "none" else []
+    parts += ["mixup"] if training.mix_up else []
+    parts += ["head from the probe"] if settings.get("head") == "probe" else []
+    parts += [f"layer decay {decay:g}"] if (decay := settings.get("layer_decay", 1.0)) != 1 else []
+    parts += [f"rank {settings['rank']}"] if method.recipe == "lora" else []
+    return ", ".join(parts)

@@ -1,0 +1,65 @@
+"""What an arm of a study trains with: what the study says, and where it does not, its recipe."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from transferscope.methods import Method
+from transferscope.methods.method import Value
+from transferscope.methods.recipes import Traits, recipe_in_words, row_of, trained_as, with_recipe
+from transferscope.methods.tuning import search_grid
+from transferscope.study.spec import StudySpec
+from transferscope.training import TrainingSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """The settings of an arm with some number of labels.
+
+    Attributes:
+        grid: Values of settings to try; empty to try none.
+    """
+
+    method: Method
+    training: TrainingSettings
+    grid: Mapping[str, tuple[Value, ...]]
+
+    @property
+    def words(self) -> str:
+        """How it trains, in a line."""
+        return recipe_in_words(self.method, self.training)
+
+
+def resolved(spec: StudySpec, name: str, traits: Traits, n_labels: int) -> Resolved:
+    """The settings of the method of this name."""
+    method = with_recipe(spec.recipe, spec.methods[name], traits, given=spec.given_in(f"methods.{name}"))
+    training = spec.training
+    if method.takes_steps:
+        given = spec.given_in("training")
+        training = trained_as(spec.recipe, training, traits, n_labels, name=method.recipe, given=given)
+    return Resolved(method, training, _grid(spec, name, method, training, traits))
+
+
+def _grid(
+    spec: StudySpec, name: str, method: Method, training: TrainingSettings, traits: Traits
+) -> Mapping[str, tuple[Value, ...]]:
+    """In the order in which stored tables come back, whatever the file's: it says which combinations are tried."""
+    if spec.tuning is None:
+        return {}
+    if spec.tuning.grid is not None:
+        return dict(sorted(spec.tuning.grid.get(name, {}).items()))
+    by_hand = spec.recipe == "field" and "lr" in spec.given_in("training")  # which is not searched
+    grid = search_grid(method, training, rates=not by_hand)
+    return {key: values for key, values in sorted(grid.items()) if not (traits.on_grid and key == "head")}
+
+
+def source_of_recipe(spec: StudySpec, method: Method, traits: Traits) -> str:
+    """Whose defaults a method trains with; "" under equal budgets and where nothing is trained by steps."""
+    return row_of(traits.family, method.recipe).source if spec.recipe == "field" and method.takes_steps else ""
+
+
+def pretrained_as(spec: StudySpec, traits: Traits, n_source: int) -> TrainingSettings:
+    """The training on a source with so many labels."""
+    assert spec.pretraining is not None
+    given = spec.given_in("pretraining")
+    training = trained_as(spec.recipe, spec.pretraining, traits, n_source, name="pretrain", given=given)
+    return training if spec.recipe == "equal" else replace(training, batch_norm="train")
