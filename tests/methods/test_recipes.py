@@ -12,7 +12,7 @@ from torch import nn
 
 from study.specs import FACTS, spec
 from transferscope.data import LabelledSet
-from transferscope.methods import METHODS, recipes
+from transferscope.methods import METHODS, FineTune, recipes
 from transferscope.methods.recipes import RECIPES, Traits, augmentation_of, row_of
 from transferscope.models import Network
 from transferscope.models.families import Family, family_of
@@ -44,7 +44,7 @@ def test_what_a_study_says_wins_over_the_recipe_key_by_key() -> None:
         "fine-tune", OF_IMAGES, methods={"fine-tune": {"lr_scale": 0.2}}, training={"lr": 0.3, "steps": 7}
     )
     assert (found.training.lr, found.training.steps) == (0.3, 7)
-    assert found.method == replace(METHODS["fine-tune"](), lr_scale=0.2)
+    assert found.method == FineTune(lr_scale=0.2)
     assert found.training.augment == "warp"
     assert found.training.warmup == RECIPES["small-cnn"]["fine-tune"].training["warmup"]
     in_passes = settings_of("scratch", OF_IMAGES, training={"steps": None, "epochs": 3.0}).training

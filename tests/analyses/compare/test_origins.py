@@ -3,7 +3,7 @@ from dataclasses import replace
 from transferscope.analyses.compare.samples import data_section
 from transferscope.analyses.compare.summary import Summary
 from transferscope.analyses.compare.tables import origins_section
-from transferscope.report.blocks import Cards, Text
+from transferscope.report.blocks import Cards, Folded, Table, Text
 
 
 def test_data_come_with_counts_licence_and_checksum(summary: Summary) -> None:
@@ -23,3 +23,14 @@ def test_all_facts_and_settings_are_in_a_file_whatever_they_are(summary: Summary
     rows = dict(zip(table["name"], table["value"], strict=True))
     assert {"versions.torch": "2.13", "strange": "1, 2", "none": "None"}.items() <= rows.items()
     assert rows["settings.training.steps"] == "3000"
+
+
+def test_the_page_says_how_each_arm_was_trained(summary: Summary) -> None:
+    said = {"method": "fine-tune", "source": "mnist", "labels": [100, 6000], "training": "SGD 0.02", "from": "BiT"}
+    study = replace(summary.frames.study, facts={"recipes": [said, {"method": "lacks the rest"}, 3]})
+    blocks = origins_section(replace(summary, frames=replace(summary.frames, study=study))).blocks
+    (table,) = [block for folded in blocks if isinstance(folded, Folded) for block in folded.blocks]
+    assert isinstance(table, Table)
+    ((arm, *others),) = [[cell.text for cell in row] for row in table.rows]
+    assert "mnist" in arm
+    assert others == ["100, 6,000", "SGD 0.02", "BiT"]

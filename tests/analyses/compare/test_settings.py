@@ -122,7 +122,7 @@ def test_rates_and_all_settings_can_be_fixed(
     task = classification_task(n_target=30)
     assert task.source is not None
     methods = ["linear-probe", "fine-tune"]
-    arguments: dict[str, Any] = {"methods": methods, **QUICK, "folder": tmp_path}
+    arguments: dict[str, Any] = {"methods": methods, **QUICK, "folder": tmp_path, "recipe": "equal"}
     tables = study_tables([task.source], task.target, labels=[24], diagnostics=[], seeds=2, **arguments | options)
     assert tables["training"]["lr"] == lr
     assert tables["pretraining"]["lr"] == 0.01

@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 
 import pandas as pd
 
@@ -274,6 +275,7 @@ def origins_section(summary: Summary) -> Section:
     blocks: list[Block] = [Text(words_of(summary.frames).say(origin))]
     if "precision" in facts:
         blocks.append(Text(f"Precision: {precision_in_words(facts['precision'])}."))
+    blocks.extend(_recipes(summary.frames))
     blocks.extend(_columns_of_tables(facts))
     rows = [*_flattened(study.spec, "settings."), *_flattened(facts)]
     return Section(
@@ -288,6 +290,24 @@ def _trained(spec: Mapping[str, object]) -> Iterator[tuple[object, ...]]:
         unit = next((u for u in ("steps", "epochs") if table.get(u)), None) if isinstance(table, Mapping) else None
         if isinstance(table, Mapping) and unit is not None:
             yield name, table[unit], unit, *(table.get(key) for key in ("batch_size", "optimiser", "lr"))
+
+
+def _recipes(frames: StudyFrames) -> Iterator[Folded]:
+    """How each arm trained, by the facts that planning wrote; a store that somebody edited may say nothing readable."""
+    rows = []
+    for row in frames.study.facts.get("recipes") or ():
+        with suppress(KeyError, TypeError, ValueError):
+            arm = capitalised(frames.in_prose(str(row["method"]), str(row["source"] or "")))
+            labels = ", ".join(f"{int(n):,}" for n in row["labels"])
+            rows.append((Cell(arm), Cell(labels), Cell(str(row["training"])), Cell(str(row["from"]))))
+    if rows:
+        columns = (
+            Column("Arm", numeric=False),
+            Column("Labels", numeric=False),
+            Column("Trained with", numeric=False),
+            Column("Recipe", "Whose defaults these are; what the study file says wins over them", numeric=False),
+        )
+        yield Folded("How each arm was trained", (Table(columns, tuple(rows)),))
 
 
 def _columns_of_tables(facts: Mapping[str, object]) -> Iterator[Folded]:
