@@ -29,7 +29,7 @@ from transferscope.methods import (
 from transferscope.methods.held_out import stratified_folds
 from transferscope.methods.knn import NEIGHBOURS, NeighbourHead
 from transferscope.methods.probe_head import best_probe, ridge_probe
-from transferscope.methods.raw import TfIdf
+from transferscope.methods.raw import COUNTED, Counted, TfIdf, best_counted, spelled_text
 from transferscope.methods.source_labels import calibrated
 from transferscope.models import Network
 from transferscope.numerics.leave_one_out import RIDGE_GRID
@@ -318,16 +318,87 @@ def test_the_linear_model_with_fewer_errors_over_folds_is_taken(size: float, exp
     assert margin.numpy() == pytest.approx(known, rel=2e-2, abs=2e-2)
 
 
-def test_texts_are_read_by_the_weights_of_scikit_learn() -> None:
-    draw = np.random.default_rng(0)
-    ids = draw.integers(0, 30, (40, 12)).astype(np.int32)
-    ids[draw.uniform(size=ids.shape) < 0.3] = -1
-    tokens = np.stack([ids, np.where(ids < 0, -1, 0)], axis=1)
-    texts = [" ".join(f"word{one}" for one in row if one >= 0) for row in ids]
-    learnt = TfidfVectorizer(sublinear_tf=True).fit(texts[:25])
-    order = [learnt.vocabulary_[f"word{one}"] for one in sorted(int(word[4:]) for word in learnt.vocabulary_)]
-    found = TfIdf(torch.from_numpy(tokens[:25]))(torch.from_numpy(tokens))
-    assert found.numpy() == pytest.approx(learnt.transform(texts).toarray()[:, order], abs=1e-6)
+PIECES = (
+    "",
+    "",
+    "",
+    "",
+    "",
+    "pay",
+    "##ing",
+    "##ments",
+    "my",
+    "card",
+    "lost",
+    "##t",
+    "top",
+    "up",
+    "fee",
+    "##s",
+    "the",
+    "a",
+)
+"""A vocabulary like BERT's, whose first five tokens stand for no part of a text."""
+
+
+def questions(n: int, seed: int = 0) -> tuple[LabelledSet, list[str]]:
+    """Texts of these tokens, of two kinds that a part of a word tells apart, and as BERT's tokenizer writes them."""
+    draw = np.random.default_rng(seed)
+    tokens, words = np.full((n, 2, 12), -1, dtype=np.int32), []
+    for i, text in enumerate(tokens):
+        told = [5, 6] if i % 2 else [int(draw.choice([8, 9])), 7]
+        ids = [2, *draw.integers(8, 18, draw.integers(1, 5)), *told, *draw.integers(8, 18, 2), 3]
+        text[0, : len(ids)], text[1, : len(ids)] = ids, 0
+        words.append(" ".join(PIECES[one] for one in ids if PIECES[one]).replace(" ##", ""))
+    part = LabelledSet(tokens, np.arange(n) % 2, ("a", "b"), vocabulary=PIECES)
+    return part, words
+
+
+@pytest.mark.parametrize("counted", COUNTED)
+def test_texts_are_read_by_the_weights_of_scikit_learn(counted: Counted) -> None:
+    part, words = questions(40)
+    if counted[0] == "word":
+        words = [" ".join(f"n{one}" for one in row[row >= 0]) for row in part.inputs[:, 0]]
+    learnt = TfidfVectorizer(analyzer=counted[0], ngram_range=counted[1], sublinear_tf=True).fit(words[:25])
+    expected = learnt.transform(words).toarray()
+    found = TfIdf(part.take(np.arange(25)), counted)(torch.from_numpy(part.inputs)).numpy()
+    assert found.shape == expected.shape
+    assert found @ found.T == pytest.approx(expected @ expected.T, abs=1e-6)  # in another order
+    assert sorted(found.sum(axis=0)) == pytest.approx(sorted(expected.sum(axis=0)), abs=1e-5)
+
+
+def test_what_is_counted_in_texts_has_the_least_leave_one_out_error() -> None:
+    """Each example left out once and predicted by scikit-learn's ridge regression with the best penalty."""
+    part, _ = questions(30, seed=1)
+    errors = {}
+    for counted in COUNTED:
+        rows = TfIdf(part, counted)(torch.from_numpy(part.inputs)).numpy().astype(np.float64)
+        unit = np.square(rows - rows.mean(axis=0)).sum() / len(rows)
+        targets = 1.0 * (part.labels == 1)
+        errors[counted] = -RidgeCV(RIDGE_GRID * unit).fit(rows, targets).best_score_
+    best = min(errors, key=lambda counted: errors[counted])
+    found = best_counted(part)
+    assert (found.analyser, found.vectoriser.ngram_range) == best
+    without = best_counted(replace(part, vocabulary=None))
+    assert without.analyser == "word"
+    with pytest.raises(DataError, match=r"hold the token 17 and the vocabulary has 17"):
+        replace(part, vocabulary=PIECES[:-1])
+
+
+@pytest.mark.parametrize(
+    ("tokens", "is_marked", "text"),
+    [
+        (["how", "", "top", "##ping", "up", "?"], False, "how topping up ?"),
+        (["\u2581how", "\u2581top", "ping", ""], True, "how topping"),
+        (["\u0120how", "\u0120top", "ping"], True, "how topping"),
+        (["how</w>", "top", "ping</w>"], True, "how topping"),
+    ],
+)
+def test_texts_are_spelled_as_their_tokenizer_writes_them(tokens: list[str], is_marked: bool, text: str) -> None:
+    assert spelled_text(tokens, is_marked=is_marked) == text
+    part = questions(8)[0]
+    vocabulary = tuple(f"\u2581{one}" if is_marked else one for one in PIECES)
+    assert TfIdf(replace(part, vocabulary=vocabulary), COUNTED[2])._is_marked == is_marked
 
 
 def test_of_many_tokens_the_control_counts_the_frequent_ones(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -337,10 +408,12 @@ def test_of_many_tokens_the_control_counts_the_frequent_ones(monkeypatch: pytest
     part = LabelledSet(tokens, np.arange(20) % 2, ("a", "b"))
     task = TransferTask(Dataset("texts", part, part), None)
     network = Network(nn.Flatten(), nn.Linear(8, 2), 8)
+    monkeypatch.setattr("transferscope.methods.raw.COUNTED", COUNTED[:1])
     whole = Raw().fit(task, network, FitOptions(BUDGET))
     monkeypatch.setattr("transferscope.methods.raw.MOST_NUMBERS", 20 * 4)
     found = Raw().fit(task, network, FitOptions(BUDGET))
     assert (whole.notes, found.notes) == ({}, {"read_tokens": 4.0})
     assert (whole.network.n_features, found.network.n_features) == (24, 4)
     assert (found.predict(part) == np.arange(20) % 2).all()
-    assert found.network.features.get_buffer("ids").tolist() == [2, 3, 4, 5]
+    assert isinstance(found.network.features, TfIdf)
+    assert sorted(found.network.features.vectoriser.vocabulary_) == ["2", "3", "4", "5"]

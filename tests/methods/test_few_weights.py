@@ -72,7 +72,7 @@ def test_the_first_step_of_lora_is_that_of_peft(transformers: Any) -> None:
     own = network.copy()
     own.head = new_head(8, 4, seed=stream_seed(3, "target head"))
     settings = peft.LoraConfig(r=2, lora_alpha=5, target_modules=["query", "value"])
-    changed = peft.get_peft_model(own.features.module, settings)
+    changed = peft.get_peft_model(own.features.get_submodule("module"), settings)
     factors = [parameter for parameter in changed.parameters() if parameter.requires_grad]
     with seeded(stream_seed(3, "low rank")):
         for factor in factors[::2]:
@@ -83,8 +83,8 @@ def test_the_first_step_of_lora_is_that_of_peft(transformers: Any) -> None:
         for factor, gradient in zip(factors, torch.autograd.grad(loss, factors), strict=True):
             factor -= 0.7 * ONE_STEP.lr * gradient
     expected = changed.merge_and_unload().state_dict()
-    found = method.fit(task, network, OPTIONS).network.features.module.state_dict()
-    before = network.features.module.state_dict()
+    found = method.fit(task, network, OPTIONS).network.features.get_submodule("module").state_dict()
+    before = network.features.get_submodule("module").state_dict()
     assert found.keys() == expected.keys()
     for name, weight in found.items():
         torch.testing.assert_close(weight, expected[name], rtol=0, atol=1e-6)

@@ -437,8 +437,9 @@ def test_rows_of_length_1_are_made_between_layers_and_not_at_the_end(texts: Path
     modules = json.loads((texts / "modules.json").read_text())
     write(folder, "modules.json", [modules[i] for i in (0, 1, 3, 2, 3)])
     layers = HuggingFace(str(folder)).trained().module.get_submodule(AFTER)
+    assert isinstance(layers, nn.Sequential)
     rows = torch.randn(4, 16)
-    expected = torch.tanh(layers[1].linear(rows / rows.norm(dim=1, keepdim=True)))
+    expected = torch.tanh(layers[1].get_submodule("linear")(rows / rows.norm(dim=1, keepdim=True)))
     torch.testing.assert_close(layers(rows), expected)
     found = HuggingFace(str(folder)).sentences
     assert found is not None

@@ -95,6 +95,11 @@ def test_ids_are_those_of_the_tokenizer_itself(transformers: Any, folder: Path, 
     for row, key in enumerate(("input_ids", "token_type_ids")):
         assert torch.equal(torch.from_numpy(train.inputs[:, row, :width])[there].long(), expected[key][there])
     assert (train.inputs[:, :, width:] == -1).all()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    of_texts = sorted(set(range(len(tokenizer))) - set(tokenizer.all_special_ids))
+    assert train.vocabulary is not None
+    assert [train.vocabulary[i] for i in of_texts] == tokenizer.convert_ids_to_tokens(of_texts)
+    assert {train.vocabulary[i] for i in tokenizer.all_special_ids} == {""}
 
 
 def test_features_are_those_of_the_model_on_padded_texts(transformers: Any, folder: Path, files: Path) -> None:

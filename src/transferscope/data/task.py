@@ -45,6 +45,7 @@ class LabelledSet:
         classes: The name of each class in label order, or of each label; None for numbers.
         indicators: Of a table, whether each feature (D,) is 0 or 1 by what it means: a value of a category, a truth
             value or a gap, also where no example of this set has it; None where nobody said.
+        vocabulary: Of texts, how the tokenizer writes each token, by its id; None where nobody said.
 
     Raises:
         DataError: The arrays are empty, of unequal length, not finite, or labels outside the classes.
@@ -54,6 +55,7 @@ class LabelledSet:
     labels: Shaped[np.ndarray, "N ..."]
     classes: tuple[str, ...] | None = None
     indicators: tuple[bool, ...] | None = None
+    vocabulary: tuple[str, ...] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         _check_arrays(self.inputs, self.labels)
@@ -61,6 +63,11 @@ class LabelledSet:
             raise DataError(
                 f"inputs have shape {self.inputs.shape} and {len(self.indicators)} features are said to be 0 or 1 or "
                 "not; say it of each"
+            )
+        if self.vocabulary is not None and self.is_tokens and self.inputs[:, ::2].max() >= len(self.vocabulary):
+            raise DataError(
+                f"the texts hold the token {self.inputs[:, ::2].max()} and the vocabulary has {len(self.vocabulary)}; "
+                "give that of their own tokenizer"
             )
         if self.classes is None:
             if self.labels.ndim not in (2, 4) or not np.issubdtype(self.labels.dtype, np.floating):

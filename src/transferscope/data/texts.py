@@ -5,6 +5,7 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -66,6 +67,11 @@ class Tokenizer(Protocol):
     digest: str
     longest: int
     limit: str
+
+    @property
+    def vocabulary(self) -> tuple[str, ...]:
+        """How it writes each token, by its id, as in "##ing"; "" for one that stands for no part of a text."""
+        ...
 
     def encode(self, first: Sequence[str], second: Sequence[str] | None, *, max_length: int) -> list[Encoded]:
         """Each text, or each pair, with the special tokens of its model; at most `max_length` tokens."""
@@ -208,6 +214,8 @@ def load_texts(
     n_cut = sum(n for _, n in read)
     length = inputs[0].shape[-1]
     limit = f", the most that the model reads ({tokenizer.limit})" if length == tokenizer.longest else ""
+    spelled = [replace(part, vocabulary=tokenizer.vocabulary) for part in (parts.train, parts.test)]
+    parts = replace(parts, train=spelled[0], test=spelled[1])
     words = f"{n_cut} texts were cut to {length} tokens{limit}" if n_cut else ""
     return replace(parts, words="; ".join(filter(None, (words, note))))
 
@@ -273,6 +281,12 @@ class _FastTokenizer:
         own = {key: value for key, value in json.loads(self._fast.to_str()).items() if key not in _OF_CALLS}
         decisive = json.dumps([own, self._side, self._prompt, self._has_types], sort_keys=True)
         self.digest = hashlib.sha256(decisive.encode()).hexdigest()
+
+    @cached_property
+    def vocabulary(self) -> tuple[str, ...]:
+        special = {id for id, token in self._fast.get_added_tokens_decoder().items() if token.special}
+        size = 1 + max(self._fast.get_vocab(with_added_tokens=True).values(), default=-1)
+        return tuple("" if i in special else self._fast.id_to_token(i) or "" for i in range(size))
 
     def encode(self, first: Sequence[str], second: Sequence[str] | None, *, max_length: int) -> list[Encoded]:
         try:

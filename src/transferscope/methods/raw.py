@@ -3,8 +3,10 @@
 import math
 import time
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from functools import cached_property
+from typing import ClassVar, Literal
 
 import numpy as np
 import torch
@@ -15,12 +17,12 @@ from torch.nn import functional as F
 from transferscope.data.task import LabelledSet, TransferTask
 from transferscope.methods.common import domain, solved
 from transferscope.methods.method import Control, FitOptions, Fitted, Start
-from transferscope.methods.probe_head import best_probe
+from transferscope.methods.probe_head import MOST_JUDGED, best_probe
 from transferscope.methods.ridge_fit import ridge_work
 from transferscope.models.inputs import NetworkInput
 from transferscope.models.network import Network, n_weights
-from transferscope.numerics.leave_one_out import RIDGE_GRID
-from transferscope.training import outputs_of, stream_seed
+from transferscope.numerics.leave_one_out import RIDGE_GRID, ridge_risks
+from transferscope.training import encode, outputs_of, stream_seed
 
 ANY_TOKEN = 2**31 - 1
 """A vocabulary that has every id: a token that was not counted is read as none."""
@@ -33,43 +35,69 @@ MOST_NUMBERS = 2e8
 """Numbers that it may read of all training examples together, 0.8 GB."""
 
 
-class TfIdf(nn.Module):
-    """How often each token occurs in a text, or in both texts of a pair, weighted by how few texts have it.
+Counted = tuple[Literal["word", "char_wb"], tuple[int, int]]
 
-        (1 + log count) * (1 + log((1 + N) / (1 + number of the N texts with the token))), divided by the length
+COUNTED: tuple[Counted, ...] = (("word", (1, 1)), ("word", (1, 2)), ("char_wb", (2, 5)))
+"""What is counted in texts, in the words of scikit-learn's vectorisers: tokens, also pairs of neighbours, or two to
+five characters within words."""
+
+_MARKS = "\u2581\u0120"  # with which tokenizers of SentencePiece and of bytes begin a word
+_MARKED = 0.1  # of the tokens of such a tokenizer begin or end a word so
+
+
+class TfIdf(nn.Module):
+    """What is counted in a text, or in both texts of a pair, weighted by how few texts have it.
+
+        (1 + log count) * (1 + log((1 + N) / (1 + number of the N texts with it))), brought to length 1
 
     (Salton and Buckley 1988, "Term-weighting approaches in automatic text retrieval"; with scikit-learn's smoothing).
 
     Args:
-        tokens: Texts whose tokens are counted, as in a `LabelledSet`; other tokens count for nothing.
-        at_most: Tokens to count, the most frequent ones; None for all.
+        texts: Whose parts are counted; other parts count for nothing.
+        at_most: Parts to count, the most frequent ones; None for all.
     """
 
-    ids: Tensor
-    rarity: Tensor
-
-    def __init__(self, tokens: Int[Tensor, "N K L"], at_most: int | None = None) -> None:
+    def __init__(self, texts: LabelledSet, counted: Counted = COUNTED[0], at_most: int | None = None) -> None:
         super().__init__()
-        ids, counts = tokens[:, ::2].unique(return_counts=True)  # type: ignore[no-untyped-call]
-        ids, counts = ids[ids >= 0].contiguous(), counts[ids >= 0]
-        if at_most is not None and at_most < len(ids):
-            ids = ids[counts.argsort(descending=True, stable=True)[:at_most]].sort().values
-        self.register_buffer("ids", ids)
-        with_token = (self.counts(tokens) > 0).sum(dim=0)
-        self.register_buffer("rarity", 1 + ((1 + len(tokens)) / (1 + with_token)).log())
+        from sklearn.feature_extraction.text import TfidfVectorizer
 
-    def counts(self, tokens: Int[Tensor, "n K L"]) -> Float[Tensor, "n V"]:
-        """How often each token occurs, in the order of the ids."""
-        ids = tokens[:, ::2].flatten(1).contiguous()
-        place = torch.searchsorted(self.ids, ids).clamp(max=len(self.ids) - 1)
-        known = (self.ids[place] == ids).to(torch.float32)
-        return torch.zeros(len(ids), len(self.ids), device=ids.device).scatter_add_(1, place, known)
+        self.analyser, n_parts = counted
+        self.vocabulary = texts.vocabulary if self.analyser == "char_wb" else None
+        whole = {"token_pattern": r"\S+"} if self.analyser == "word" else {}  # ids of one digit, too
+        self.vectoriser = TfidfVectorizer(
+            analyzer=self.analyser, ngram_range=n_parts, sublinear_tf=True, max_features=at_most, **whole
+        )
+        self.known = self.vectoriser.fit_transform(self.spelled(texts.inputs))
+        self.width = int(self.known.shape[1])
+
+    def spelled(self, tokens: Int[np.ndarray, "n K L"]) -> list[str]:
+        """Texts as they are counted: as their tokenizer writes them, or the ids of their tokens."""
+        rows = [row[row >= 0].tolist() for row in tokens[:, ::2].reshape(len(tokens), -1)]
+        if self.vocabulary is None:
+            return [" ".join(map(str, row)) for row in rows]
+        return [spelled_text([self.vocabulary[i] for i in row], is_marked=self._is_marked) for row in rows]
+
+    @cached_property
+    def _is_marked(self) -> bool:
+        assert self.vocabulary is not None
+        n_marked = sum(token[:1] in _MARKS or token.endswith("</w>") for token in self.vocabulary if token)
+        return n_marked > _MARKED * len(self.vocabulary)
 
     def forward(self, tokens: Int[Tensor, "n K L"]) -> Float[Tensor, "n V"]:
-        """The weights, of length 1 where a text has any of the tokens."""
-        counts = self.counts(tokens)
-        weights = torch.where(counts > 0, 1 + counts.clamp(min=1).log(), 0.0) * self.rarity
-        return F.normalize(weights, dim=1)
+        """The weights, of length 1 where a text has any of the parts."""
+        weights = self.vectoriser.transform(self.spelled(tokens.cpu().numpy())).toarray()
+        return torch.from_numpy(weights.astype(np.float32)).to(tokens.device)
+
+
+def spelled_text(tokens: Sequence[str], *, is_marked: bool) -> str:
+    """A text of tokens as their tokenizer writes them.
+
+    Args:
+        is_marked: Whether it marks where words begin or end; otherwise "##" marks what goes on with a word.
+    """
+    if not is_marked:
+        return " ".join(filter(None, tokens)).replace(" ##", "")
+    return "".join(tokens).translate(dict.fromkeys(map(ord, _MARKS), " ")).replace("</w>", " ").strip()
 
 
 class Shrunk(nn.Module):
@@ -108,7 +136,7 @@ class Raw(Control):
 
     name: ClassVar[str] = "raw"
     called: ClassVar[tuple[str, ...]] = ("ridge or logistic regression on the raw inputs", "linear on raw inputs")
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 5
     start: ClassVar[Start] = "random"
     uses_network: ClassVar[bool] = False
 
@@ -135,13 +163,12 @@ def reader_of(train: LabelledSet, n: int) -> tuple[nn.Module, dict[str, float]]:
     """How the control reads `n` training examples like these, with notes on what it leaves out."""
     n_outputs = train.n_outputs
     if train.is_tokens:
-        tokens = torch.from_numpy(np.ascontiguousarray(train.inputs))
-        whole = TfIdf(tokens)
-        n_tokens = len(whole.ids)
-        if _is_light(n, n_tokens, n_outputs):
+        whole = best_counted(train)
+        if _is_light(n, whole.width, n_outputs):
             return whole, {}
-        at_most = bisect_left(range(1, n_tokens), True, key=lambda width: not _is_light(n, width, n_outputs))
-        return TfIdf(tokens, max(1, at_most)), {"read_tokens": float(max(1, at_most))}
+        at_most = bisect_left(range(1, whole.width), True, key=lambda width: not _is_light(n, width, n_outputs))
+        most = max(1, at_most)
+        return TfIdf(train, (whole.analyser, whole.vectoriser.ngram_range), most), {"read_tokens": float(most)}
     n_channels, *sides = train.input_shape
     longest = max(sides, default=1)
     for parts in range(1, longest + 1):
@@ -150,6 +177,27 @@ def reader_of(train: LabelledSet, n: int) -> tuple[nn.Module, dict[str, float]]:
         if not train.is_image or side == 1 or _is_light(n, width, n_outputs):
             return (Shrunk(side), {"read_side": float(side)}) if parts > 1 else (Shrunk(), {})
     raise AssertionError("a side of one pixel is always taken")
+
+
+def best_counted(train: LabelledSet) -> TfIdf:
+    """Tf-idf weights of the parts of texts with the least leave-one-out error of ridge regression, the first of equals.
+
+    They are judged on up to MOST_JUDGED of the examples. Characters are counted where it is known how the tokenizer
+    writes its tokens, and some of these are parts of a text.
+    """
+    rows = np.unique(np.linspace(0, len(train) - 1, min(len(train), MOST_JUDGED)).round().astype(np.int64))
+    targets = encode(torch.from_numpy(train.labels[rows]), train.n_outputs).to(torch.float64).numpy()
+    spelled = train.vocabulary is not None and any(
+        train.vocabulary[i] for i in np.unique(train.inputs[:, ::2]) if i >= 0
+    )
+    readers = [TfIdf(train, counted) for counted in COUNTED if counted[0] == "word" or spelled]
+
+    def risk(reader: TfIdf) -> float:
+        known = reader.known[rows]
+        values, vectors = np.linalg.eigh((known @ known.T).toarray())
+        return float(ridge_risks(vectors * np.sqrt(values.clip(min=0)), targets).min())
+
+    return readers[0] if len(rows) < 2 else min(readers, key=risk)
 
 
 def _is_light(n: int, width: int, n_outputs: int) -> bool:
