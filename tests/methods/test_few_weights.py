@@ -158,6 +158,23 @@ def test_merged_weights_compute_what_the_changes_compute(network: Network) -> No
     assert list(plain.state_dict()) == list(network.state_dict())
 
 
+def test_layers_of_queries_and_values_are_changed_where_there_are_any(transformers: Any) -> None:
+    def changed(network: Network, method: LoRA) -> set[str]:
+        own = network.copy()
+        data = domain(texts().target, OPTIONS, own) if own.input else domain(classification_task().target, OPTIONS, own)
+        method.adapt(Beginning(data, own, own.head), OPTIONS)
+        return {
+            name.partition(".parametrizations.")[0] for name, one in own.named_modules() if isinstance(one, LowRank)
+        }
+
+    of_bert = changed(bert(transformers), LoRA(targets="auto"))
+    layers = [f"features.module.encoder.layer.{i}.attention.self" for i in (0, 1)]
+    assert of_bert == {f"{layer}.{name}" for layer in layers for name in ("query", "value")}
+    assert changed(attention(), LoRA(targets="auto")) == {"features.attention"}
+    one, all_of_it = network_for(classification_task(), LoRA()), LoRA()
+    assert changed(one, LoRA(targets="auto")) == changed(one, all_of_it) != set()
+
+
 class TiedTokens(nn.Module):
     """Words whose embedding is the weight of the layer below the head, as language models tie them."""
 

@@ -1,7 +1,7 @@
 """LoRA: low-rank changes of weight matrices, and nothing else of the backbone."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import MethodType
 from typing import Annotated, Any, ClassVar, Literal
@@ -25,11 +25,11 @@ ADAPTED = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.MultiheadAttention)
 """Layers that get a low-rank change. Attention of transformers is made of linear layers; of torch's own
 `MultiheadAttention` the one matrix of queries, keys and values gets it as a whole, and its output layer is linear."""
 
-Targets = Literal["all", "query-value"]
+Targets = Literal["all", "query-value", "auto"]
 
 QUERY_VALUE = frozenset({
     "query", "value", "q", "v", "q_proj", "v_proj", "q_lin", "v_lin", "query_proj", "value_proj",
-    "qkv", "qkv_proj", "query_key_value",
+    "qkv", "qkv_proj", "Wqkv", "query_key_value",
 })  # fmt: skip
 """Last parts of the names of layers that make queries and values, in one matrix with the keys where these are last.
 
@@ -87,7 +87,7 @@ class LoRA(FineTuning):
     into its weights, and is as large as any other. Two factors take a larger rate than their product does.
 
     PEFT gives BERT and its relatives changes with alpha twice the rank in the layers of queries and values, and drops
-    a tenth of what these read: rank = 8, alpha = 16, dropout = .1, targets = "query-value".
+    a tenth of what these read: rank = 8, alpha = 16, dropout = 0.1, targets = "query-value".
     """
 
     lr_scale: RateShare = 1.0
@@ -103,8 +103,9 @@ class LoRA(FineTuning):
         Targets,
         Says(
             "Which layers are changed",
-            '"all" linear, convolutional and attention layers, or those of the queries and values of attention, by '
-            "their names (`lora.QUERY_VALUE`), as Hu et al. chose them.",
+            '"all" linear, convolutional and attention layers; "query-value" for those of the queries and values of '
+            'attention, by their names (`lora.QUERY_VALUE`), as Hu et al. chose them; "auto" for these where there are '
+            "any, and otherwise all.",
         ),
     ] = "all"
 
@@ -116,21 +117,28 @@ class LoRA(FineTuning):
     def check_network(self, network: Network) -> None:
         """Refuse, with a SettingsError, a network without the layers that are to be changed."""
         super().check_network(network)
-        if next(self._layers(network.features), None) is None:
-            lacks = {
-                "all": "lora changes linear, convolutional and attention layers, and the backbone has none; train it "
-                "with bitfit or fine-tune",
-                "query-value": 'targets = "query-value" and no layer of the backbone has a name as of queries and '
-                f'values ({", ".join(sorted(QUERY_VALUE))}); give targets = "all"',
-            }
-            raise SettingsError(lacks[self.targets])
+        if not self._layers(network.features):
+            if self.targets == "query-value":
+                named = ", ".join(sorted(QUERY_VALUE))
+                raise SettingsError(
+                    'targets = "query-value" and no layer of the backbone has a name as of queries and values '
+                    f'({named}); give targets = "all"'
+                )
+            raise SettingsError(
+                "lora changes linear, convolutional and attention layers, and the backbone has none; train it with "
+                "bitfit or fine-tune"
+            )
 
-    def _layers(self, backbone: nn.Module) -> Iterator[nn.Module]:
+    def _layers(self, backbone: nn.Module) -> list[nn.Module]:
         """The layers that are to be changed, in order."""
-        for name, module in backbone.named_modules():
-            is_target = self.targets == "all" or name.rpartition(".")[2] in QUERY_VALUE
-            if isinstance(module, ADAPTED) and (is_target or isinstance(module, nn.MultiheadAttention)):
-                yield module
+        layers = {name: module for name, module in backbone.named_modules() if isinstance(module, ADAPTED)}
+        read_by_attention = [
+            module
+            for name, module in layers.items()
+            if name.rpartition(".")[2] in QUERY_VALUE or isinstance(module, nn.MultiheadAttention)
+        ]
+        takes_all = self.targets == "all" or (self.targets == "auto" and not read_by_attention)
+        return list(layers.values()) if takes_all else read_by_attention
 
     def adapt(self, begun: Beginning, options: FitOptions) -> Sequence[nn.Module]:
         """Put the changes in; blocks that are frozen get none.
@@ -151,7 +159,7 @@ class LoRA(FineTuning):
         }
         free_ids = set(map(id, free)) - tied  # an embedding that shares a weight would go on reading the old one
         with seeded(stream_seed(options.seed, "low rank")):
-            for module in list(self._layers(backbone)):
+            for module in self._layers(backbone):
                 for name, weight in list(module.named_parameters(recurse=False)):
                     if id(weight) not in free_ids or weight.ndim < 2 or "bias" in name:
                         continue

@@ -105,9 +105,11 @@ _ENCODER = Recipe(
 )
 _SENTENCES = Recipe(_TEXTS, _SHORT, "SetFit: AdamW, head 1e-2", {"lr_scale": 0.01, "head_lr_scale": 1.0})
 _LORA: Mapping[str, Value] = {"lr_scale": 1.0, "rank": 8, "alpha": 16.0}
+_LORA_READING: Mapping[str, Value] = {**_LORA, "dropout": 0.1, "targets": "auto"}
 _OF_PEFT = "PEFT's LoraConfig: r = 8, alpha = 16; rates of its examples of sequence classification"
 _LORA_IMAGES = Recipe(_IMAGES, _SHORT, _OF_PEFT, {**_LORA, "head": "probe"})
-_LORA_TEXTS = Recipe({**_TEXTS, "lr": 0.002}, _SHORT, _OF_PEFT, {**_LORA, "head": "probe"})
+_LORA_TEXTS = Recipe({**_TEXTS, "lr": 0.002}, _SHORT, _OF_PEFT, {**_LORA_READING, "head": "probe"})
+_LORA_SENTENCES = Recipe(_TEXTS, _SHORT, _OF_PEFT, {**_LORA_READING, "lr_scale": 0.2, "head_lr_scale": 1.0})
 _FROM_RANDOM = Recipe({**_IMAGES, "lr": 0.001, "batch_size": 64}, {0: 1000, 5000: 3000}, "timm's train: AdamW, cosine")
 _TEXTS_FROM_RANDOM = replace(_FROM_RANDOM, training={**_TEXTS, "lr": 0.0005, "batch_size": 32})
 
@@ -130,7 +132,7 @@ RECIPES: Mapping[Family, Mapping[str, Recipe]] = {
     "cnn": _of_others(_CNN, _LORA_IMAGES, _FROM_RANDOM),
     "vision-transformer": _of_others(_VIT, _LORA_IMAGES, _FROM_RANDOM),
     "text-encoder": _of_others(_ENCODER, _LORA_TEXTS, _TEXTS_FROM_RANDOM),
-    "sentence-encoder": _of_others(_SENTENCES, _LORA_TEXTS, _TEXTS_FROM_RANDOM),
+    "sentence-encoder": _of_others(_SENTENCES, _LORA_SENTENCES, _TEXTS_FROM_RANDOM),
     "text-decoder": _of_others(_ENCODER, _LORA_TEXTS, _TEXTS_FROM_RANDOM),
 }
 """The rows by family and by `Method.recipe`; where a family has no row of that name, that of `ROWS_OF_OTHERS`."""
