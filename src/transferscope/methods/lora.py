@@ -131,7 +131,8 @@ class LoRA(FineTuning):
 
     def _layers(self, backbone: nn.Module) -> list[nn.Module]:
         """The layers that are to be changed, in order."""
-        layers = {name: module for name, module in backbone.named_modules() if isinstance(module, ADAPTED)}
+        named = backbone.named_modules()
+        layers: dict[str, nn.Module] = {name: module for name, module in named if isinstance(module, ADAPTED)}
         read_by_attention = [
             module
             for name, module in layers.items()
