@@ -18,6 +18,8 @@ from pathlib import Path
 import numpy as np
 
 from transferscope.store import Store, schema
+from transferscope.store.checksums import checksum
+from transferscope.store.outcomes import checksum_of
 from transferscope.study.plan import plan_study
 from transferscope.study.run import plan_into
 from transferscope.study.spec import read_spec
@@ -65,14 +67,15 @@ def fill(folder: Path, n_cells: int) -> Path:
             outcomes, records = [], []
             for cell in plan.cells:
                 number = numbers[cell.key]
-                outcomes.append((number, 1.0, 10**6, 650, 1000, 10, '{"status": "max_steps"}'))
                 method = str(cell.labels["method"])
                 level = 0.6 + 0.02 * (len(method) % 5) + 0.0005 * int(cell.labels.get("n_target") or 0)
                 part = "source_test" if cell.role == "pretrain" else "target_test"
                 for position, step in enumerate([None, *range(RECORDS - 1)]):
                     value = level + 0.03 * generator.normal() - (0.0 if step is None else 0.01 * (RECORDS - step))
                     records.append((number, position, "accuracy", part, step, value, 0.02, 360, "ok"))
-            cursor.executemany(f"insert into outcomes values ({', '.join('?' * 7)})", outcomes)
+                outcome = (1.0, 10**6, 650, 1000, 10, '{"status": "max_steps"}')
+                outcomes.append((number, *outcome, checksum(*outcome), checksum_of(records[-RECORDS:])))
+            cursor.executemany(f"insert into outcomes values ({', '.join('?' * 9)})", outcomes)
             cursor.executemany(f"insert into {schema.records.name} values ({', '.join('?' * 9)})", records)
             cursor.execute("update cells set state = 'done'")
     return study

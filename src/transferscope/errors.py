@@ -59,6 +59,10 @@ class StoreError(TransferscopeError, RuntimeError):
     """The results cannot be read or written."""
 
 
+class DamagedRunError(StoreError):
+    """The outcome of a run is not the one that was stored."""
+
+
 class UnreachableError(StoreError):
     """The database server does not answer, or the connection to it was lost; it may be back in a minute."""
 

@@ -68,7 +68,7 @@ def test_a_store_of_another_format_is_refused_and_left_alone(path: Path, change:
         before = list(raw.iterdump())
     raw.close()
     for create in (True, False):
-        assert message_of(path, create=create).startswith(f"{path} is a store of another format than 1, which this")
+        assert message_of(path, create=create).startswith(f"{path} is a store of another format than 2, which this")
     with closing(sqlite3.connect(path)) as raw:
         assert list(raw.iterdump()) == before
 

@@ -1,6 +1,7 @@
 """Writing what came of a cell: each in one transaction of its own."""
 
 import math
+from collections.abc import Sequence
 from typing import Any, get_args
 
 import numpy as np
@@ -10,6 +11,7 @@ from transferscope.errors import StoreError
 from transferscope.estimate import Status
 from transferscope.records import Cost, Failure, Record
 from transferscope.store import schema
+from transferscope.store.checksums import NO_RECORDS, checksum, record_checksums, step_codes, text_codes
 from transferscope.store.database import insert_many
 from transferscope.store.encoding import printable, to_bytes, to_json, to_number
 from transferscope.store.rows import CellState, Claim, Outcome
@@ -54,7 +56,6 @@ def write_outcome(connection: Connection, key: str, outcome: Outcome, claim: Cla
         return False
     cost = outcome.cost
     row = {
-        "cell_id": cell_id,
         "seconds": float(cost.seconds),
         "peak_memory": int(cost.peak_memory),
         "trained_parameters": int(cost.trained_parameters),
@@ -62,12 +63,25 @@ def write_outcome(connection: Connection, key: str, outcome: Outcome, claim: Cla
         "steps": int(cost.steps),
         "notes": to_json(dict(outcome.notes)),
     }
-    connection.execute(insert(schema.outcomes).values(row))
     records = [_record_row(cell_id, position, record) for position, record in enumerate(outcome.records)]
+    sums = {"checksum": checksum(*row.values()), "records": checksum_of(records)}
+    connection.execute(insert(schema.outcomes).values(cell_id=cell_id, **row, **sums))
     insert_many(connection, schema.records, _RECORD, records)
-    arrays = [(cell_id, name, to_bytes(name, array)) for name, array in outcome.arrays.items()]
-    insert_many(connection, schema.arrays, ("cell_id", "name", "content"), arrays)
+    contents = [(name, to_bytes(name, array)) for name, array in outcome.arrays.items()]
+    arrays = [(cell_id, name, content, checksum(content)) for name, content in contents]
+    insert_many(connection, schema.arrays, ("cell_id", "name", "content", "checksum"), arrays)
     return True
+
+
+def checksum_of(records: Sequence[tuple[Any, ...]]) -> str:
+    """Return the digest of the records of one cell, rows of their table."""
+    if not records:
+        return NO_RECORDS
+    cells, _, names, parts, steps, values, stderrs, counts, statuses = zip(*records, strict=True)
+    columns = [text_codes(names), text_codes(parts), step_codes(steps), text_codes(statuses)]
+    columns += [np.array(counts, dtype=np.int64), *(np.array(column, dtype=np.float64) for column in (values, stderrs))]
+    ((_, digest),) = record_checksums(np.array(cells, dtype=np.int64), columns)
+    return digest
 
 
 def write_failure(connection: Connection, key: str, failure: Failure, claim: Claim | None) -> bool:

@@ -3,15 +3,17 @@
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import compress
-from typing import Any, cast, get_args
+from typing import Any, NamedTuple, cast, get_args
 
 import numpy as np
+from jaxtyping import Float, Int
 from sqlalchemy import CTE, Connection, Row, Select, and_, func, select
 
-from transferscope.errors import StoreError, unknown_name
+from transferscope.errors import DamagedRunError, StoreError, unknown_name
 from transferscope.estimate import Status
 from transferscope.records import Cost, Failure, FailureKind, Role
 from transferscope.store import schema
+from transferscope.store.checksums import NO_RECORDS, checksum, record_checksums, step_codes, text_codes
 from transferscope.store.encoding import DAMAGED, from_bytes, table_from_json, tables_from_json
 from transferscope.store.rows import (
     CellState,
@@ -25,6 +27,7 @@ from transferscope.store.rows import (
     StudyRow,
     gc_paused,
 )
+from transferscope.wording import cell_words, counted
 
 _members = schema.study_cells
 
@@ -84,7 +87,7 @@ _COST = ("seconds", "peak_memory", "trained_parameters", "examples_seen", "steps
 def read_cells(connection: Connection, study: int, *, only: CellState | None = None) -> list[StoredCell]:
     """The cells of a study in the order of its plan; all of them, or those in the stored state `only`."""
     cells, outcomes, failures = schema.cells.c, schema.outcomes.c, schema.failures.c
-    of_outcome = (*(outcomes[name] for name in _COST), outcomes.notes)
+    of_outcome = (*(outcomes[name] for name in _COST), outcomes.notes, outcomes.checksum)
     of_failure = (failures.kind, failures.message, failures.details)
     columns = (cells.id, cells.key, cells.role, cells.state, _members.c.labels, _members.c.payload_id)
     query = (
@@ -95,11 +98,12 @@ def read_cells(connection: Connection, study: int, *, only: CellState | None = N
     )
     if only is not None:
         query = query.where(cells.state == only)
-    numbers, keys, roles, states, texts, payload_ids, *rest = _columns(connection, query, 15)
+    numbers, keys, roles, states, texts, payload_ids, *rest = _columns(connection, query, 16)
     payloads, needs = _payloads(connection, study), _needs(connection, study)
     blocked = set(connection.scalars(select(_blocked().c.cell_id)))
+    _refuse_damaged(connection, _damaged_outcomes(numbers, *rest[:7]))
     outcome_of = _outcomes(*rest[:6])
-    failure_of = _failures(*rest[6:], there=[state is None for state in rest[0]])
+    failure_of = _failures(*rest[7:], there=[state is None for state in rest[0]])
     known = {state: _state(state) for state in set(states)}
     stored = []
     for i, planned in enumerate(_all_planned(numbers, keys, roles, texts, payload_ids, payloads, needs)):
@@ -140,6 +144,45 @@ def _outcomes(*columns: Sequence[Any]) -> list[tuple[Cost | None, dict[str, Any]
     return [next(outcomes) if is_done else (None, {}) for is_done in done]
 
 
+def _damaged_outcomes(numbers: Sequence[int], *columns: Sequence[Any]) -> list[int]:
+    """The cells whose cost or notes are not those of their checksum, the last column; its rows are None without one."""
+    return [
+        number
+        for number, *values, stored in zip(numbers, *columns, strict=True)
+        if stored is not None and checksum(*values) != stored
+    ]
+
+
+def _refuse_damaged(connection: Connection, numbers: Collection[int]) -> None:
+    """Say which runs are damaged, if any, with a DamagedRunError."""
+    if not numbers:
+        return
+    query = select(schema.cells.c.key, schema.cells.c.role, _members.c.labels).join(
+        _members, _members.c.cell_id == schema.cells.c.id
+    )
+    key, role, labels = connection.execute(query.where(schema.cells.c.id == min(numbers))).first() or ("?", "?", "{}")
+    others = f" and of {counted(len(numbers) - 1, 'other run')}" if len(numbers) > 1 else ""
+    raise DamagedRunError(
+        f"the results of {cell_words(str(role), table_from_json(labels))} (run {str(key)[:12]}){others} are not those "
+        "that were stored: the store was damaged or edited; `transferscope run` with the study file makes them again"
+    )
+
+
+def damaged_runs(connection: Connection, study: int) -> list[str]:
+    """The keys of the runs of a study of which anything is not what was stored."""
+    outcomes = schema.outcomes.c
+    of_outcome = (schema.cells.c.id, *(outcomes[name] for name in _COST), outcomes.notes, outcomes.checksum)
+    query = _of_study(select(*of_outcome), study).join(schema.outcomes, outcomes.cell_id == schema.cells.c.id)
+    damaged = set(_damaged_outcomes(*_columns(connection, query, 8)))
+    damaged |= set(_read_records(connection, study).damaged)
+    arrays = schema.arrays.c
+    contents = select(schema.cells.c.id, arrays.content, arrays.checksum)
+    for row in connection.execute(_of_study(contents, study).join(schema.arrays, arrays.cell_id == schema.cells.c.id)):
+        if checksum(row.content) != row.checksum:
+            damaged.add(row.id)
+    return list(connection.scalars(select(schema.cells.c.key).where(schema.cells.c.id.in_(damaged))))
+
+
 def _failures(
     kinds: Sequence[Any], messages: Sequence[Any], details: Sequence[Any], *, there: Sequence[bool]
 ) -> dict[int, Failure]:
@@ -156,15 +199,57 @@ _ROWS_AT_A_TIME = 50_000
 
 @gc_paused()
 def read_records(connection: Connection, study: int) -> RecordColumns:
-    """All records of the study's cells, in the order of its plan.
+    """All records of the study's cells, in the order of its plan."""
+    read = _read_records(connection, study)
+    _refuse_damaged(connection, read.damaged)
+    cells = _of_study(select(schema.cells.c.id, schema.cells.c.key), study).order_by(_members.c.position)
+    cell_numbers, keys = _columns(connection, cells, 2)
+    _require_keys(keys)
+    in_plan = np.array(cell_numbers, dtype=np.int64)
+    by_number = np.argsort(in_plan)
+    place = by_number[np.searchsorted(in_plan, read.cells, sorter=by_number)]
+    if not np.array_equal(in_plan[place], read.cells):  # a cell that is not there
+        raise StoreError(DAMAGED)
+    order = np.argsort(place, kind="stable")
+    names, parts, steps, statuses = (
+        list(np.array([*words, None], dtype=object)[codes[order]]) for words, codes in read.texts
+    )
+    return RecordColumns(
+        key=list(np.array([*keys, None], dtype=object)[place[order]]),
+        name=names,
+        part=parts,
+        step=steps,
+        value=read.value[order],
+        stderr=read.stderr[order],
+        n=read.n[order],
+        status=statuses,
+    )
+
+
+class _Records(NamedTuple):
+    """Records in the order of their table.
+
+    Attributes:
+        cells: Number of the cell of each.
+        texts: What each has as its name, part, step and status: the different ones, and the place of its own in them.
+        damaged: Numbers of the cells of which they are not what was stored.
+    """
+
+    cells: Int[np.ndarray, " n_records"]
+    texts: list[tuple[list[Any], Int[np.ndarray, " n_records"]]]
+    value: Float[np.ndarray, " n_records"]
+    stderr: Float[np.ndarray, " n_records"]
+    n: Int[np.ndarray, " n_records"]
+    damaged: list[int]
+
+
+def _read_records(connection: Connection, study: int) -> _Records:
+    """All records of the study's cells.
 
     They are read in the order of the table, which the database need not sort, a part at a time, and of every text and
     step only one copy is kept: of a million records, names are few.
     """
     table = schema.records.c
-    cells = _of_study(select(schema.cells.c.id, schema.cells.c.key), study).order_by(_members.c.position)
-    cell_numbers, keys = _columns(connection, cells, 2)
-    _require_keys(keys)
     query = (
         select(table.cell_id, table.name, table.part, table.step, table.status, table.n, table.value, table.stderr)
         .select_from(_members.join(schema.records, table.cell_id == _members.c.cell_id))
@@ -188,35 +273,34 @@ def read_records(connection: Connection, study: int) -> RecordColumns:
         parts[7].append(np.array(columns[6], dtype=np.float64))
     if not texts[3].keys() <= set(get_args(Status)):
         raise StoreError(DAMAGED)
-    of_cell, name, part, step, status, n, value, stderr = (np.concatenate(column) for column in parts)
-    in_plan = np.array(cell_numbers, dtype=np.int64)
-    by_number = np.argsort(in_plan)
-    place = by_number[np.searchsorted(in_plan, of_cell, sorter=by_number)]
-    if not np.array_equal(in_plan[place], of_cell):  # a cell that is not there
-        raise StoreError(DAMAGED)
-    order = np.argsort(place, kind="stable")
+    of_cell, *codes, n, value, stderr = (np.concatenate(column) for column in parts)
+    read = list(zip(map(list, texts), codes, strict=True))
+    coded = [(step_codes if i == 2 else text_codes)(words)[own] for i, (words, own) in enumerate(read)]
+    found = dict(record_checksums(of_cell, [*coded, n, value, stderr]))
+    sums = _of_study(select(schema.cells.c.id, schema.outcomes.c.records), study)
+    sums = sums.join(schema.outcomes, schema.outcomes.c.cell_id == schema.cells.c.id)
+    damaged = [cell for cell, stored in connection.execute(sums) if found.get(cell, NO_RECORDS) != stored]
+    return _Records(of_cell, read, value, stderr, n, damaged)
 
-    def spelled(words: Iterable[Any], codes: np.ndarray) -> list[Any]:
-        return list(np.array([*words, None], dtype=object)[codes[order]])
 
-    return RecordColumns(
-        key=spelled(keys, place),
-        name=spelled(texts[0], name),
-        part=spelled(texts[1], part),
-        step=spelled(texts[2], step),
-        value=value[order],
-        stderr=stderr[order],
-        n=n[order],
-        status=spelled(texts[3], status),
-    )
+def read_notes(connection: Connection, keys: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """What was noted of those of these cells that are done, by key."""
+    outcomes = schema.outcomes.c
+    columns = (schema.cells.c.id, schema.cells.c.key, *(outcomes[name] for name in _COST), outcomes.notes)
+    query = select(*columns, outcomes.checksum).join(schema.outcomes, outcomes.cell_id == schema.cells.c.id)
+    numbers, found, *rest = _columns(connection, query.where(schema.cells.c.key.in_(keys)), 9)
+    _refuse_damaged(connection, _damaged_outcomes(numbers, *rest))
+    return dict(zip(found, tables_from_json(rest[-2]), strict=True))
 
 
 def read_arrays(connection: Connection, study: int, name: str) -> dict[str, np.ndarray]:
     """The array `name` of every cell of the study that has it, by key."""
-    query = _of_study(select(schema.cells.c.key, schema.arrays.c.content), study)
+    arrays = schema.arrays.c
+    query = _of_study(select(schema.cells.c.id, schema.cells.c.key, arrays.content, arrays.checksum), study)
     query = query.join(schema.arrays, schema.arrays.c.cell_id == schema.cells.c.id).where(schema.arrays.c.name == name)
     rows = connection.execute(query.order_by(_members.c.position)).all()
     _require_keys([row.key for row in rows])
+    _refuse_damaged(connection, [row.id for row in rows if checksum(row.content) != row.checksum])
     return {row.key: from_bytes(row.content) for row in rows}
 
 

@@ -18,7 +18,7 @@ from sqlalchemy import (
 
 from transferscope.errors import StoreError
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 _VERSION_ROW = "format"
 """The row of the table meta that says the version."""
@@ -75,6 +75,8 @@ outcomes = Table(
     Column("examples_seen", BigInteger, nullable=False),
     Column("steps", BigInteger, nullable=False),
     Column("notes", Text, nullable=False),
+    Column("checksum", Text, nullable=False),  # of the columns before it
+    Column("records", Text, nullable=False),  # the checksum of all records of the cell
 )
 
 failures = Table(
@@ -126,6 +128,7 @@ arrays = Table(
     _parent("cells", primary_key=True),
     Column("name", Text, primary_key=True),
     Column("content", LargeBinary, nullable=False),
+    Column("checksum", Text, nullable=False),
 )
 
 study_arrays = Table(
@@ -134,6 +137,7 @@ study_arrays = Table(
     _parent("studies", primary_key=True),
     Column("name", Text, primary_key=True),
     Column("content", LargeBinary, nullable=False),
+    Column("checksum", Text, nullable=False),
 )
 
 Index("cells_by_state", cells.c.state)

@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any, Self, get_args
 
 import numpy as np
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import ColumnElement, Connection, delete, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from transferscope.errors import StoreError
 from transferscope.files import inside, network_file_system
 from transferscope.records import Failure, FailureKind
 from transferscope.store import claims, outcomes, planning, reads, schema
+from transferscope.store.checksums import checksum
 from transferscope.store.claims import Owner
 from transferscope.store.database import Database, connect, sqlite_path
 from transferscope.store.encoding import (
@@ -25,7 +26,6 @@ from transferscope.store.encoding import (
     document_to_bytes,
     from_bytes,
     table_from_json,
-    tables_from_json,
     to_bytes,
 )
 from transferscope.store.rows import (
@@ -247,6 +247,12 @@ class Store:
             for key in keys:
                 outcomes.forget_outcome(connection, key)
 
+    def redo_damaged(self, study: str) -> None:
+        """Plan those cells of a study again of which a record, an array or a note is not what was stored."""
+        with self._database.read() as connection:
+            damaged = reads.damaged_runs(connection, reads.study_id(connection, study))
+        self.redo(damaged)
+
     def release(self, owner: Owner, *, but: Collection[str] = ()) -> None:
         """Give up every claim of `owner`, but those on cells with these keys."""
         with self._database.write() as connection:
@@ -291,13 +297,11 @@ class Store:
 
     def notes(self, keys: Iterable[str]) -> dict[str, dict[str, Any]]:
         """What was noted of those of these cells that are done, by key."""
-        cells, outcomes, wanted = schema.cells.c, schema.outcomes.c, list(keys)
+        wanted = list(keys)
         if not wanted:
             return {}
-        query = select(cells.key, outcomes.notes).join(schema.outcomes, outcomes.cell_id == cells.id)
         with self._database.read() as connection:
-            rows = list(connection.execute(query.where(cells.key.in_(wanted))))
-        return dict(zip([key for key, _ in rows], tables_from_json([text for _, text in rows]), strict=True))
+            return reads.read_notes(connection, wanted)
 
     def cells(self, study: str) -> list[StoredCell]:
         """The cells of a study in the order of its plan."""
@@ -329,8 +333,8 @@ class Store:
 
     def study_array(self, study: str, name: str) -> np.ndarray | None:
         """An array kept with a study; None when there is none of that name."""
-        content = self._content(study, name)
-        return None if content is None else from_bytes(content)
+        kept = self._contents(study, schema.study_arrays.c.name == name)
+        return from_bytes(kept[name]) if kept else None
 
     def put_study_document(self, study: str, name: str, document: Mapping[str, Any]) -> None:
         """Keep a JSON document with a study, such as "ranking"; one of the same name is replaced.
@@ -346,30 +350,36 @@ class Store:
 
     def study_document(self, study: str, name: str) -> dict[str, Any] | None:
         """A JSON document kept with a study; None without one, an UnknownNameError without the study."""
-        content = self._content(study, _DOCUMENT + name)
-        return None if content is None else _document(content)
+        kept = self._contents(study, schema.study_arrays.c.name == _DOCUMENT + name)
+        return _document(kept[_DOCUMENT + name]) if kept else None
 
     def study_documents(self, study: str) -> dict[str, dict[str, Any]]:
         """Every JSON document kept with a study, by name; an UnknownNameError without the study."""
-        table = schema.study_arrays
-        with self._database.read() as connection:
-            study_id = reads.study_id(connection, study)
-            kept = select(table.c.name, table.c.content).where(table.c.study_id == study_id).order_by(table.c.name)
-            rows = connection.execute(kept.where(table.c.name.startswith(_DOCUMENT))).all()
-        return {str(name).removeprefix(_DOCUMENT): _document(content) for name, content in rows}
+        kept = self._contents(study, schema.study_arrays.c.name.startswith(_DOCUMENT))
+        return {name.removeprefix(_DOCUMENT): _document(content) for name, content in kept.items()}
 
     def _put_content(self, study: str, name: str, content: bytes) -> None:
         table = schema.study_arrays
         with self._database.write() as connection:
             study_id = reads.study_id(connection, study)
             connection.execute(delete(table).where(table.c.study_id == study_id, table.c.name == name))
-            connection.execute(insert(table).values(study_id=study_id, name=name, content=content))
+            row = {"study_id": study_id, "name": name, "content": content, "checksum": checksum(content)}
+            connection.execute(insert(table).values(row))
 
-    def _content(self, study: str, name: str) -> object:
+    def _contents(self, study: str, names: ColumnElement[bool]) -> dict[str, object]:
+        """What is kept with a study under names, as it was stored; a StoreError where it is not."""
         table = schema.study_arrays
         with self._database.read() as connection:
             study_id = reads.study_id(connection, study)
-            return connection.scalar(select(table.c.content).where(table.c.study_id == study_id, table.c.name == name))
+            kept = select(table.c.name, table.c.content, table.c.checksum).where(table.c.study_id == study_id, names)
+            rows = connection.execute(kept.order_by(table.c.name)).all()
+        for name, content, stored in rows:
+            if checksum(content) != stored:
+                raise StoreError(
+                    f"{str(name).removeprefix(_DOCUMENT)} of {study} is not what was stored: the store was damaged or "
+                    "edited; run the command again that made it, for labels `transferscope run` with the study file"
+                )
+        return {str(name): content for name, content, _ in rows}
 
 
 @dataclass(frozen=True, slots=True)

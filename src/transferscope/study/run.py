@@ -201,6 +201,7 @@ def plan_into(plan: StudyPlan, store: Store, *, retry_failed: bool = False) -> N
     store.plan(plan.study, plan.cells)
     for key, array in plan.arrays.items():
         store.put_study_array(name, key, array)
+    store.redo_damaged(name)
     store.retry_failed(name, kinds=get_args(FailureKind) if retry_failed else ("lost", "disk_full"))
     _redo_lost_networks(plan, store)
 
