@@ -1,5 +1,6 @@
 """Files: which may be read, and how to write one that appears whole or not at all, whatever happens meanwhile."""
 
+import hashlib
 import json
 import os
 import stat
@@ -62,6 +63,18 @@ def json_object(path: Path, expected: str, advice: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise CorruptDataError(f"{path} is no object of JSON; expected {expected}; {advice}")
     return value
+
+
+def content_digest(path: Path) -> str:
+    """Return the SHA-256 of the content of a file, in hexadecimal digits."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def stamp_of(path: Path) -> tuple[int, ...]:
+    """Return what changes with any writing of a file: its size and times, of which nobody can set the last."""
+    stat = path.stat()
+    return stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns
 
 
 def inside(folder: Path, path: str | Path) -> Path:

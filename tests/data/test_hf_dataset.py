@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +74,20 @@ def test_the_splits_of_images_with_class_labels_are_read_in_order(tmp_path: Path
         for i, pixels in enumerate(part.inputs):
             own = np.random.default_rng(seed + i).integers(0, 256, (6, 6, 3)).astype(np.uint8)
             assert np.array_equal(pixels, own.transpose(2, 0, 1))
+
+
+def test_images_written_again_in_another_order_are_read_again_whatever_size_and_time_say(tmp_path: Path) -> None:
+    folder = split_images(tmp_path / "pets")
+    kept = load(f"hf-dataset:{folder}").train
+    files = sorted((folder / "train").glob("*.arrow"))
+    before = [file.stat() for file in files]
+    table = images(10, [0, 1] * 5).take(list(range(9, -1, -1)))
+    save(folder / "train", IMAGES, table)
+    for file, stat in zip(files, before, strict=True):
+        os.utime(file, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    read = load(f"hf-dataset:{folder}").train
+    assert read.labels.tolist() == [1, 0] * 5
+    assert np.array_equal(read.inputs, kept.inputs[::-1])
 
 
 def test_a_single_data_set_is_split_by_seed_and_mixed_sizes_are_brought_to_one(tmp_path: Path) -> None:

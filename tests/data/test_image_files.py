@@ -141,7 +141,7 @@ def test_a_changed_file_is_read_again_whatever_its_time_says(bitmaps: list[Path]
     assert read_images(bitmaps, tmp_path, ImageForm()).pixels[:, 0, 0, 0].tolist() == [0, 10, 99, 30]
 
 
-@pytest.mark.parametrize("damage", ["cut", "facts", "emptied"])
+@pytest.mark.parametrize("damage", ["cut", "facts", "emptied", "a bit", "another fact", "a list"])
 def test_what_was_kept_and_is_damaged_is_ignored(bitmaps: list[Path], tmp_path: Path, damage: str) -> None:
     read_images(bitmaps, tmp_path, ImageForm())
     (kept,) = (tmp_path / "cache" / "images").glob("*.npy")
@@ -149,9 +149,17 @@ def test_what_was_kept_and_is_damaged_is_ignored(bitmaps: list[Path], tmp_path: 
         os.truncate(kept, kept.stat().st_size - 1)
     elif damage == "emptied":
         kept.write_bytes(b"")
+    elif damage == "a bit":
+        kept.write_bytes(bytes([*kept.read_bytes()[:-1], kept.read_bytes()[-1] ^ 1]))
+    elif damage == "another fact":  # of which an index of labels is made
+        facts = json.loads(kept.with_suffix(".json").read_text())
+        kept.with_suffix(".json").write_text(json.dumps({**facts, "kept": facts["kept"][::-1]}))
+    elif damage == "a list":
+        kept.with_suffix(".json").write_text("[]")
     else:
         kept.with_suffix(".json").write_text(json.dumps({"words": ""}))
-    assert read_images(bitmaps, tmp_path, ImageForm()).pixels[:, 0, 0, 0].tolist() == [0, 10, 20, 30]
+    images = read_images(bitmaps, tmp_path, ImageForm())
+    assert (images.pixels[:, -1, -1, -1].tolist(), images.kept.tolist()) == ([0, 10, 20, 30], [0, 1, 2, 3])
 
 
 def test_without_a_place_for_it_images_stay_in_memory(

@@ -15,7 +15,7 @@ from transferscope.data.split_names import ALL_NAMES, SplitNames, name_of
 from transferscope.data.splits import rows_of_parts
 from transferscope.data.task import Kind, take_rows
 from transferscope.errors import CorruptDataError, DataError, SettingsError, missing_extra, unknown_name
-from transferscope.files import json_object, require_regular
+from transferscope.files import json_object, require_regular, stamp_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,7 +36,7 @@ class SavedSplit:
     path: Path
     features: Mapping[str, Any]
     table: "pa.Table"
-    stamp: tuple[tuple[int, int], ...]
+    stamp: tuple[tuple[int, ...], ...]
 
     def stored(self, name: str) -> "pa.ChunkedArray":
         """A column as it lies in the files; an UnknownNameError if there is none."""
@@ -233,12 +233,12 @@ def _open(folder: Path) -> SavedSplit:
         file = folder / one
         require_regular(file, "an Arrow file")
         try:
-            stat, source = file.stat(), pa.memory_map(str(file))
+            own, source = stamp_of(file), pa.memory_map(str(file))
             try:
                 tables.append(pa.ipc.open_stream(source).read_all())
             except pa.ArrowInvalid:  # the format with a table of contents at its end
                 tables.append(pa.ipc.open_file(source).read_all())
-            stamp.append((stat.st_size, stat.st_mtime_ns))
+            stamp.append(own)
         except (pa.ArrowException, OSError) as error:
             raise CorruptDataError(f"{file} cannot be read as an Arrow file; save the data set again") from error
     try:

@@ -8,7 +8,7 @@ import os
 import struct
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import astuple, dataclass
 from functools import partial
@@ -22,7 +22,7 @@ from PIL.TiffImagePlugin import TiffImageFile
 
 from transferscope.data.places import cache_folder, check_bytes
 from transferscope.errors import CorruptDataError, DataError
-from transferscope.files import require_regular, written_whole
+from transferscope.files import content_digest, require_regular, stamp_of, written_whole
 from transferscope.wording import few, listed
 
 SIDES = (32, 64, 96, 128, 224)
@@ -148,10 +148,9 @@ def read_images(paths: Sequence[ImageFile], root: Path, form: ImageForm) -> Imag
             files.append((path.name, path.stamp))
             continue
         try:
-            stat = path.stat()
+            files.append((str(path.relative_to(root)), *stamp_of(path)))
         except OSError as error:
             raise CorruptDataError(f"{path} cannot be read as an image ({error}); mend or remove it") from error
-        files.append((str(path.relative_to(root)), stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns))
     about = repr((_VERSION, PIL.__version__, astuple(form), str(root.resolve()), files))
     kept = cache_folder() / "images" / f"{hashlib.sha256(os.fsencode(about)).hexdigest()[:32]}.npy"
     images = _kept(kept)
@@ -180,7 +179,7 @@ def read_images(paths: Sequence[ImageFile], root: Path, form: ImageForm) -> Imag
             "converted": len(broken.converted),
         }
         with written_whole(kept.with_suffix(".json")) as unfinished:
-            unfinished.write_text(json.dumps(facts), encoding="utf-8")
+            unfinished.write_text(json.dumps({**facts, "checksum": _checksum(kept, facts)}), encoding="utf-8")
         if (images := _kept(kept)) is not None:
             return images
     except OSError:  # no room, or no folder to write to
@@ -236,17 +235,24 @@ class _Broken:
 
 
 def _kept(file: Path) -> Images | None:
-    """What an earlier call kept; None where there is nothing whole."""
+    """What an earlier call kept; None where there is nothing, or not what was kept."""
     try:
         facts = json.loads(file.with_suffix(".json").read_text(encoding="utf-8"))
+        if facts.pop("checksum") != _checksum(file, facts):
+            return None
         pixels = np.load(file, mmap_mode="c")  # pages are shared by all processes; a write would be the writer's own
         with suppress(OSError):
             os.utime(file)
         broken = tuple((str(name), str(why)) for name, why in facts["broken"])
         whole = np.array(facts["kept"], dtype=np.int64)
         return Images(pixels, whole, broken, facts["chosen"], facts["words"], facts["converted"])
-    except (OSError, EOFError, ValueError, KeyError, TypeError):
+    except (OSError, EOFError, ValueError, LookupError, TypeError, AttributeError):
         return None
+
+
+def _checksum(pixels: Path, facts: Mapping[str, object]) -> str:
+    """The digest of what is kept, pixels and what is said of them."""
+    return hashlib.sha256(f"{content_digest(pixels)} {json.dumps(facts, sort_keys=True)}".encode()).hexdigest()
 
 
 def _remove_unused(folder: Path) -> None:

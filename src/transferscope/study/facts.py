@@ -1,6 +1,5 @@
 """The data of a study, loaded once at planning: what they are, and whether the study can be done with them."""
 
-import hashlib
 import platform
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,7 +19,7 @@ from transferscope.data.task import Dataset, LabelledSet, TransferTask, check_la
 from transferscope.data.transforms import apply_transforms
 from transferscope.diagnostics.diagnostic import check_labels_suit
 from transferscope.errors import DataError, MissingDataError, SettingsError, TransferscopeError
-from transferscope.files import require_regular
+from transferscope.files import content_digest, require_regular
 from transferscope.methods import Method
 from transferscope.methods.common import LEAST_MOMENTUM, batch_norms, check_batch_norm, slow_statistics
 from transferscope.methods.recipes import Traits, augmentation_of
@@ -479,8 +478,7 @@ def checksum(path: Path) -> str:
     require_regular(path, "a file of weights")
     if not path.is_file():
         raise MissingDataError(f"there is no network file {path}; give the path of a safetensors file")
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+    return content_digest(path)
 
 
 def _too_many(where: str, sizes: tuple[int, ...], dataset: Dataset, limit: int | None) -> Iterator[DataError]:

@@ -1,6 +1,5 @@
 """What a user's own data were taken for, in words, and where they came from."""
 
-import hashlib
 import json
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import numpy as np
 from transferscope.data.arrays import Parts
 from transferscope.data.spec import DataSpec
 from transferscope.data.task import UNLABELLED, Dataset, LabelledSet, pieces
+from transferscope.files import content_digest
 
 _ROWS_COMPARED = 256
 _BYTES_COMPARED = 2**20
@@ -73,8 +73,7 @@ def _on_grid(train: LabelledSet) -> str:
 
 def checksum_of(path: Path) -> str:
     """The checksum of a file, as provenance."""
-    with path.open("rb") as stream:
-        return f"sha256:{hashlib.file_digest(stream, 'sha256').hexdigest()}"
+    return f"sha256:{content_digest(path)}"
 
 
 def as_dataset(spec: DataSpec, path: Path, parts: Parts, name: str, **about: str) -> Dataset:

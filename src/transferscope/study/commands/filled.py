@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from transferscope.errors import MissingDataError, SettingsError
-from transferscope.files import require_regular
+from transferscope.files import content_digest, require_regular
 from transferscope.user_code import files_of
 
 OWN = ("labels", "seed", "out", "rows")
@@ -189,5 +189,4 @@ def digest_of(path: Path) -> str:
 
 @lru_cache(maxsize=4096)
 def _digest(path: str, *_stamp: int) -> str:
-    with Path(path).open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+    return content_digest(Path(path))
