@@ -32,6 +32,27 @@ def positions(examples: LabelledSet) -> list[int]:
 
 @steady
 @given(COUNTS, st.integers(0, 5))
+def test_a_balanced_draw_takes_as_many_of_each_class_while_there_are_any(counts: list[int], seed: int) -> None:
+    train = with_counts(counts)
+    whole = few_shot(train, len(train), seed=seed, draw="balanced")
+    assert sorted(positions(whole)) == list(range(len(train)))
+    for n in range(1, len(train) + 1):
+        taken = np.bincount(whole.labels[:n], minlength=len(counts))
+        left = taken < counts
+        assert not left.any() or taken[left].min() >= taken.max() - 1
+        if n in (1, len(train) // 2):
+            assert positions(few_shot(train, n, seed=seed, draw="balanced")) == positions(whole)[:n]
+
+
+def test_a_balanced_draw_differs_from_seed_to_seed_in_examples_and_order() -> None:
+    train = with_counts([30, 30, 30])
+    draws = [few_shot(train, 4, seed=seed, draw="balanced") for seed in range(40)]
+    assert len({tuple(positions(one)) for one in draws}) == 40
+    assert {int(one.labels[3]) for one in draws} == {0, 1, 2}  # whose turn comes first is drawn
+
+
+@steady
+@given(COUNTS, st.integers(0, 5))
 def test_small_subsets_are_contained_in_larger_ones(counts: list[int], seed: int) -> None:
     train = with_counts(counts)
     whole = positions(few_shot(train, len(train), seed=seed))
@@ -115,6 +136,10 @@ NEEDS = "needs two of each class: add examples or drop the class"
     ("ask", "message"),
     [
         (lambda: few_shot(with_counts([5, 5]), 0, seed=0), "0 labelled examples were asked for; there are 10: ask for"),
+        (
+            lambda: few_shot(regression(5), 2, seed=0, draw="balanced"),
+            'draw = "balanced" takes as many examples of each',
+        ),
         (lambda: few_shot(with_counts([5, 5]), 11, seed=0), "11 labelled examples were asked for; there are 10: ask"),
         (
             lambda: split_off_test(regression(1), 0.5, seed=0),

@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 
 from study.specs import FACTS, spec, tables
+from transferscope.data import load
 from transferscope.errors import DataError, MissingDataError, NetworkError, SettingsError
 from transferscope.models import build_network, save_weights
 from transferscope.store import PlannedCell
 from transferscope.study.cell import CellTuning, MethodRecipe, PretrainRecipe
-from transferscope.study.facts import DataFacts, SourceFacts
+from transferscope.study.facts import DataFacts, SourceFacts, load_data
+from transferscope.study.fitting import task_of
 from transferscope.study.plan import cell_key, plan_cells, plan_study, shared_digest
 from transferscope.study.spec import parse_spec
 
@@ -111,6 +113,37 @@ def test_payloads_hold_the_recipes() -> None:
         contents={"target": FACTS.target, "source": content},
     )
     assert MethodRecipe.from_payload(merlin.payload) == recipe
+
+
+def test_labels_are_drawn_as_the_target_says(tmp_path: Path) -> None:
+    """Of 90 examples a third are of the rarer class."""
+    x = np.random.default_rng(0).normal(size=(90, 4)).astype(np.float32)
+    y = (np.arange(90) % 3 == 0).astype(np.int64)
+    np.savez(tmp_path / "own.npz", x_train=x, y_train=y, x_test=x, y_test=y)
+    drawn, keys_of = {}, {}
+    for how in ("stratified", "balanced"):
+        target = {"data": f"npz:{tmp_path}/own.npz", "transforms": None, "labels": [12], "draw": how}
+        cells = [
+            cell
+            for cell in plan(replace(FACTS, target=load(f"npz:{tmp_path}/own.npz").fingerprint), target=target)
+            if cell.labels["method"] == "scratch"
+        ]
+        keys_of[how] = {cell.key for cell in cells}
+        task = task_of(cells[0], MethodRecipe.from_payload(cells[0].payload))
+        drawn[how] = task.target.train.class_counts().tolist()
+    assert drawn == {"stratified": [8, 4], "balanced": [6, 6]}
+    assert not keys_of["stratified"] & keys_of["balanced"]
+
+
+@pytest.mark.parametrize(("key", "value"), [("draw", "balanced"), ("metric", "macro-f1")])
+def test_what_is_for_classes_alone_is_refused_for_numbers(key: str, value: str, tmp_path: Path) -> None:
+    x = np.random.default_rng(0).normal(size=(30, 4)).astype(np.float32)
+    np.savez(tmp_path / "own.npz", x_train=x, y_train=x[:, :1], x_test=x, y_test=x[:, :1])
+    target = {"data": f"npz:{tmp_path}/own.npz", "transforms": None, "labels": [12], key: value}
+    study = tables(target=target, sources=None, pretraining=None, network={"name": "mlp"})
+    study["methods"] = {"scratch": {}}
+    with pytest.raises(DataError, match=rf"^\[target\] {key} = '{value}' is for one class of each input, and the task"):
+        load_data(parse_spec(study))
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 from jaxtyping import Int64, Shaped
@@ -9,13 +10,14 @@ from jaxtyping import Int64, Shaped
 from transferscope.data.arrays import Parts, to_parts
 from transferscope.data.task import Kind, LabelledSet
 from transferscope.errors import DataError
+from transferscope.settings.data import Draw
 
 TEST_SHARE = 0.2
 """Of the examples that become the test set where a user's data come without one."""
 
 
-def few_shot(train: LabelledSet, n: int, *, seed: int) -> LabelledSet:
-    """The first `n` examples of a seeded order in which every prefix is stratified.
+def few_shot(train: LabelledSet, n: int, *, seed: int, draw: Draw = "stratified") -> LabelledSet:
+    """The first `n` examples of a seeded order in which every prefix is stratified, or balanced.
 
     With one seed, a subset of n examples is contained in that of any n' > n. From n = number of classes on, every class
     that occurs is there; the count of a class is never above the larger of 1 and its proportional share rounded up,
@@ -23,6 +25,7 @@ def few_shot(train: LabelledSet, n: int, *, seed: int) -> LabelledSet:
 
     Args:
         n: How many, from 1 to len(train).
+        draw: "balanced" for counts of classes within 1 of each other, as far as a class has examples.
 
     Returns:
         The chosen examples; for regression the prefix of a plain permutation. With several labels for each input,
@@ -30,16 +33,23 @@ def few_shot(train: LabelledSet, n: int, *, seed: int) -> LabelledSet:
         class of their own. Counts are then near their share, and not always within 1 of it.
 
     Raises:
-        DataError: `n` is below 1 or above the number of examples.
+        DataError: `n` is below 1 or above the number of examples; or a balanced draw was asked of labels that are not
+            one class of each input.
     """
-    return train.take(few_shot_rows(train, n, seed=seed))
+    return train.take(few_shot_rows(train, n, seed=seed, draw=draw))
 
 
-def few_shot_rows(train: LabelledSet, n: int, *, seed: int) -> Int64[np.ndarray, " n"]:
+def few_shot_rows(train: LabelledSet, n: int, *, seed: int, draw: Draw = "stratified") -> Int64[np.ndarray, " n"]:
     """The positions in `train` of the examples of `few_shot`, which raises as this does."""
     if not 1 <= n <= len(train):
         raise DataError(f"{n} labelled examples were asked for; there are {len(train)}: ask for 1 to {len(train)}")
-    return _stratified_order(train, n, seed=seed)
+    if draw == "stratified":
+        return _stratified_order(train, n, seed=seed)
+    if train.kind != "classification":
+        raise DataError(
+            f'draw = "balanced" takes as many examples of each class, and the labels are {train.kind}; leave it out'
+        )
+    return _balanced_order(train, n, seed=seed)
 
 
 def split_off_test(examples: LabelledSet, share: float, *, seed: int) -> Parts:
@@ -207,6 +217,15 @@ def _stratified_order(examples: LabelledSet, n: int, *, seed: int) -> Int64[np.n
         order[i] = members[chosen][taken[chosen]]
         taken[chosen] += 1
     return order
+
+
+def _balanced_order(examples: LabelledSet, n: int, *, seed: int) -> Int64[np.ndarray, " n"]:
+    """The first `n` positions in rounds, each with one example of every class that has some left, in a new order."""
+    generator = np.random.default_rng([seed, 1])
+    members = _members(examples, seed=seed)
+    rounds = range(max(map(len, members)))
+    order = (members[c][i] for i in rounds for c in generator.permutation(len(members)) if i < len(members[c]))
+    return np.fromiter(islice(order, n), dtype=np.int64)
 
 
 def _order_by_label(members: list[np.ndarray], n_all: int, n: int) -> Int64[np.ndarray, " n"]:

@@ -9,6 +9,9 @@ from transferscope.errors import SettingsError
 from transferscope.records import Count, Says, check_settings
 
 Value = bool | int | float | str
+Draw = Literal["stratified", "balanced"]
+"""How labelled examples are drawn: each class by its share of all, or as many of each class."""
+
 Transforms = Annotated[tuple[str, ...], Says("Transformations of the data by name, in this order")]
 Limit = Annotated[Count | None, Says("Training examples to keep", "None for all.")]
 TestLimit = Annotated[Count | None, Says("Test examples to keep", "None for all.")]
@@ -37,6 +40,14 @@ class TargetSettings(DataSettings):
             "Numbers of labelled target examples", "In all (`n_target` of a cell), distinct; empty for all there are."
         ),
     ] = ()
+    draw: Annotated[
+        Draw,
+        Says(
+            "How each seed draws the labelled examples",
+            '"stratified": each class by its share of the training examples; "balanced": as many of each class, as '
+            "people choose whom they label. For classes alone.",
+        ),
+    ] = "stratified"
     metric: Annotated[
         Literal["balanced-accuracy", "macro-f1", "matthews"] | None,
         Says(

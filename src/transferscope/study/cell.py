@@ -11,7 +11,7 @@ from transferscope.errors import SettingsError
 from transferscope.methods import METHODS, Method
 from transferscope.models import NetworkSettings
 from transferscope.registry import planned_code
-from transferscope.settings.data import DataSettings, Value
+from transferscope.settings.data import DataSettings, Draw, Value
 from transferscope.store import PlannedCell
 from transferscope.study.settings import DiagnosticSettings, SourceSettings
 from transferscope.study.tables import setting_names, settings_of
@@ -80,6 +80,7 @@ class MethodRecipe:
         snapshots: Keep the target network at the start, at the end, and every so many steps; None to keep none.
         checksum: SHA-256 of the file of a source that is a network, as it was planned; None for any other source.
         contents: Fingerprints of "target" and "source" as they were planned; empty to take what is there.
+        draw: How a seed draws the training examples of the target.
     """
 
     target: DataSettings
@@ -91,6 +92,7 @@ class MethodRecipe:
     snapshots: tuple[int, ...] | None = None
     checksum: str | None = None
     contents: Mapping[str, str] = field(default_factory=dict)
+    draw: Draw = "stratified"
 
     def as_payload(self) -> dict[str, Any]:
         """The recipe as JSON values."""
@@ -114,6 +116,7 @@ class MethodRecipe:
             None if every is None else tuple(every),
             payload["checksum"],
             payload["contents"],
+            payload["draw"],
         )
 
 

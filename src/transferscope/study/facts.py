@@ -397,13 +397,18 @@ def _check_amounts(spec: StudySpec, loaded: Mapping[str, Dataset], faults: list[
     target = loaded.get("[target]")
     if target is not None:
         faults += _too_many("[target] labels", spec.target.labels, target, spec.target.limit)
-        if spec.target.metric is not None and target.train.kind != "classification":
-            faults.append(
-                DataError(
-                    f"[target] metric = {spec.target.metric!r} is for one class of each input, and the task of "
-                    f"{target.name} is {target.train.kind}; leave it out"
-                )
+        for_classes = {
+            "metric": spec.target.metric,
+            "draw": None if spec.target.draw == "stratified" else spec.target.draw,
+        }
+        faults += [
+            DataError(
+                f"[target] {key} = {value!r} is for one class of each input, and the task of {target.name} is "
+                f"{target.train.kind}; leave it out"
             )
+            for key, value in for_classes.items()
+            if value is not None and target.train.kind != "classification"
+        ]
         fewest = min(spec.target.labels, default=len(target.train))
         if spec.tuning is not None and spec.tuning.search == "full" and spec.tuning.folds > fewest:
             faults.append(

@@ -130,7 +130,7 @@ def task_of(cell: PlannedCell, recipe: MethodRecipe) -> TransferTask:
     """The task of a method cell, with the few-shot subset of its seed, as its network reads the data."""
     seed = number(cell, "seed")
     target = as_planned(recipe.target, recipe.contents.get("target"))
-    subset = few_shot(target.train, number(cell, "n_target"), seed=stream_seed(seed, "subset"))
+    subset = few_shot(target.train, number(cell, "n_target"), seed=stream_seed(seed, "subset"), draw=recipe.draw)
     few, source = replace(target, train=subset), None
     data = None if recipe.source is None else recipe.source.as_data
     if data is not None:

@@ -302,6 +302,7 @@ def _arm(spec: StudySpec, data: DataFacts, name: str, source: str | None, n_targ
         data.sources[source].fingerprint if source and origin and origin.is_network else None,
         {"target": data.target}
         | ({"source": data.sources[source].content} if source and origin and origin.as_data else {}),
+        spec.target.draw,
     )
     shared = shared_digest(
         {
@@ -313,6 +314,7 @@ def _arm(spec: StudySpec, data: DataFacts, name: str, source: str | None, n_targ
             "training": asdict(training),
             "tuning": None if tuning is None else asdict(tuning),
             "least_momentum": data.least_momentum if method.start == "random" else None,
+            **({} if spec.target.draw == "stratified" else {"draw": spec.target.draw}),
             **arithmetic,
         }
     )
