@@ -130,7 +130,9 @@ def cell_text(cell: object) -> str:
     return str(cell).strip()
 
 
-def measured_rows(table: pd.DataFrame | str | Path, naming: Collection[str] = (), *, of_runs: bool = False) -> Frame:
+def measured_rows(
+    table: pd.DataFrame | Frame | str | Path, naming: Collection[str] = (), *, of_runs: bool = False
+) -> Frame:
     """A table with a row for each measurement: a data frame, or CSV, tab-separated text, JSON, JSON lines or parquet.
 
     Rows that sum others up are no measurements and are left out.
@@ -150,7 +152,9 @@ def measured_rows(table: pd.DataFrame | str | Path, naming: Collection[str] = ()
         DataError: It has no rows, or two columns of one name.
     """
     notes: tuple[str, ...] = ()
-    if isinstance(table, pd.DataFrame):
+    if isinstance(table, Frame):
+        rows, notes = table.rows, table.notes
+    elif isinstance(table, pd.DataFrame):
         rows = table.set_axis([str(name) for name in table.columns], axis=1).reset_index(drop=True)
         twice = rows.columns[rows.columns.duplicated()]
         if len(twice):

@@ -1,21 +1,229 @@
-"""Folders of runs that other tools leave become one table: of a Trainer, MLflow, TensorBoard and Optuna."""
+"""What other tools leave becomes runs with steps and scores: the same properties hold for every reader and layout."""
 
+import contextlib
 import json
+import math
+import random
+import shutil
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from analyses.results.made_by_tools import BEST, CURVES, LAYOUTS, Layout, unpack
 from analyses.results.simulated import CONTROLS, WAYS, drawn, scores
+from transferscope.analyses.columns import measured_rows
 from transferscope.analyses.compare import compare_results
-from transferscope.analyses.results.readers import tensorboard
-from transferscope.analyses.results.runs import RunColumns
+from transferscope.analyses.results.readers import READERS, events, read_place
+from transferscope.analyses.results.readers.run import Found, Run, frame_of
+from transferscope.analyses.results.runs import RunColumns, Runs, read_runs
 from transferscope.decision import decide
-from transferscope.errors import CorruptDataError, DataError, MissingDataError, SettingsError
+from transferscope.errors import CorruptDataError, DataError, MissingDataError, SettingsError, TransferscopeError
 
 VALUES = drawn(3, n_seeds=3)
 RUNS = [(arm, seed, float(VALUES[at, seed]) / 100) for at, arm in enumerate((*CONTROLS, *WAYS)) for seed in range(3)]
 EXPECTED = decide(scores(VALUES))
+
+
+def _columns(layout: Layout) -> RunColumns:
+    return RunColumns(metric=layout.metric, better="higher")
+
+
+def _read(place: Path, layout: Layout) -> Runs:
+    read = read_place(place, layout.metric)
+    table = measured_rows(place if read is None else read, of_runs=True)
+    return read_runs(table, _columns(layout), ["scratch"], folder=place)
+
+
+def _scores(runs: Runs) -> dict[tuple[str, int], float | str]:
+    rows = runs.rows.to_dict("records")
+    return {
+        (row["method"], row["seed"]): round(row["score"], 6) if row["state"] == "done" else row["state"] for row in rows
+    }
+
+
+def _rounded(layout: Layout) -> dict[tuple[str, int], float | str]:
+    return {run: score if isinstance(score, str) else round(score, 6) for run, score in layout.right.items()}
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_every_run_has_the_right_score(name: str, tmp_path: Path) -> None:
+    layout, place = LAYOUTS[name], unpack(name, tmp_path)
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    runs = _read(place, layout)
+    assert _scores(runs) == _rounded(layout)
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before  # nothing is left beside it
+    assert not [note for note in runs.notes if "to be run" in note]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", [name for name, layout in LAYOUTS.items() if layout.tool])
+def test_what_the_tool_of_today_writes_is_read_so_too(name: str, tmp_path: Path) -> None:
+    layout = LAYOUTS[name]
+    pytest.importorskip(layout.tool)
+    layout.make(tmp_path)
+    assert _scores(_read(tmp_path / layout.place, layout)) == _rounded(layout)
+
+
+@pytest.mark.parametrize("name", ["trainer, checkpoints alone", "trainer, best model loaded", "mlflow, mlflow.db"])
+def test_the_evaluation_that_counts_decides_which_arm_is_best(name: str, tmp_path: Path) -> None:
+    layout = LAYOUTS[name]
+    found = compare_results(unpack(name, tmp_path), without=["scratch"], columns=_columns(layout))
+    arms = {arm.name: arm for arm in found.summary.decided[0].arms}
+    best = "scratch" if layout.right is BEST else "pre"
+    assert found.summary.decided[0].recommended == best
+    assert arms["pre"].n_failed == sum(score == "failed" for score in layout.right.values())
+
+
+def test_every_reader_has_a_layout_and_none_takes_that_of_another(tmp_path: Path) -> None:
+    taken = {}
+    for at, name in enumerate(LAYOUTS):
+        place = unpack(name, tmp_path / str(at))
+        readers = [reader for reader in READERS if reader.holds(place)]
+        assert len(readers) == 1, name
+        taken[name] = readers[0]
+    assert set(map(id, taken.values())) == set(map(id, READERS))
+    (tmp_path / "table.csv").write_text("arm,seed,accuracy\nscratch,0,0.5\n")
+    assert not [reader for reader in READERS if reader.holds(tmp_path / "table.csv") or reader.holds(tmp_path / "none")]
+
+
+def _garbled(content: bytes, rng: random.Random) -> bytes:
+    at, length = rng.randrange(len(content) + 1), len(content)
+    match rng.randrange(6):
+        case 0:
+            return content[:at]
+        case 1:
+            return b"".join(bytes([byte ^ rng.randrange(256)]) if rng.random() < 9 / length else bytes([byte])
+                            for byte in content)  # fmt: skip
+        case 2:
+            words = (b"NaN", b"null", b"-", b"[]", b"{}", b"\0", b"1e999", b"\xff\xfe", b'"', b"9" * 400)
+            return content[:at] + rng.choice(words) + content[at + rng.randrange(9) :]
+        case 3:
+            return b""
+        case 4:
+            lines = content.split(b"\n")
+            return b"\n".join(rng.sample(lines, len(lines)))
+        case _:
+            return rng.randbytes(200)
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+@pytest.mark.parametrize("n", [12, pytest.param(300, marks=pytest.mark.long)])
+def test_a_damaged_file_ends_in_a_sentence_or_an_answer(name: str, n: int, tmp_path: Path) -> None:
+    layout = LAYOUTS[name]
+    whole = unpack(name, tmp_path / "whole")
+    paths = sorted(path.relative_to(tmp_path / "whole") for path in (tmp_path / "whole").rglob("*") if path.is_file())
+    for seed in range(n):
+        rng, copy = random.Random(f"{name} {seed}"), tmp_path / "copy"
+        shutil.rmtree(copy, ignore_errors=True)
+        shutil.copytree(tmp_path / "whole", copy)
+        for path in rng.sample(paths, min(len(paths), rng.randrange(1, 4))):
+            (copy / path).write_bytes(_garbled((copy / path).read_bytes(), rng))
+        with contextlib.suppress(TransferscopeError):
+            _read(copy / whole.relative_to(tmp_path / "whole"), layout)
+
+
+_STEPS = st.lists(st.tuples(st.integers(0, 50), st.floats(-9, 9)), min_size=1, max_size=8, unique_by=lambda one: one[0])
+
+
+@given(_STEPS, _STEPS, st.randoms(use_true_random=False), st.integers(0, 50))
+def test_the_order_of_lines_changes_no_score_and_a_row_is_of_one_step(
+    scored: list[tuple[int, float]], beside: list[tuple[int, float]], rng: random.Random, best: int
+) -> None:
+    lines = [(float(step), "accuracy", value) for step, value in scored]
+    lines += [(float(step), "loss", value) for step, value in beside]
+    lines = rng.sample(lines, len(lines))
+    (row,) = frame_of(Found((Run("a", {}, tuple(lines), best=best),)), "accuracy").rows.to_dict("records")
+    step = best if best in dict(scored) else max(dict(scored))
+    assert row["accuracy"] == dict(scored)[step]
+    expected = dict(beside).get(step) if len(beside) > 1 else beside[0][1]
+    assert row.get("loss") == expected
+
+
+def test_the_score_of_a_run_is_final_or_best_or_of_the_later_of_two_lines() -> None:
+    def score(*lines: tuple[float | None, float], best: float | None = None) -> float:
+        series = tuple((step, "accuracy", value) for step, value in lines)
+        return float(frame_of(Found((Run("a", {"arm": "b"}, series, best=best),))).rows["accuracy"].iloc[0])
+
+    assert score((10, 0.1), (20, 0.2), (20, 0.3), (10, 0.4)) == 0.3
+    assert score((10, 0.1), (20, 0.2), best=10) == 0.1
+    assert score((10, 0.1), (20, 0.2), best=15) == 0.2
+    assert score((10, 0.1), (None, 0.5), (20, 0.2), best=10) == 0.5
+    assert math.isinf(score((10, 0.1), (20, math.nan)))
+    assert math.isinf(score((10, math.nan)))
+    assert score((10, math.nan), (20, 0.2)) == 0.2
+
+
+def _state(place: Path, **changed: object) -> None:
+    """The state that a Trainer leaves in its last checkpoint, changed."""
+    (path,) = place.glob("checkpoint-30/trainer_state.json")
+    path.write_text(json.dumps(json.loads(path.read_text()) | changed))
+
+
+def test_a_best_step_counts_unless_the_evaluations_deny_it(tmp_path: Path) -> None:
+    place = unpack("trainer, best model loaded", tmp_path)
+    run = place / "pre" / "seed-0"
+    layout = LAYOUTS["trainer, best model loaded"]
+    checkpoint = json.loads((run / "checkpoint-30" / "trainer_state.json").read_text())["best_model_checkpoint"]
+    assert checkpoint.endswith("checkpoint-30")  # of pre, whose accuracy rises
+    other = place / "scratch" / "seed-0"
+    first, last = 0.9, CURVES["scratch", 0][2]
+    _state(other, best_global_step=None)  # of earlier versions, which name the folder alone
+    assert _scores(_read(place, layout))["scratch", 0] == first
+    _state(other, best_model_checkpoint=None, best_metric=None)
+    assert _scores(_read(place, layout))["scratch", 0] == last
+    _state(run, best_global_step=20, best_metric=CURVES["pre", 0][1])
+    denied = _read(place, layout)
+    assert _scores(denied)["pre", 0] == CURVES["pre", 0][2]
+    assert [("pre/seed-0" in note and "contradict" in note) for note in denied.notes] == [True]
+
+
+def test_a_trainer_that_was_stopped_is_not_finished(tmp_path: Path) -> None:
+    place = unpack("trainer, checkpoints alone", tmp_path)
+    shutil.rmtree(place / "pre" / "seed-0" / "checkpoint-30")
+    stopped = _read(place, LAYOUTS["trainer, checkpoints alone"])
+    assert _scores(stopped)["pre", 0] == "planned"
+    assert any("pre/seed-0" in note for note in stopped.notes)
+
+
+def test_both_stores_of_mlflow_are_one_and_artifacts_lead_to_the_database(tmp_path: Path) -> None:
+    layout = LAYOUTS["mlflow, mlflow.db"]
+    place = unpack("mlflow, mlflow.db", tmp_path)
+    (place / "mlruns" / "1" / "0f" / "artifacts").mkdir(parents=True)
+    for one in (place, place / "mlflow.db", place / "mlruns"):
+        assert _scores(_read(one, layout)) == _rounded(layout)
+    notes = _read(place, layout).notes
+    assert sum("deleted" in note for note in notes) == sum("all of pre" in note for note in notes) == 1
+    unpack("mlflow, mlruns", tmp_path / "both")
+    shutil.copy(place / "mlflow.db", tmp_path / "both" / "mlruns" / "mlflow.db")
+    both = read_place(tmp_path / "both" / "mlruns", "test/accuracy")
+    assert both is not None
+    assert len(both.rows) == 2 * len(layout.right)
+
+
+def test_events_are_checked_and_end_where_a_run_was_killed(tmp_path: Path) -> None:
+    assert events.masked_crc32c(b"123456789") == (((0xE3069283 >> 15 | 0xE3069283 << 17) + 0xA282EAD8) & 0xFFFFFFFF)
+    place = unpack("tensorboard, event files", tmp_path)
+    path = next((place / "pre" / "seed0").iterdir())
+    content, layout = path.read_bytes(), LAYOUTS["tensorboard, event files"]
+    values, whole = events.scalars(path)
+    assert whole
+    assert [(step, tag) for _, step, tag, _ in values] == [(at, "test/accuracy") for at in (10, 30, 20)]
+    end = content.rindex(b"test/accuracy")
+    path.write_bytes(content[: end + 15])  # within the scalar of the last line, step 20
+    assert _scores(_read(place, layout)) == _rounded(layout)
+    assert any("seed0" in note and "cut off" in note for note in _read(place, layout).notes)
+    path.write_bytes(content[: end + 15] + bytes([content[end + 15] ^ 1]) + content[end + 16 :])
+    with pytest.raises(CorruptDataError, match="checksum"):
+        _read(place, layout)
+
+
+def test_a_chart_of_groups_of_runs_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "chart.csv").write_text('"Step","method: pre - acc","method: pre - acc__MIN"\n"1","0.5","0.4"\n')
+    with pytest.raises(DataError, match="without grouping"):
+        compare_results(tmp_path / "chart.csv", without=["scratch"])
 
 
 def _all_results(accuracy: float) -> dict[str, float]:
@@ -36,10 +244,10 @@ def _all_results(accuracy: float) -> dict[str, float]:
     }
 
 
-LAYOUTS = ("{arm}/{seed}", "{arm}/seed-{seed}", "{arm}-seed{seed}", "{arm}_seed_{seed}", "card")
+PATHS = ("{arm}/{seed}", "{arm}/seed-{seed}", "{arm}-seed{seed}", "{arm}_seed_{seed}", "card")
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", PATHS)
 def test_the_folder_of_a_trainer(layout: str, tmp_path: Path) -> None:
     for arm, seed, accuracy in RUNS:
         run = tmp_path / ("{arm}/run-{letter}" if layout == "card" else layout).format(
@@ -63,77 +271,20 @@ def test_the_folder_of_a_trainer(layout: str, tmp_path: Path) -> None:
         compare_results(tmp_path, without=without)
 
 
-def test_the_state_of_a_trainer_alone(tmp_path: Path) -> None:
-    for arm, seed, accuracy in RUNS:
-        run = tmp_path / arm / str(seed)
-        run.mkdir(parents=True)
-        history = [{"eval_accuracy": 0.3, "step": 100}, {"loss": 0.5}, {"eval_accuracy": accuracy, "step": 200}]
-        (run / "trainer_state.json").write_text(json.dumps({"log_history": [*history, {"train_runtime": 20.0}]}))
-    found = compare_results(tmp_path, without=CONTROLS)
-    assert found.summary.decided[0].difference == EXPECTED.difference
-    (tmp_path / "bert" / "0" / "trainer_state.json").write_text("{")
-    with pytest.raises(CorruptDataError, match=r"bert/0/trainer_state\.json"):
-        compare_results(tmp_path, without=CONTROLS)
-
-
-def test_a_file_store_that_mlflow_wrote(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    mlflow = pytest.importorskip("mlflow")
-    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
-    client = mlflow.MlflowClient((tmp_path / "mlruns").as_uri())
-    experiment = client.create_experiment("sst2")
-    for arm, seed, accuracy in RUNS:
-        run = client.create_run(experiment, run_name=f"{arm}-{seed}").info.run_id
-        client.log_param(run, "method", arm)
-        client.log_param(run, "seed", seed)
-        client.log_metric(run, "test/accuracy", 0.1, step=0)
-        client.log_metric(run, "test/accuracy", accuracy, step=1)
-        client.set_terminated(run)
-    failed = client.create_run(experiment).info.run_id
-    client.log_param(failed, "method", "bert")
-    client.log_param(failed, "seed", 9)
-    client.set_terminated(failed, "FAILED")
-    client.delete_run(client.create_run(experiment).info.run_id)
-    for place in (tmp_path / "mlruns", tmp_path / "mlruns" / experiment):
-        found = compare_results(place, without=CONTROLS)
-        decision = found.summary.decided[0]
-        assert decision.difference.value == pytest.approx(EXPECTED.difference.value)
-        (bert,) = (arm for arm in decision.arms if arm.name == "bert")
-        assert (bert.n_seeds, bert.n_failed) == (3, 1)
-
-
-def test_scalars_that_tensorboard_saved(tmp_path: Path) -> None:
-    for arm, seed, accuracy in RUNS:
-        rows = pd.DataFrame({"Wall time": [1e9, 1e9 + 20], "Step": [0, 100], "Value": [0.1, accuracy]})
-        rows.to_csv(tmp_path / f"run-{arm}_{seed}-tag-accuracy.csv", index=False)
-    found = compare_results(tmp_path, without=CONTROLS)
-    assert found.summary.decided[0].difference == EXPECTED.difference
-    assert set(found.runs.rows["seconds"]) == {20.0}
-
-
 def test_a_number_in_the_name_of_an_arm_is_no_seed(tmp_path: Path) -> None:
     names = ["resnet18", "resnet50", "bert_3", "bert-seed4", "bertseed5"]
     for name in names:
         rows = pd.DataFrame({"Wall time": [1e9], "Step": [0], "Value": [0.5]})
         rows.to_csv(tmp_path / f"run-{name}-tag-accuracy.csv", index=False)
-    rows = tensorboard.read(tmp_path).rows.set_index("arm")
-    assert list(rows.sort_values("seed").index) == ["bert", "bert", "bert", "resnet18", "resnet50"]
-
-
-def test_trials_that_optuna_kept(tmp_path: Path) -> None:
-    optuna = pytest.importorskip("optuna")
-    place = tmp_path / "trials.db"
-    study = optuna.create_study(storage=f"sqlite:///{place}", study_name="sst2", direction="maximize")
-    for arm, seed, accuracy in RUNS:
-        choices = optuna.distributions.CategoricalDistribution((*CONTROLS, *WAYS))
-        seeds = optuna.distributions.IntDistribution(0, 9)
-        study.add_trial(
-            optuna.trial.create_trial(
-                params={"method": arm, "seed": seed}, distributions={"method": choices, "seed": seeds}, value=accuracy
-            )
-        )
-    found = compare_results(place, without=CONTROLS, columns=RunColumns(metric="value", better="higher"))
-    assert found.summary.decided[0].outcome == EXPECTED.outcome
-    assert set(found.runs.table["study"]) == {"sst2"}
+    read = read_place(tmp_path)
+    assert read is not None
+    assert list(read.rows.set_index("arm").sort_values("seed").index) == [
+        "bert",
+        "bert",
+        "bert",
+        "resnet18",
+        "resnet50",
+    ]
 
 
 def test_a_run_table_that_w_and_b_exported(tmp_path: Path) -> None:

@@ -350,8 +350,8 @@ def test_the_state_of_a_run_is_read_before_its_other_cells(tmp_path: Path) -> No
     found = _case("lost", "arm,seed,state,accuracy\n" + rows + "\n" + "\n".join(lost) + "\n", tmp_path)
     arms = {arm.name: (arm.n_seeds, arm.n_failed) for arm in found.summary.decided[0].arms}
     assert arms == {"scratch": (4, 0), "pre": (4, 1)}
-    assert sum("that lack" in note for note in found.runs.notes) == 1
-    assert sum("2 runs that gave no score and were run again" in note for note in found.runs.notes) == 1
+    assert sum("without arm or seed" in note for note in found.runs.notes) == 1
+    assert sum("run again: 2 runs" in note for note in found.runs.notes) == 1
 
 
 def test_equal_rows_are_one_run_and_single_strange_scores_are_said(tmp_path: Path) -> None:

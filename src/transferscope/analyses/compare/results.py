@@ -17,7 +17,7 @@ from transferscope.analyses.compare.study_page import SHORT, answer_section
 from transferscope.analyses.compare.summary import summarise_frames
 from transferscope.analyses.compare.words import words_of
 from transferscope.analyses.results.frames import frames_of
-from transferscope.analyses.results.readers import reader_of
+from transferscope.analyses.results.readers import read_place
 from transferscope.analyses.results.runs import RunColumns, Runs, read_runs
 from transferscope.arguments import checks_arguments
 from transferscope.decision import Question, next_runs
@@ -169,14 +169,9 @@ def compare_results(
     """
     columns = columns or RunColumns()
     place = None if isinstance(results, pd.DataFrame) else Path(results)
-    reader = None if place is None else reader_of(place)
+    read = None if place is None else read_place(place, columns.metric)
     named = [column for column in (columns.seed, columns.arm) if column is not None]
-    if place is not None and reader is not None:
-        read = reader.read(place)
-        table = measured_rows(read.rows, named, of_runs=True)
-        table = replace(table, notes=(*read.notes, *table.notes))
-    else:
-        table = measured_rows(results, named, of_runs=True)
+    table = measured_rows(results if read is None else read, named, of_runs=True)
     runs = read_runs(
         table,
         columns,

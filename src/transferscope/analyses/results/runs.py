@@ -208,7 +208,7 @@ def read_runs(
     _check_once(table.drop(columns=[score]), rows, columns)
     left = (*left, *of_rows, *unnamed, *_of_seeds(table.drop(columns=[score]), rows, columns))
     if again.any():
-        left = (*left, f"{counted(int(again.sum()), 'run')} that gave no score and were run again: the others count")
+        left = (*left, f"left out without a score and run again: {counted(int(again.sum()), 'run')}")
     left = (*left, *_strange(table, rows, columns, measure_name))
     tops = values.groupby(rows["method"]).max().dropna()
     if words_in(measure_name) & (FALLING - LOSSES) and tops.min() <= 1 < tops.max():
@@ -427,7 +427,7 @@ def _attributed(
     """The table without runs that gave no score and do not say what they are of, and how many these were."""
     naming = [columns[role] for role in ("arm", "seed", "labels") if role in columns]
     lacking = ~words.isin(_DONE) & (table[naming].map(_text) == "").any(axis=1)
-    said = f"left out {counted(int(lacking.sum()), 'run')} without a score that lack {listed(naming, last='or')}"
+    said = f"left out without a score and without {listed(naming, last='or')}: {counted(int(lacking.sum()), 'run')}"
     return table[~lacking], [said] if lacking.any() else []
 
 

@@ -1,9 +1,17 @@
-"""Folders of runs that other tools leave: each reader makes one table of them, a row each."""
+"""Results that other tools leave: each reader makes runs with steps and scores of one kind of place (`run.Run`)."""
 
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from transferscope.analyses.results.readers import mlflow_store, optuna_study, tensorboard, trainer
+from transferscope.analyses.results.readers import (
+    lightning,
+    mlflow_store,
+    optuna_study,
+    tensorboard,
+    trainer,
+    wandb_chart,
+)
+from transferscope.analyses.results.readers.run import Found, frame_of
 from transferscope.data.frame import Frame
 from transferscope.errors import DataError, MissingDataError
 
@@ -15,32 +23,40 @@ class RunsReader(Protocol):
     def holds(self, place: Path) -> bool:
         """Whether there are runs of this kind at an existing place; looked at only as far as that takes."""
 
-    def read(self, place: Path) -> Frame:
-        """The runs, a row each, in columns with the usual names (`columns.ROLES`) as far as they are known.
+    def read(self, place: Path) -> Found:
+        """Read the runs.
 
         Raises:
             DataError: They cannot be read.
         """
 
 
-READERS: tuple[RunsReader, ...] = (trainer, mlflow_store, tensorboard, optuna_study)
+READERS: tuple[RunsReader, ...] = (trainer, mlflow_store, lightning, tensorboard, optuna_study, wandb_chart)
 """In the order in which a place is shown to them."""
 
 
-def reader_of(place: Path) -> RunsReader | None:
-    """The reader of a folder or file by what is in it; None for a file that is a table.
+def read_place(place: Path, metric: str | None = None) -> Frame | None:
+    """Read the runs at a place as a table with a row for each, by what is in it; None for a file that is a table.
+
+    Args:
+        metric: The score; None for the only one there is.
 
     Raises:
         MissingDataError: There is no such place.
-        DataError: It is a folder without runs of a kind that is known.
+        DataError: It is a folder without runs of a kind that is known, or they cannot be read.
     """
     if not place.exists():
         raise MissingDataError(f"there is no {place}; give a table with a row for each run, or a folder of runs")
     reader = next((one for one in READERS if one.holds(place)), None)
-    if reader is None and place.is_dir():
+    if reader is not None:
+        found = reader.read(place)
+        if not any(run.series for run in found.runs):
+            raise DataError(f"no run in {place} has a score; expected a number that each measured")
+        return frame_of(found, metric)
+    if place.is_dir():
         raise DataError(
             f"the folder {place} holds no runs that are known: expected all_results.json or trainer_state.json of a "
-            "Hugging Face Trainer in folders below it, a file store of MLflow (mlruns), or CSV files of TensorBoard; "
-            "otherwise write a table with a row for each run"
+            "Hugging Face Trainer in folders below it, mlflow.db or a file store of MLflow (mlruns), metrics.csv of "
+            "Lightning, or event files or CSV files of TensorBoard; otherwise write a table with a row for each run"
         )
-    return reader
+    return None

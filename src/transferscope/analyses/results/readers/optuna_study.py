@@ -1,60 +1,55 @@
-"""Finished trials of an Optuna storage in SQLite, read without Optuna: a column for each parameter, and "value".
+"""Trials of an Optuna storage in SQLite, read without Optuna: a column for each parameter, and "value".
 
-A trial is a run where its parameters say the arm and the seed.
+A trial is a run where its parameters say the arm and the seed. What it reports on the way is of no account.
 """
 
 import json
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
-from transferscope.data.frame import Frame
+from transferscope.analyses.results.readers.run import Found, Run, is_sqlite, number, query
 from transferscope.errors import CorruptDataError
 
-_STATES = {"COMPLETE": "finished", "FAIL": "failed", "RUNNING": "running", "WAITING": "waiting", "PRUNED": "pruned"}
-_SQLITE = b"SQLite format 3\0"
-_TABLES = {"trials", "trial_params", "trial_values", "studies"}
+_TABLES = ("trials", "trial_params", "trial_values", "studies")
+_NO_NUMBERS = {"INF_POS": "inf", "INF_NEG": "-inf"}
 
 
 def holds(place: Path) -> bool:
     """See `readers.RunsReader`."""
-    if not place.is_file():
-        return False
-    with place.open("rb") as file:
-        if file.read(len(_SQLITE)) != _SQLITE:
-            return False
-    try:
-        with closing(_opened(place)) as store:
-            return {name for (name,) in store.execute("SELECT name FROM sqlite_master")} >= _TABLES
-    except sqlite3.DatabaseError:
-        return False
+    return is_sqlite(place, _TABLES)
 
 
-def read(place: Path) -> Frame:
+def read(place: Path) -> Found:
     """See `readers.RunsReader`."""
-    try:
-        with closing(_opened(place)) as store:
-            rows: dict[int, dict[str, Any]] = {
-                trial: {"study": study, "state": _STATES.get(state, state), "seconds": seconds}
-                for trial, study, state, seconds in store.execute(
-                    "SELECT trial_id, study_name, state, (julianday(datetime_complete) - julianday(datetime_start)) "
-                    "* 86400 FROM trials JOIN studies USING (study_id) ORDER BY trial_id"
-                )
-            }
-            for trial, name, value, distribution in store.execute(
-                "SELECT trial_id, param_name, param_value, distribution_json FROM trial_params"
-            ):
-                about = json.loads(distribution)["attributes"]  # of names Optuna keeps the place
-                rows[trial][name] = about["choices"][int(value)] if "choices" in about else value
-            for trial, objective, value in store.execute("SELECT trial_id, objective, value FROM trial_values"):
-                rows[trial]["value" if objective == 0 else f"value_{objective}"] = value
-    except (sqlite3.DatabaseError, KeyError, ValueError) as error:
-        raise CorruptDataError(f"{place} cannot be read as a storage of Optuna ({error})") from error
-    return Frame(pd.DataFrame(list(rows.values())), ())
-
-
-def _opened(place: Path) -> sqlite3.Connection:
-    return sqlite3.connect(f"{place.resolve().as_uri()}?mode=ro", uri=True)
+    settings: dict[Any, dict[str, object]] = {}
+    for trial, name, value, distribution in query(
+        place, "SELECT trial_id, param_name, param_value, distribution_json FROM trial_params"
+    ):
+        try:
+            about = json.loads(distribution)["attributes"]  # of names Optuna keeps the place
+            chosen = about["choices"][int(value)] if "choices" in about else value
+        except (TypeError, ValueError, LookupError, RecursionError) as error:
+            raise CorruptDataError(f"{place} cannot be read as a storage of Optuna ({error})") from error
+        settings.setdefault(trial, {})[str(name)] = chosen
+    typed = any(column[1] == "value_type" for column in query(place, "PRAGMA table_info(trial_values)"))
+    series: dict[Any, list[tuple[None, str, float]]] = {}
+    for trial, objective, value, kind in query(
+        place, f"SELECT trial_id, objective, value, {'value_type' if typed else 'NULL'} FROM trial_values"
+    ):
+        name = "value" if objective == 0 else f"value_{objective}"
+        series.setdefault(trial, []).append((None, name, number(_NO_NUMBERS.get(kind, value), place)))
+    runs = [
+        Run(
+            f"trial {at} of {study}",
+            {"study": study} | settings.get(trial, {}),
+            tuple(series.get(trial, ())),
+            str(state or ""),
+            seconds if isinstance(seconds, float) else None,
+        )
+        for trial, at, study, state, seconds in query(
+            place,
+            "SELECT trial_id, number, study_name, state, (julianday(datetime_complete) - julianday(datetime_start)) "
+            "* 86400 FROM trials JOIN studies USING (study_id) ORDER BY trial_id",
+        )
+    ]
+    return Found(tuple(runs))

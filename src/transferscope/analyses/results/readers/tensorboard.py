@@ -1,47 +1,49 @@
-"""Scalars of runs as TensorBoard saves them: a folder of CSV files with the columns Wall time, Step and Value.
+"""Scalars of runs as TensorBoard keeps them: event files, a folder for each run, or CSV files that its page saved.
 
-A file is called run-RUN-tag-TAG.csv. The last value of a tag is that of the run, whose name ends in its seed, as in
-bert_3 or bert-seed3; the number in resnet50 is none.
+The name of a run ends in its seed, as in bert/seed3, bert_3 or bert-seed3; the number in resnet50 is none.
 """
 
 import re
 from pathlib import Path
 
-import pandas as pd
+from transferscope.analyses.results.readers.events import scalars
+from transferscope.analyses.results.readers.run import Found, Run, arm_and_seed, csv_rows, header_of, number, several
 
-from transferscope.data.frame import Frame, read_frame
-
-_COLUMNS = "Wall time,Step,Value"
+_COLUMNS = ["Wall time", "Step", "Value"]
 _FILE = re.compile(r"run-(?P<run>.+)-tag-(?P<tag>.+)")
-_RUN = re.compile(r"(?P<arm>.+?)(?:[-_.]?seed[-_=]?|[-_.])(?P<seed>\d+)")
+_EVENTS = "events.out.tfevents.*"
 
 
 def holds(place: Path) -> bool:
     """See `readers.RunsReader`."""
-    return place.is_dir() and bool(_files(place))
+    return place.is_dir() and (bool(_tables(place)) or next(place.rglob(_EVENTS), None) is not None)
 
 
-def read(place: Path) -> Frame:
+def read(place: Path) -> Found:
     """See `readers.RunsReader`."""
-    runs: dict[str, dict[str, object]] = {}
-    for path in _files(place):
+    values: dict[Path, list[tuple[float, float, str, float]]] = {}
+    cut = []
+    for path in sorted(place.rglob(_EVENTS)):
+        own, whole = scalars(path)
+        values.setdefault(path.parent, []).extend(own)
+        cut += [] if whole else [path.relative_to(place).as_posix()]
+    for path in _tables(place):
         named = _FILE.fullmatch(path.stem)
         assert named is not None
-        parts = _RUN.fullmatch(named["run"])
-        row = runs.setdefault(named["run"], {"arm": named["run"], **(parts.groupdict() if parts else {})})
-        values = read_frame(path).rows
-        row[named["tag"]] = values["Value"].iloc[-1]
-        first, last = (float(values["Wall time"].iloc[at]) for at in (0, -1))
-        if last > first:  # one step alone tells no time
-            row["seconds"] = max(last - first, float(str(row.get("seconds", 0.0))))
-    return Frame(pd.DataFrame(list(runs.values())), ())
+        for row in csv_rows(path, "a CSV file of TensorBoard"):
+            time, step, value = (number(row.get(name), path) for name in _COLUMNS)
+            values.setdefault(place / named["run"], []).append((time, step, named["tag"], value))
+    runs = []
+    for path, own in sorted(values.items()):
+        times = [time for time, *_ in own]
+        took = max(times) - min(times) if times else 0.0  # one step alone tells no time
+        series = tuple((step, tag, value) for _, step, tag, value in own)
+        name = "/".join(path.relative_to(place).parts) or path.resolve().name
+        if series:
+            runs.append(Run(name, arm_and_seed(path, place, numbered=True), series, seconds=took or None))
+    return Found(tuple(runs), several(cut, "event file cut off, and read up to there"))
 
 
-def _files(place: Path) -> list[Path]:
-    paths = []
-    for path in sorted(place.glob("*.csv")):
-        if _FILE.fullmatch(path.stem):
-            with path.open(encoding="utf-8", errors="replace") as lines:
-                if lines.readline().strip() == _COLUMNS:
-                    paths.append(path)
-    return paths
+def _tables(place: Path) -> list[Path]:
+    paths = sorted(path for path in place.glob("*.csv") if _FILE.fullmatch(path.stem))
+    return [path for path in paths if header_of(path) == _COLUMNS]

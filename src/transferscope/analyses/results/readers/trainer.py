@@ -1,62 +1,129 @@
-"""Runs of a Hugging Face Trainer: a folder each, with all_results.json, or trainer_state.json alone.
+"""Runs of a Hugging Face Trainer: a folder each, with all_results.json, trainer_state.json, or checkpoints alone.
 
-The path below the folder names the run: its last part is the seed where it is a number or seed with a number, as in
-bert/seed-3 or bert-seed3, and what is left is the arm. Where it names no seed, that in the model card is read.
+What was measured after training (all_results.json) is final. Otherwise the evaluations are those of the state at the
+largest step, which the last checkpoint holds. Where `load_best_model_at_end` or `metric_for_best_model` was set, the
+state names the best step. Where a path names no seed, that in the model card is read.
 """
 
+import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
-import pandas as pd
-
-from transferscope.data.frame import Frame
+from transferscope.analyses.results.readers.run import Found, Run, arm_and_seed, several, text_of
 from transferscope.files import json_object
 
 _RESULTS, _STATE = "all_results.json", "trainer_state.json"
 _SCORE = re.compile(r"(eval|test|predict)_(?!runtime$|samples|steps_per|jit_|model_prep|num_input)\w+")
-_SEED = re.compile(r"(?P<rest>.*?)[-_.]?(?:seed[-_=]?)(?P<seed>\d+)|(?P<number>\d+)")
+_CHECKPOINT = re.compile(r"checkpoint-(\d+)")
 _IN_CARD = re.compile(r"^- seed: (\d+)$", re.MULTILINE)
 
 
 def holds(place: Path) -> bool:
     """See `readers.RunsReader`."""
-    return place.is_dir() and next(_runs(place), None) is not None
+    return place.is_dir() and next(_files(place), None) is not None
 
 
-def read(place: Path) -> Frame:
+def read(place: Path) -> Found:
     """See `readers.RunsReader`."""
-    return Frame(pd.DataFrame([_row(run, place) for run in _runs(place)]), ())
+    notes: dict[str, list[str]] = {"stopped before its last step": [], "names a best step that its log denies": []}
+    by_run: dict[Path, list[Path]] = {}
+    for run, path in _files(place):
+        by_run.setdefault(run, []).append(path)
+    runs = tuple(_run(run, place, by_run[run], notes) for run in sorted(by_run))
+    stopped, denied = notes.values()
+    return Found(
+        runs,
+        (
+            *several(stopped, "stopped before the last step, and counted as not finished"),
+            *several(denied, "best step contradicted by the evaluations, of which the last counts"),
+        ),
+    )
 
 
-def _runs(place: Path) -> Iterator[Path]:
-    """Folders of runs; those of checkpoints within them are none."""
-    folders = {path.parent for name in (_RESULTS, _STATE) for path in place.rglob(name)}
-    yield from sorted(run for run in folders if not re.fullmatch(r"checkpoint-\d+", run.name))
+def _files(place: Path) -> Iterator[tuple[Path, Path]]:
+    """The folder of a run and a file in it, or in one of its checkpoints."""
+    for name in (_RESULTS, _STATE):
+        for path in place.rglob(name):
+            in_checkpoint = _CHECKPOINT.fullmatch(path.parent.name) and path.parent != place
+            if not (in_checkpoint and name == _RESULTS):
+                yield (path.parent.parent if in_checkpoint else path.parent), path
 
 
-def _row(run: Path, place: Path) -> dict[str, Any]:
-    parts = list(run.relative_to(place).parts) or [run.resolve().name]
-    seed = ""
-    if named := _SEED.fullmatch(parts[-1]):
-        seed, parts[-1] = named["seed"] or named["number"], named["rest"] or ""
+def _run(run: Path, place: Path, paths: list[Path], notes: dict[str, list[str]]) -> Run:
+    settings = arm_and_seed(run, place)
+    name = "/".join(run.relative_to(place).parts) or run.resolve().name
     card = run / "README.md"
-    if not seed and card.is_file() and (told := _IN_CARD.search(card.read_text(encoding="utf-8", errors="replace"))):
-        seed = told[1]
-    numbers = _json(run / _RESULTS) if (run / _RESULTS).is_file() else _last(_json(run / _STATE))
-    row: dict[str, Any] = {"arm": "/".join(part for part in parts if part) or place.resolve().name}
-    row |= {"seed": seed} if seed else {}
-    row |= {ours: numbers[theirs] for ours, theirs in _KNOWN.items() if theirs in numbers}
-    return row | {key: value for key, value in numbers.items() if _SCORE.fullmatch(key)}
+    if "seed" not in settings and card.is_file() and (told := _IN_CARD.search(text_of(card, "a model card"))):
+        settings["seed"] = told[1]
+    results = _json(run / _RESULTS) if run / _RESULTS in paths else {}
+    own = [path for path in paths if path.name == _STATE and path.parent == run]
+    saved = [path for path in paths if path.name == _STATE and path.parent != run]
+    last = sorted(saved, key=lambda path: int(path.parent.name.rpartition("-")[2]))[-1:]
+    state = max(map(_json, [*last, *own]), key=lambda one: _step(one.get("global_step")), default={})
+    series, seconds, step = [], results.get("train_runtime"), 0.0
+    history = state.get("log_history")
+    for entry in history if isinstance(history, list) else ():
+        if isinstance(entry, dict):
+            step = _step(entry.get("step", step))
+            series += [(step, key, value) for key, value in _scores(entry).items()]
+            seconds = entry.get("train_runtime", seconds)
+    stopped = bool(last) and not own and not results and _is_under_way(state)
+    best = _best(state, series)
+    if math.isnan(best):
+        notes["names a best step that its log denies"].append(name)
+    if stopped:
+        notes["stopped before its last step"].append(name)
+    labels, tried = results.get("train_samples"), state.get("trial_params")
+    return Run(
+        name,
+        (tried if isinstance(tried, dict) else {}) | settings | ({"labels": labels} if _is_number(labels) else {}),
+        (*series, *((None, key, value) for key, value in _scores(results).items())),
+        "running" if stopped else "",
+        float(seconds) if _is_number(seconds) else None,
+        None if math.isnan(best) or best < 0 else best,
+    )
 
 
-_KNOWN = {"labels": "train_samples", "seconds": "train_runtime"}
+def _scores(entry: dict[str, Any]) -> dict[str, float]:
+    return {key: float(value) for key, value in entry.items() if _SCORE.fullmatch(key) and _is_number(value)}
 
 
-def _last(state: dict[str, Any]) -> dict[str, Any]:
-    entries = state.get("log_history", [])
-    return {key: value for entry in entries if isinstance(entry, dict) for key, value in entry.items()}
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, float) or (isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1e300)
+
+
+def _step(value: object) -> float:
+    return float(value) if _is_number(value) and value == value else 0.0
+
+
+def _is_under_way(state: dict[str, Any]) -> bool:
+    """Whether training went on after the last checkpoint, as its control says."""
+    control: Any = state
+    for key in ("stateful_callbacks", "TrainerControl", "args"):
+        control = control.get(key) if isinstance(control, dict) else None
+    going = isinstance(control, dict) and control.get("should_training_stop") is False
+    return going and 0 < _step(state.get("global_step")) < _step(state.get("max_steps"))
+
+
+def _best(state: dict[str, Any], series: list[tuple[float, str, float]]) -> float:
+    """The step that the state names as the best; -1 for none, NaN where its own evaluations contradict it: no metric is
+    `best_metric` there, and the largest or the least of what was saved.
+    """
+    named = _CHECKPOINT.search(str(state.get("best_model_checkpoint") or "").replace("\\", "/").rpartition("/")[2])
+    told = state.get("best_global_step")
+    step = told or (int(named[1]) if named else None)
+    every = 0.0 if told else _step(state.get("save_steps"))  # versions without that judged what they saved
+    value, last = state.get("best_metric"), _step(state.get("global_step"))
+    if step is None or not _is_number(value) or not _is_number(step):
+        return -1.0
+    saved = [one for one in series if one[0] in (step, last) or (one[0] and (not every or one[0] % every == 0))]
+    for metric in {name for at, name, one in saved if at == step and math.isclose(one, value, rel_tol=1e-6)}:
+        values = [one for _, name, one in saved if name == metric and not math.isnan(one)]
+        if math.isclose(value, max(values), rel_tol=1e-6) or math.isclose(value, min(values), rel_tol=1e-6):
+            return float(step)
+    return math.nan
 
 
 def _json(path: Path) -> dict[str, Any]:

@@ -1,0 +1,205 @@
+"""A run with steps and scores, which every reader produces, and the one place that says what its score is."""
+
+import csv
+import math
+import re
+import sqlite3
+from collections.abc import Iterable, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from transferscope.analyses.columns import FALLING, RISING, words_in
+from transferscope.data.frame import Frame
+from transferscope.data.places import check_bytes
+from transferscope.errors import CorruptDataError
+from transferscope.files import require_regular
+from transferscope.wording import counted, few
+
+_SEED = re.compile(r"(?P<rest>.*?)[-_.]?(?:seed[-_=]?)(?P<seed>\d+)|(?P<number>\d+)")
+_NUMBERED = re.compile(r"(?P<rest>.+?)[-_.](?P<number>\d+)(?P<seed>)")
+_SQLITE = b"SQLite format 3\0"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run as a tool left it.
+
+    Attributes:
+        name: What messages call it, unique among the runs of a place.
+        settings: Columns that the tool or its path gives: "arm", "seed", "labels", parameters.
+        series: Step, metric and value in the order of the file; the step None for a final value, which the tool gives
+            without one.
+        state: What became of it in the words of the tool; "" where it does not say.
+        seconds: How long it took; None where that is not known.
+        best: The step whose model the tool names as the best and the run ended with; None for none.
+    """
+
+    name: str
+    settings: Mapping[str, object]
+    series: tuple[tuple[float | None, str, float], ...]
+    state: str = ""
+    seconds: float | None = None
+    best: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The runs of a place, and how they were read, a sentence each."""
+
+    runs: tuple[Run, ...]
+    notes: tuple[str, ...] = field(default=())
+
+
+def frame_of(found: Found, metric: str | None = None) -> Frame:
+    """Return a table with a row for each run, called by its name.
+
+    The score of a run is its final value; without one, that of the step which the tool names as the best; without
+    that, that of the largest step, and of two lines with one step the later. All other values of a row are of the same
+    step, or of a metric that was measured once. A score that is NaN is infinite: the run diverged.
+
+    Args:
+        metric: The score; None for the only measure there is. Where there are several, each value is the score of
+            its own metric, since one must be chosen.
+    """
+    names = {name for run in found.runs for _, name, _ in run.series}
+    measures = [metric] if metric in names else [name for name in names if words_in(name) & (RISING | FALLING)]
+    chosen = measures[0] if len(measures) == 1 else None
+    rows = []
+    for run in found.runs:
+        row = dict(run.settings) | ({"state": run.state.lower()} if run.state else {})
+        row |= {} if run.seconds is None else {"seconds": run.seconds}
+        rows.append(row | {name: _cell(value) for name, value in _values(run, chosen).items()})
+    called = pd.Index([run.name for run in found.runs])
+    called = called if called.is_unique else pd.Index([f"{name} ({at})" for at, name in enumerate(called, 1)])
+    return Frame(pd.DataFrame(rows, index=called), found.notes)
+
+
+def _cell(value: float) -> float:
+    return math.inf if math.isnan(value) else value
+
+
+def _values(run: Run, metric: str | None) -> dict[str, float]:
+    measured: dict[str, dict[float | None, float]] = {}
+    for step, name, value in run.series:
+        measured.setdefault(name, {})[step] = value
+    shared = _step(measured[metric], run.best) if metric in measured else ...
+    values: dict[str, float] = {}
+    for name, by_step in measured.items():
+        step = _step(by_step, run.best) if shared is ... or len(by_step) == 1 else shared
+        values |= {name: by_step[step]} if step in by_step else {}
+    return values
+
+
+def _step(by_step: Mapping[float | None, float], best: float | None) -> float | None:
+    if None in by_step:
+        return None
+    return best if best in by_step else max(step for step in by_step if step is not None)
+
+
+def arm_and_seed(path: Path, place: Path, *, numbered: bool = False) -> dict[str, str]:
+    """Return the arm and, where there is one, the seed of a run by its path below a place.
+
+    The last part is the seed where it is a number or ends in seed and a number, as bert/seed-3, bert-seed3 and bert/3
+    are; what is left is the arm.
+
+    Args:
+        numbered: Whether a number at the end is a seed too, as in bert_3; the one in resnet50 is none.
+    """
+    parts = list(path.relative_to(place).parts) or [path.resolve().name]
+    seed = ""
+    if named := _SEED.fullmatch(parts[-1]) or (_NUMBERED.fullmatch(parts[-1]) if numbered else None):
+        seed, parts[-1] = named["seed"] or named["number"], named.groupdict().get("rest") or ""
+    return {"arm": "/".join(filter(None, parts)) or place.resolve().name} | ({"seed": seed} if seed else {})
+
+
+def number(value: object, place: Path, expected: str = "a number") -> float:
+    """Return a value of a file as a number.
+
+    Raises:
+        CorruptDataError: It is none.
+    """
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        raise CorruptDataError(f"{place} holds {str(value)[:40]!r}; expected {expected}") from None
+
+
+def text_of(path: Path, expected: str) -> str:
+    """Return the text of a file of the size that a table may have; what is no UTF-8 is replaced.
+
+    Raises:
+        DataError: It is no regular file, or too large.
+        CorruptDataError: It cannot be read.
+    """
+    require_regular(path, expected)
+    try:
+        check_bytes(path, path.stat().st_size)
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise CorruptDataError(f"{path} cannot be read ({error}); expected {expected}") from error
+
+
+def csv_rows(path: Path, expected: str) -> list[dict[str, str]]:
+    """Return the rows of a CSV file as text by column; a row that is cut off ends early.
+
+    Raises:
+        CorruptDataError: It is no such file.
+    """
+    try:
+        rows = csv.DictReader(text_of(path, expected).splitlines())
+        return [{name: cell for name, cell in row.items() if name and isinstance(cell, str)} for row in rows]
+    except csv.Error as error:
+        raise CorruptDataError(f"{path} cannot be read as {expected} ({error}); write it again") from error
+
+
+def header_of(path: Path) -> list[str]:
+    """Return the names in the first line of a CSV file; empty where it cannot be one."""
+    try:
+        with path.open(encoding="utf-8-sig", errors="replace") as lines:
+            return next(csv.reader([lines.readline(1 << 20)]), [])
+    except (OSError, csv.Error):
+        return []
+
+
+def plain_yaml(path: Path) -> dict[str, str]:
+    """Return what stands on the first level of a YAML file as text; lists and objects are left out."""
+    pairs = re.findall(r"^([^\s:#-][^:\n]*):[ ](\S.*)$", text_of(path, "a YAML file"), re.MULTILINE)
+    return {key: value.strip().strip("'\"") for key, value in pairs if value[0] not in "{[&*!|>"}
+
+
+def is_sqlite(place: Path, tables: Iterable[str]) -> bool:
+    """Whether a file is a database of SQLite with some tables, none of which is a view."""
+    try:
+        if not place.is_file():
+            return False
+        with place.open("rb") as file:
+            if file.read(len(_SQLITE)) != _SQLITE:
+                return False
+        there = query(place, "SELECT name FROM sqlite_master WHERE type = 'table'")
+        return {name for (name,) in there} >= {*tables}
+    except (OSError, CorruptDataError):
+        return False
+
+
+def query(place: Path, sql: str) -> list[tuple[Any, ...]]:
+    """Return the rows of a query to a file that is only read.
+
+    Raises:
+        CorruptDataError: The file cannot be read so.
+    """
+    try:
+        with closing(sqlite3.connect(f"{place.resolve().as_uri()}?mode=ro", uri=True)) as store:
+            store.text_factory = lambda raw: raw.decode("utf-8", "replace")
+            return store.execute(sql).fetchall()
+    except (sqlite3.Error, OverflowError, UnicodeDecodeError) as error:
+        raise CorruptDataError(f"{place} cannot be read as a database ({error}); write it again") from error
+
+
+def several(runs: Iterable[str], what: str) -> tuple[str, ...]:
+    """Return a note on runs by their names, as in "left out as deleted: 2 runs (a and b)"; none for no run."""
+    names = list(runs)
+    return (f"{what}: {counted(len(names), 'run')} ({few(names, 3)})",) if names else ()
