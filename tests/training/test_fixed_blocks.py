@@ -86,6 +86,18 @@ def test_other_networks_and_mixed_precision_give_the_same_bit_for_bit(
     assert [one.outputs[0].dtype for one in found if one is not None] == [torch.float32, torch.bfloat16]
 
 
+def test_flips_begin_with_what_is_kept_of_each_image_and_its_mirror(found: list[FixedBlocks | None]) -> None:
+    flips = replace(OPTIONS, training=replace(TRAINING, augment="flip", steps=12))
+    plain = replace(flips, training=replace(flips.training, augment="none"))
+    once, always = both(FineTune(frozen_blocks=2, lr_scale=1.0), images(), network(), flips)
+    assert found[0] is not None
+    assert len(found[0].outputs[0]) == 2 * 21
+    assert same(weights_of(once), weights_of(always))
+    assert not same(
+        weights_of(once), weights_of(both(FineTune(frozen_blocks=2, lr_scale=1.0), images(), network(), plain)[0])
+    )
+
+
 def test_a_frozen_block_runs_over_the_training_examples_once() -> None:
     task, start = images(), network()
     read: list[int] = []

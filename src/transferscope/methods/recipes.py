@@ -90,7 +90,7 @@ _MLP = Recipe(
     "AdamW at 0.001, the default of rtdl and TabM",
     {"lr_scale": 1.0},
 )
-_CNN = Recipe(_IMAGES, _SHORT, "timm's finetune: AdamW, cosine, warm-up; LP-FT for the head", _HEAD_FIRST)
+_CNN = Recipe(_IMAGES, _SHORT, "timm's fine-tuning: AdamW, cosine, warm-up; LP-FT for the head", _HEAD_FIRST)
 _VIT = replace(
     _CNN,
     training={**_IMAGES, "lr": 0.001, "weight_decay": 0.05},
@@ -115,7 +115,10 @@ _TEXTS_FROM_RANDOM = replace(_FROM_RANDOM, training={**_TEXTS, "lr": 0.0005, "ba
 
 
 def _of_others(tuned: Recipe, lora: Recipe, random: Recipe) -> dict[str, Recipe]:
-    return {"pretrain": random, "scratch": random, "fine-tune": tuned, "lora": lora}
+    block = (
+        tuned if "augment" not in tuned.training else replace(tuned, training={**tuned.training, "augment": "mirrors"})
+    )
+    return {"pretrain": random, "scratch": random, "fine-tune": tuned, "last-block": block, "lora": lora}
 
 
 def _of_own(row: Recipe) -> dict[str, Recipe]:
@@ -174,6 +177,17 @@ def augmentation_of(train: LabelledSet) -> str:
     return "warp" if small_and_grey or all(len(name) == 1 for name in train.classes) else "flip-crop"
 
 
+_AUGMENTATIONS: Mapping[str, Mapping[str, str]] = {
+    "none": {"flip-crop": "none", "warp": "none"},
+    "by data": {},
+    "mirrors": {"flip-crop": "flip", "warp": "none"},
+}
+"""What rows say of augmentation, by what suits the data.
+
+"mirrors" changes images by flips alone: what fixed blocks make of an image and of its mirror is computed once.
+"""
+
+
 def row_of(family: Family, name: str) -> Recipe:
     """The row of a family for methods of a kind."""
     rows = RECIPES[family]
@@ -200,8 +214,8 @@ def trained_as(
         return training
     row = row_of(traits.family, name)
     wanted: dict[str, Any] = dict(row.training)
-    if wanted.get("augment") == "by data":
-        wanted["augment"] = traits.augment
+    if "augment" in wanted:
+        wanted["augment"] = _AUGMENTATIONS[str(wanted["augment"])].get(traits.augment, traits.augment)
     if "optimiser" in given and training.optimiser != wanted["optimiser"]:  # rate and decay are of the row's optimiser
         wanted = {key: one for key, one in wanted.items() if key not in ("lr", "weight_decay", "momentum")}
         wanted["lr"] = RATE_OF[training.optimiser]

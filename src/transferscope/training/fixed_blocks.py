@@ -1,13 +1,14 @@
 """What the fixed first blocks of a backbone make of each training example: computed once in a run.
 
-What leaves the last fixed block is computed before the first step, for each of two texts that are read apart. Whether
+What leaves the last fixed block is computed before the first step, for each of two texts that are read apart, and for
+each image and its mirror where images are flipped. Whether
 a backbone can be cut in this way is tried out on a few examples; where it cannot, all blocks run in every step.
 """
 
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -129,7 +130,8 @@ class FixedBlocks:
         """Within, a pass of the backbone over the batch's very inputs begins with what is kept of them.
 
         Args:
-            batch: Of one training step, neither augmented nor blended.
+            batch: Of one training step, not blended, and augmented by nothing but flips.
+            index: Which of what is kept; of mirrors behind all examples.
         """
         plain = self.features.forward
         watched = [module for part in (*self.skipped, self.last) for module in part.module.modules()]
@@ -198,17 +200,22 @@ def fixed_blocks(learner: Learner, settings: TrainingSettings, n_steps: int) -> 
 
     Returns:
         None where all must run in every step: there are no fixed blocks, or batches come from several sets; inputs are
-        augmented or blended; there is less than one pass over the examples; what would be kept is too large; or the
-        backbone cannot be cut: a block runs several times for one input or passes on more than one tensor, what leads
-        to the kept outputs is random, trained, or changed by the pass, or what follows reads more than them.
+        augmented by more than flips, or blended; there is less than one pass over the examples; what would be kept is
+        too large; or the backbone cannot be cut: a block runs several times for one input or passes on more than one
+        tensor, what leads to the kept outputs is random, trained, or changed by the pass, or what follows reads more
+        than them.
     """
     network, draws = learner.network, list(learner.draws.values())
     if network is None or len(draws) != 1 or settings.mix_up:
         return None
     data = draws[0].data
     batch_size = min(draws[0].batch_size or settings.batch_size, len(data))
-    augmented = settings.augment != "none" and data.inputs.ndim == 4
-    if augmented or n_steps * batch_size <= len(data):
+    of_images = settings.augment if data.inputs.ndim == 4 else "none"
+    if of_images == "flip":
+        if 2 * data.inputs.nbytes > MOST_MEMORY * memory_free():
+            return None
+        data = _with_mirrors(data)
+    if of_images not in ("none", "flip") or n_steps * batch_size <= len(data):
         return None
     modules, in_line = _fixed_modules(network)
     if not modules:
@@ -239,6 +246,12 @@ def fixed_blocks(learner: Learner, settings: TrainingSettings, n_steps: int) -> 
     if fixed is not None:
         fixed.state = fixed.state_now()
     return fixed
+
+
+def _with_mirrors(data: TensorSet) -> TensorSet:
+    """The examples, and behind them all their mirrors from left to right."""
+    inputs = torch.cat([data.inputs, data.inputs.flip(3)])
+    return replace(data, inputs=inputs, labels=torch.cat([data.labels, data.labels]), mapped=None)
 
 
 def _fixed_modules(network: Network) -> tuple[list[nn.Module], bool]:

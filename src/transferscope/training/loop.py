@@ -20,7 +20,7 @@ from transferscope.training.curve import CURVE_POINTS
 from transferscope.training.fixed_blocks import FixedBlocks, fixed_blocks
 from transferscope.training.learner import Learner
 from transferscope.training.losses import weights_in
-from transferscope.training.stream import AUGMENTATIONS, BatchStream, mix_shares, stream_seed
+from transferscope.training.stream import AUGMENTATIONS, BatchStream, flipped, mix_shares, stream_seed
 from transferscope.training.tensors import Batch, choose_precision, forked_random_states, sent
 
 Curve = Callable[[int], tuple[Record, ...]]
@@ -213,12 +213,20 @@ class _Loop:
             )
             if self.fixed is not None:
                 ((name, batch),) = batches.items()
-                within.enter_context(self.fixed.begun(batch, self.streams[name].indices(step)))
+                within.enter_context(self.fixed.begun(batch, self._kept(name, step)))
             loss = self.learner.objective(batches, step)
         self.optimiser.zero_grad()
         torch.autograd.backward(loss)
         self.optimiser.step()
         return loss.detach()
+
+    def _kept(self, name: str, step: int) -> torch.Tensor:
+        """Which of the outputs that are kept a batch begins with: those of mirrors lie behind those of all examples."""
+        index, data = self.streams[name].indices(step), self.learner.draws[name].data
+        if self.settings.augment != "flip" or data.inputs.ndim != 4:
+            return index
+        seed = stream_seed(self.options.seed, name, "augment")
+        return index + len(data) * flipped(len(index), seed=seed, step=step)
 
     def _batch(self, name: str, step: int) -> Batch:
         data = self.learner.draws[name].data

@@ -54,8 +54,13 @@ class ComparisonResult(AnalysisResult):
         return tuple(block for section in sections if section for block in section.blocks if isinstance(block, Table))
 
     def to_dict(self) -> dict[str, Any]:
-        """The answer as JSON values, with "decisions": the facts of each number of labels (`decision.Decision`)."""
-        return {**super().to_dict(), "decisions": as_json(decision_facts(self.summary.decided), nan=None)}
+        """The answer as JSON values.
+
+        With "decisions", the facts of each number of labels (`decision.Decision`), and "recipes", how each arm trains.
+        """
+        recipes = self.summary.frames.study.facts.get("recipes", [])
+        decisions = as_json(decision_facts(self.summary.decided), nan=None)
+        return {**super().to_dict(), "decisions": decisions, "recipes": recipes}
 
     def paper_table(self) -> Table:
         """A row for each way to learn, a column for each number of labels."""
