@@ -96,6 +96,8 @@ def test_a_comparison_names_data_from_the_current_folder_and_its_study_runs_from
     result = compare(
         "npz:target.npz", "npz:source.npz", labels=[12], methods=["joint"], seeds=1, **QUICK, folder="runs"
     )
+    _, said = result.to_dict()["recipes"]  # the first is the arm without a source
+    assert (said["method"], said["source"], said["labels"]) == ("joint", "source", [12])
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
     spec = read_spec(tmp_path / result.study)
