@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import logging
 import re
 import shutil
 from collections.abc import Mapping
@@ -23,7 +24,7 @@ from transferscope.consent import reads_code
 from transferscope.data.arrays import to_inputs
 from transferscope.data.input_form import NETWORK_NOTE, InputForm
 from transferscope.data.task import Kind, LabelledSet
-from transferscope.data.unlabelled import as_in_study
+from transferscope.data.unlabelled import as_in_study, far_from_training
 from transferscope.errors import (
     CorruptDataError,
     DataError,
@@ -109,6 +110,7 @@ class ModelCard:
 
 
 _ADAPTER = TypeAdapter(ModelCard)
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -129,8 +131,13 @@ class TrainedModel:
         Raises:
             DataError: They are of another shape or range than those that it was trained on.
         """
-        raw = to_inputs(np.asarray(inputs), name="the inputs")
-        return self.outputs_of_read(as_in_study(raw, self.card.inputs, name="the inputs"))
+        return self.outputs_of_read(self._read(inputs))
+
+    def _read(self, inputs: Shaped[np.ndarray, "N ..."]) -> Num[np.ndarray, "N ..."]:
+        read = as_in_study(to_inputs(np.asarray(inputs), name="the inputs"), self.card.inputs, name="the inputs")
+        for remark in far_from_training(read, self.card.inputs):
+            _LOG.warning("%s", remark)
+        return read
 
     def outputs_of_read(self, inputs: Num[np.ndarray, "N ..."]) -> Float[np.ndarray, "N K"]:
         """The same of inputs that `read_unlabelled` brought into the form of the study."""
@@ -146,8 +153,7 @@ class TrainedModel:
         Returns:
             Features, shape (N, m); maps (N, m, h, w) of a network whose labels lie on a grid.
         """
-        raw = to_inputs(np.asarray(inputs), name="the inputs")
-        read = as_in_study(raw, self.card.inputs, name="the inputs")
+        read = self._read(inputs)
         features: np.ndarray = outputs_of(self.network.features, self._tensors(read)).cpu().numpy()
         return features
 

@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from transferscope.data.leakage import LeakageReport, check_leakage
+from transferscope.data.leakage import LeakageReport, check_leakage, remarks_of
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
 from transferscope.errors import DataError
 
@@ -56,3 +56,21 @@ def test_the_caller_says_how_much_is_too_much() -> None:
     report.require_at_most(0.03)
     with pytest.raises(DataError, match=r"3 of 100 target test examples are also trained on \(1 in the target"):
         report.require_at_most(0.02)
+
+
+def test_what_is_odd_about_examples_is_said_with_its_counts() -> None:
+    inputs = np.arange(12, dtype=np.float32).reshape(6, 2)
+    train = LabelledSet(inputs, np.array([0, 1, 0, 1, 0, 1]), ("a", "b"))
+    clean = Dataset("clean", train, LabelledSet(inputs + 100, np.array([0, 1, 0, 1, 0, 1]), ("a", "b")))
+    assert remarks_of(clean) == ()
+    # test rows 0 and 1 are training rows 0 and 1, the second with another label; all test labels are 0
+    tested = np.concatenate([inputs[:2], inputs[2:] + 100])
+    odd = Dataset("odd", train, LabelledSet(tested, np.zeros(6, dtype=np.int64), ("a", "b")))
+    shared, conflicting, one_class = remarks_of(odd)
+    assert shared.startswith("2 of 6 test inputs are among the training")
+    assert conflicting.startswith("2 of 12 examples have an input that occurs with other labels")
+    assert one_class == "all 6 test examples are of the class 'a'"
+    doubled = train.take(np.array([0, 0, 1, 2, 3, 4, 5]))
+    numbers = LabelledSet(doubled.inputs, np.arange(7, dtype=np.float32)[:, None])
+    others = LabelledSet(inputs + 100, np.zeros((6, 1), dtype=np.float32))
+    assert remarks_of(Dataset("numbers", numbers, others)) == ()  # measured twice

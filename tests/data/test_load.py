@@ -21,7 +21,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     labels = np.arange(30) % 3
     images = RNG.integers(0, 256, (30, 6, 6), dtype=np.uint8)
     np.savez(here / "own.npz", x_train=images[:20], y_train=labels[:20], x_test=images[20:], y_test=labels[20:])
-    pd.DataFrame({"a": np.arange(30.0), "b": np.arange(30.0) % 7, "c": labels}).to_csv(here / "own.csv", index=False)
+    pd.DataFrame({"a": np.arange(30.0) / 8, "b": np.arange(30.0) % 7, "c": labels}).to_csv(
+        here / "own.csv", index=False
+    )
     for i, image in enumerate(images):
         (here / "own" / str(i % 3)).mkdir(parents=True, exist_ok=True)
         Image.fromarray(image).save(here / "own" / str(i % 3) / f"{i}.png")

@@ -116,3 +116,39 @@ def test_raw_columns_are_refused_where_the_network_reads_them_from_an_offset(tmp
         read_unlabelled(f"npz:{tmp_path}/raw.npz", form)
     np.savez(tmp_path / "raw.npz", x=rows[["x", "at"]].to_numpy() - [0.0, offset])
     assert np.array_equal(read_unlabelled(f"npz:{tmp_path}/raw.npz", form).inputs, found)
+
+
+def test_numbers_far_from_all_training_examples_are_said(tmp_path: Path) -> None:
+    """Areas of 50 to 90, and rooms that are 2 to 5; new rows by hand."""
+    rng = np.random.default_rng(0)
+    area, rooms = np.append(rng.uniform(50, 90, 38), [50.0, 90.0]), np.arange(40) % 4 + 2
+    pd.DataFrame({"area": area, "rooms": rooms, "y": ["u", "v"] * 20}).to_csv(tmp_path / "own.csv", index=False)
+    name = f"csv:{tmp_path}/own.csv?label=y&test_share=0.1"
+    form = input_form(name, (), data := load(name))
+    assert form.ranges == tuple((float(column.min()), float(column.max())) for column in data.train.inputs.T)
+
+    def remarks(areas: list[float], rooms: list[float]) -> tuple[str, ...]:
+        pd.DataFrame({"area": areas, "rooms": rooms}).to_csv(tmp_path / "new.csv", index=False)
+        return read_unlabelled(f"csv:{tmp_path}/new.csv", form).remarks
+
+    low, high = form.ranges[0]
+    assert remarks([60.0, high + 2.9 * (high - low), low - 2.9 * (high - low)], [3, 13, 2]) == ()
+    (said,) = remarks([60_000.0, 70.0, 80_000.0], [3, 3, 400])
+    assert said.startswith(
+        "2 of 3 rows hold numbers far from all training examples, in area and rooms (60000; training: "
+    )
+    (said,) = remarks([60.0, low - 3.1 * (high - low)], [3, 3])
+    assert said.startswith("1 of 2 rows hold numbers far from all training examples, in area (")
+
+
+def test_features_of_arrays_that_were_left_out_are_left_out_of_new_ones(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    x = np.column_stack([rng.normal(size=60), rng.permutation(60)])
+    np.savez(tmp_path / "own.npz", x_train=x[:50], y_train=np.arange(50) % 2, x_test=x[50:], y_test=np.arange(10) % 2)
+    form = input_form(f"npz:{tmp_path}/own.npz", (), load(f"npz:{tmp_path}/own.npz"))
+    assert (form.raw_shape, form.left_out) == ((1,), (1,))
+    new = np.column_stack([[0.5, 1.5], [1e6, 2e6]])
+    np.savez(tmp_path / "new.npz", x=new)
+    np.savez(tmp_path / "bare.npz", x=new[:, :1])
+    for file in ("new", "bare"):
+        assert read_unlabelled(f"npz:{tmp_path}/{file}.npz", form).inputs.tolist() == [[0.5], [1.5]]

@@ -12,8 +12,9 @@ from transferscope.cli.as_json import print_json
 from transferscope.cli.commands.show import Options
 from transferscope.cli.options import refuse_others
 from transferscope.cli.terminal import say
-from transferscope.data import load
+from transferscope.data import Dataset, load
 from transferscope.data.catalogue import CATALOGUE, fetch, locate
+from transferscope.data.leakage import remarks_of
 from transferscope.data.places import cache_folder, data_folder
 from transferscope.data.readers import READERS
 from transferscope.errors import SettingsError, unknown_name
@@ -30,8 +31,11 @@ from transferscope.models import (
 from transferscope.models.adapt import adapt
 from transferscope.models.build import BACKBONES, BackboneEntry, makes_network
 from transferscope.models.pretrained import USUAL, as_file_says
+from transferscope.wording import few
 
 _OF_DATA = {"fetch", "as_json"}
+_COLUMNS_SHOWN = 60
+_CLASSES_SHOWN = 12
 
 
 def show(options: Options, context: typer.Context) -> None:
@@ -103,6 +107,7 @@ def _data(name: str, *, as_json: bool) -> None:
     data = load(name)
     understood = data.provenance.get("understood", f"{data.train.kind}, {data.train.n_outputs} outputs")
     columns = json.loads(data.provenance.get("columns", "[]"))
+    remarks, counts = remarks_of(data), _class_counts(data)
     if as_json:
         classes = data.train.classes
         facts = {
@@ -113,7 +118,9 @@ def _data(name: str, *, as_json: bool) -> None:
             "input_shape": list(data.train.input_shape),
             "outputs": data.train.n_outputs,
             "classes": None if classes is None else list(classes),
+            "class_counts": counts,
             "understood": understood,
+            "remarks": list(remarks),
             "columns": [{"column": column, "read_as": words, "features": n} for column, words, n in columns],
         }
         print_json("show", facts)
@@ -121,9 +128,25 @@ def _data(name: str, *, as_json: bool) -> None:
     shape = " x ".join(map(str, data.train.input_shape))
     say(f"{data.name}: {len(data.train):,} training and {len(data.test):,} test examples, inputs {shape}")
     say(understood)
-    widest = max((len(column) for column, _, _ in columns), default=0)
-    for column, words, n in columns:
+    if counts:
+        shown = [f"{name} {own:,} / {other:,}" for name, (own, other) in counts.items()]
+        say(f"class counts, training / test: {few(shown, _CLASSES_SHOWN)}")
+    for remark in remarks:
+        say(f"note: {remark}")
+    widest = max((len(column) for column, _, _ in columns[:_COLUMNS_SHOWN]), default=0)
+    for column, words, n in columns[:_COLUMNS_SHOWN]:
         say(f"  {column:<{widest}}  {n:>3} {'feature ' if n == 1 else 'features'}  {words}")
+    if len(columns) > _COLUMNS_SHOWN:
+        say(f"  and {len(columns) - _COLUMNS_SHOWN:,} columns more (--json lists all)")
+
+
+def _class_counts(data: Dataset) -> dict[str, list[int]]:
+    """Training and test examples of each class or label; empty for numbers."""
+    classes = data.train.classes
+    if classes is None:
+        return {}
+    counts = zip(data.train.class_counts().tolist(), data.test.class_counts().tolist(), strict=True)
+    return {name: [own, other] for name, (own, other) in zip(classes, counts, strict=True)}
 
 
 def _network(name: str, weights: Path | None, options: Options) -> None:

@@ -186,3 +186,5 @@ def understood(facts: Mapping[str, object]) -> Iterator[str]:
         provenance = entry.get("provenance") if isinstance(entry, Mapping) else None
         if isinstance(entry, Mapping) and isinstance(provenance, Mapping) and (words := data_in_words(entry)):
             yield f"{role}: {provenance['spec']}: {words}"
+        remarks = entry.get("remarks") if isinstance(entry, Mapping) else None
+        yield from (f"{role}: {remark}" for remark in (remarks if isinstance(remarks, list) else []))

@@ -22,6 +22,8 @@ _SOME = 64  # examples by which labels on a grid are told
 _MANY_CLASSES = 20  # whole numbers above which labels are taken for classes only if each has ten examples
 _EPOCHS = {"seconds": 1.0, "milliseconds": 1e3, "microseconds": 1e6, "nanoseconds": 1e9}
 _EPOCH_RANGE = (6.3e8, 4.11e9)  # seconds since 1970: the years 1990 to 2100, in which no two units meet
+_YEARS = (1800, 2100)
+_NO_CHANCE = float(np.log(1e-6))
 _REAL = "biuf"  # NumPy's kinds of real numbers, truth values among them
 
 
@@ -345,6 +347,25 @@ def epoch_unit(numbers: Num[np.ndarray, " N"]) -> set[str]:
     if not np.any(list(within.values()), axis=0).all():
         return set()
     return {unit for unit, here in within.items() if here.any()}
+
+
+def counts_rows(numbers: Num[np.ndarray, " N"]) -> bool:
+    """Whether numbers are those of rows, in any order and some perhaps missing: whole ones in equal steps, each once.
+
+    Of n whole numbers out of m in a range all differ with a chance of prod (1 - i / m) over i = 0 ... n - 1 where they
+    are drawn; measurements repeat rather more. Below one in a million they are taken for numbers of rows. Years and
+    times since 1970 are no such numbers.
+    """
+    if len(numbers) < 2 or not np.isfinite(numbers).all() or (numbers % 1 != 0).any():
+        return False
+    values = np.unique(numbers)
+    low, high = float(values[0]), float(values[-1])
+    if len(values) < len(numbers) or (low >= _YEARS[0] and high <= _YEARS[1]) or high - low >= 2**53:
+        return False
+    step = int(np.gcd.reduce(np.diff(values).astype(np.int64)))
+    n_possible = (high - low) / step + 1
+    chance = float(np.log1p(-np.arange(len(values)) / n_possible).sum())
+    return chance < _NO_CHANCE and not epoch_unit(values)
 
 
 def check_spellings(names: Iterable[object], where: str, what: str) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float64
 
-from transferscope.data.arrays import epoch_unit, lost_in_float32
+from transferscope.data.arrays import counts_rows, epoch_unit, lost_in_float32
 from transferscope.data.cells import (
     ANY_NUMBER,
     GAPS,
@@ -44,7 +44,6 @@ _WITH_UNIT = re.compile(
     rf"|(?!0\d){ANY_NUMBER}[ \u00a0]?(?P<unit>[%‰$€£¥₹°]|°?[^\W\d_]{{1,12}}(/[^\W_]{{1,6}})?[²³]?)"
 )
 _NEARLY_ALL = 0.9  # share of a column's different values that tells what all of them were meant to be
-_MANY = 20  # rows in which different whole numbers of a narrow range are no chance
 _DAY = 86_400.0
 _CYCLES = {"year": 365.2425, "week": 7.0, "day": 1.0}  # in days
 
@@ -202,8 +201,10 @@ def fit_encoding(
     categories: Set[str] = frozenset(),
     order: DayOrder | None = None,
     beside: Sequence[pd.DataFrame] = (),
+    test: pd.DataFrame | None = None,
+    kept: Set[str] = frozenset(),
 ) -> TableEncoding:
-    """Decide what columns become; labels and test rows are not looked at.
+    """Decide what columns become; labels are not looked at, nor test rows but for columns that number the rows.
 
     Args:
         train: The feature columns of the training rows: text as it stands in a file, or what pandas makes of it.
@@ -212,20 +213,29 @@ def fit_encoding(
             refuse those that exist in both.
         beside: Training rows of tables that share the encoding, such as sources, with the same columns: values that
             enough of their rows have get a feature, and their gaps one that says so.
+        test: The test rows: a column is left out where it counts the training rows, or these and the test rows.
+        kept: Columns that stay although they count the rows.
 
     Raises:
         DataError: A column cannot be told for what it is, or holds what is neither number, text, truth value nor date.
     """
-    return TableEncoding(
-        tuple(
-            _fitted(train[name], path, name in categories, order, [table[name] for table in beside if name in table])
-            for name in train.columns
-        )
-    )
+
+    def fitted(name: str) -> ColumnEncoding:
+        others = [table[name] for table in beside if name in table]
+        tested = None if test is None else test[name]
+        return _fitted(train[name], path, name in categories, order, others, tested, name in kept)
+
+    return TableEncoding(tuple(fitted(name) for name in train.columns))
 
 
 def _fitted(
-    column: pd.Series, path: Path, declared: bool, order: DayOrder | None, beside: Sequence[pd.Series]
+    column: pd.Series,
+    path: Path,
+    declared: bool,
+    order: DayOrder | None,
+    beside: Sequence[pd.Series],
+    tested: pd.Series | None,
+    is_kept: bool,
 ) -> ColumnEncoding:
     name, whole = str(column.name), column
     if beside and all(is_text(one) for one in (column, *beside)):
@@ -243,6 +253,8 @@ def _fitted(
         return ColumnEncoding(name, "left out", why="empty in every training row")
     if np.ptp(known) == 0 and not gaps:
         return ColumnEncoding(name, "left out", why=f"always {_day(known[0]) if kind == 'date' else f'{known[0]:.6g}'}")
+    if kind == "number" and not is_kept and _counts_rows(known, tested, path):
+        return ColumnEncoding(name, "left out", why=f"counts the rows; keep={name} keeps it")
     middle, offset = float(np.median(known)), _offset(known)
     if kind == "date":
         cycles = tuple(
@@ -258,8 +270,7 @@ def _fitted(
         raise DataError(
             f"{path}: column {name!r} holds times since 1970 in {' and in '.join(units)}; write all of them in one unit"
         )
-    why = "whole numbers that count the rows; drop them if they number rows" if _counts_rows(known) else ""
-    return ColumnEncoding(name, "number", middle, gaps, why=why, offset=offset, epoch="".join(units))
+    return ColumnEncoding(name, "number", middle, gaps, offset=offset, epoch="".join(units))
 
 
 def _offset(known: Float64[np.ndarray, " n"]) -> float:
@@ -270,12 +281,17 @@ def _offset(known: Float64[np.ndarray, " n"]) -> float:
     return float(np.round(np.median(known) / unit) * unit)
 
 
-def _counts_rows(known: Float64[np.ndarray, " n"]) -> bool:
-    """Whether numbers may be those of rows, some of which may be missing: those of test rows, or rows left out."""
+def _counts_rows(known: Float64[np.ndarray, " n"], tested: pd.Series | None, path: Path) -> bool:
+    """Whether the numbers of training rows, or these and those of test rows, are numbers of rows."""
+    if counts_rows(known) or tested is None:
+        return counts_rows(known)
     if (known % 1 != 0).any() or len(np.unique(known)) < len(known):
         return False
-    share = len(known) / float(np.ptp(known) + 1)
-    return share == 1 if len(known) < _MANY else share > 0.5
+    try:
+        more = _as_numbers(tested, "number", None, path)
+    except DataError:  # said where the test rows are read
+        return False
+    return counts_rows(np.concatenate([known, more[~np.isnan(more)]]))
 
 
 def _fitted_category(column: pd.Series, declared: bool, beside: Sequence[pd.Series]) -> ColumnEncoding:

@@ -11,7 +11,7 @@ import pandas as pd
 from transferscope.data.arrays import Parts, read_apart
 from transferscope.data.image_files import ImageForm, PackedImage, read_images
 from transferscope.data.label_sets import label_matrix, named_labels
-from transferscope.data.split_names import ALL_NAMES, SplitNames, name_of
+from transferscope.data.split_names import ALL_NAMES, name_of, split_names
 from transferscope.data.splits import rows_of_parts
 from transferscope.data.task import Kind, take_rows
 from transferscope.errors import CorruptDataError, DataError, SettingsError, missing_extra, unknown_name
@@ -67,13 +67,16 @@ class SavedSplit:
         return pd.Series([named(value) for value in values], name=name, dtype=object)
 
 
-def open_splits(path: Path, *, train: str | None, test: str | None) -> tuple[SavedSplit, SavedSplit | None, str]:
+def open_splits(
+    path: Path, *, train: str | None, test: str | None, labels: Sequence[str]
+) -> tuple[SavedSplit, SavedSplit | None, str]:
     """The training split of a saved data set, its test split if it has one, and what to say of them, in words.
 
     Args:
         path: What `save_to_disk` wrote: of a DatasetDict, with `dataset_dict.json`; of a Dataset, with `state.json`.
         train: Name of the training split of a DatasetDict; None for what `split_names` takes for it.
         test: Name of the test split; None for what `split_names` takes for it.
+        labels: The columns of the labels: a test split in which they are kept back gives way to the validation split.
 
     Raises:
         CorruptDataError: A file is not what it should be.
@@ -87,17 +90,21 @@ def open_splits(path: Path, *, train: str | None, test: str | None) -> tuple[Sav
         for name in filter(None, (train, test)):
             if name not in names:
                 raise unknown_name(f"split of {path.name}", name, names)
-        own = train or name_of("training", names, str(path))
-        others = [name for name in names if name != own]
-        named, validation = name_of("test", others, str(path)), name_of("validation", others, str(path))
-        held_out = test or named or validation
+
+        def labels_of(name: str) -> list[object] | None:
+            split = _open(path / name)
+            known = [column for column in labels if column in split.table.column_names]
+            return [value for column in known for value in split.column(column)] if known else None
+
+        named = None if test else split_names(names, str(path), train=train, labels=labels_of)
+        own = train or (named.train if named else name_of("training", names, str(path)))
+        held_out = test or (named.test if named else None)
         if own is None or held_out is None:
             raise DataError(
                 f"{path} has the splits {', '.join(names)}, of which none is called {', '.join(ALL_NAMES)} for the "
                 f"{'test' if own else 'training'} part; name it with &{'test' if own else 'train'}=SPLIT"
             )
-        note = "" if test else SplitNames(own, held_out, (validation or "") if named else "").note
-        return _open(path / own), _open(path / held_out), note
+        return _open(path / own), _open(path / held_out), named.note if named else ""
     if not (path / "state.json").is_file():
         raise DataError(
             f"{path} has neither dataset_dict.json nor state.json; expected a folder that save_to_disk of datasets "
@@ -175,10 +182,9 @@ def _labels(
     for column, split in zip(columns, splits, strict=True):
         missing = int(column.isna().sum())
         if missing:
-            hidden = " (-1, as in a test split whose labels are kept back)" if missing == len(column) else ""
             raise DataError(
-                f"{split.path}: label column {name!r} says nothing in {missing} of {len(column)} rows{hidden}; remove "
-                "them, or name another split with &test=SPLIT"
+                f"{split.path}: label column {name!r} says nothing in {missing} of {len(column)} rows; "
+                f"{'' if missing == len(column) else 'remove them, or '}name another split with &test=SPLIT"
             )
     if columns[0].map(lambda value: isinstance(value, list)).all():
         rows = [named_labels(column, None, split.path) for column, split in zip(columns, splits, strict=True)]

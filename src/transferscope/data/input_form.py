@@ -23,6 +23,8 @@ class InputForm:
         input_shape: Shape of one input after them.
         columns: Names of the features of a table, in order; empty for anything else.
         encoding: What the columns of a table become; None for anything else.
+        left_out: Features of vectors, from 0, that are left out since they count the rows.
+        ranges: Least and largest value of each feature of vectors in training; empty for anything else.
     """
 
     data: str
@@ -31,6 +33,8 @@ class InputForm:
     input_shape: tuple[int, ...]
     columns: tuple[str, ...] = ()
     encoding: TableEncoding | None = None
+    left_out: tuple[int, ...] = ()
+    ranges: tuple[tuple[float, float], ...] = ()
 
 
 NETWORK_NOTE = "transferscope.card"

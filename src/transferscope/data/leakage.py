@@ -1,4 +1,4 @@
-"""Whether the test set can be trusted: no target test input may be trained on."""
+"""Whether the test set can be trusted: no target test input may be trained on, nor have two labels."""
 
 import hashlib
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Num
 
-from transferscope.data.task import LabelledSet, TransferTask, pieces
+from transferscope.data.task import Dataset, LabelledSet, TransferTask, pieces
 from transferscope.data.transforms.pixels import full_scale
 from transferscope.errors import DataError
 
@@ -62,9 +62,38 @@ def check_leakage(task: TransferTask) -> LeakageReport:
     )
 
 
+def remarks_of(dataset: Dataset) -> tuple[str, ...]:
+    """What is odd about examples and their labels, in sentences: inputs with several labels, in both parts, one class.
+
+    Inputs are compared as by `check_leakage`.
+    """
+    parts = (dataset.train, dataset.test)
+    as_bytes = all(part.inputs.dtype == np.uint8 for part in parts)
+    inputs = [_digests(part, as_bytes=as_bytes) for part in parts]
+    remarks = []
+    shared = int(np.isin(inputs[1], inputs[0]).sum())
+    if shared:
+        remarks.append(f"{shared:,} of {len(inputs[1]):,} test inputs are among the training inputs")
+    if dataset.train.kind in ("classification", "multi-label"):  # numbers of one input may differ by noise
+        labels = np.concatenate([part.labels.reshape(len(part), -1) for part in parts])
+        everything, codes = np.concatenate(inputs), np.unique(labels, axis=0, return_inverse=True)[1].reshape(-1)
+        pairs = np.unique(np.stack([everything, codes.astype(np.uint64)], axis=1), axis=0)
+        of_inputs, n_labels = np.unique(pairs[:, 0], return_counts=True)
+        n = int(np.isin(everything, of_inputs[n_labels > 1]).sum())
+        if n:
+            remarks.append(f"{n:,} of {len(everything):,} examples have an input that occurs with other labels, too")
+    if dataset.train.kind == "classification" and dataset.train.classes is not None:
+        for what, part in zip(("training", "test"), parts, strict=True):
+            counts = part.class_counts()
+            if len(counts) > 1 and (counts > 0).sum() == 1:
+                only = dataset.train.classes[int(counts.argmax())]
+                remarks.append(f"all {len(part):,} {what} examples are of the class {only!r}")
+    return tuple(remarks)
+
+
 def _digests(examples: LabelledSet, *, as_bytes: bool) -> Num[np.ndarray, " N"]:
     """A 64-bit hash of each input: two of 1e5 different inputs agree with a chance below 1e-9."""
-    hashes = []
+    hashes: list[bytes] = []
     for inputs in pieces(examples.inputs):
         if not as_bytes:
             inputs = inputs.astype(np.float32) / np.float32(full_scale(inputs)) + np.float32(0)  # -0.0 becomes 0.0

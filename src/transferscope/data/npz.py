@@ -1,11 +1,12 @@
 """A user's arrays: an .npz file with x_train, y_train, x_test and y_test, and label_names for several labels."""
 
 import io
+import json
 import lzma
 import math
 import struct
 import zlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
@@ -13,21 +14,27 @@ from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 
-from transferscope.data.arrays import ChannelAxis, Parts, epoch_unit, lost_in_float32, to_parts
+from transferscope.data.arrays import ChannelAxis, Parts, counts_rows, epoch_unit, lost_in_float32, to_parts
 from transferscope.data.places import check_bytes
 from transferscope.data.split_names import split_names
 from transferscope.data.task import Kind
 from transferscope.errors import CorruptDataError, DataError
 from transferscope.files import require_regular
-from transferscope.wording import few
+from transferscope.wording import few, listed
 
 KEYS = ("x_train", "y_train", "x_test", "y_test")
 LABEL_NAMES = "label_names"
 
+LEFT_OUT = "left_out"
+"""Key of the provenance under which features of vectors that count the rows are listed, as JSON."""
+
+_SOME = 64  # rows by which most features are told to be no numbers of rows
 _LONGEST_HEADER = 10_000  # bytes; as in NumPy
 
 
-def load_npz(path: Path, *, channels: ChannelAxis | None = None, kind: Kind | None = None) -> Parts:
+def load_npz(
+    path: Path, *, channels: ChannelAxis | None = None, kind: Kind | None = None, keep: Collection[int] = ()
+) -> Parts:
     """Read a training and a test set from an .npz file, without unpickling anything.
 
     Args:
@@ -40,6 +47,10 @@ def load_npz(path: Path, *, channels: ChannelAxis | None = None, kind: Kind | No
             numbers (N, h, w) or (N, n_outputs, h, w) a regression.
         channels: Which axis of images has the channels; None for the one that it can only be.
         kind: What the labels are, on a grid "regression" for a dense one; None for what their type and shape say.
+        keep: Features of vectors, from 0, that stay although they count the rows.
+
+    Returns:
+        Both parts; which features were left out, since they count the rows, is in the words and in `about`.
 
     Raises:
         CorruptDataError: The file is no .npz file, or is damaged.
@@ -68,13 +79,32 @@ def load_npz(path: Path, *, channels: ChannelAxis | None = None, kind: Kind | No
                 "expected a text for each column of labels, or for each class of masks"
             )
         names = [str(name) for name in held]
+    about: dict[str, str] = {}
+    if x[0].ndim == 2 and x[0].dtype.kind in "iuf" and x[1].shape[1:] == x[0].shape[1:]:
+        counting = [k for k in _row_numbers(*x) if k not in keep]
+        if counting and len(counting) == x[0].shape[1]:
+            raise DataError(f"{path}: all features of x_train count the rows; add others, or say keep=0 for feature 0")
+        if counting:
+            x = [np.delete(part, counting, axis=1) for part in x]
+            said = f"feature {listed(list(map(str, counting)))} (the first is 0) counts the rows and is left out"
+            note = "; ".join(filter(None, (note, f"{said}; keep={counting[0]} keeps it")))
+            about = {LEFT_OUT: json.dumps(counting)}
     if x[0].ndim == 2 and x[0].dtype.kind in "iuf" and x[0].dtype != np.float32:
         _check_digits(x[0], path)
         _check_epochs(x[0], x[1], path)
     if kind == "regression" and y[0].ndim > 2:
         kind = "dense regression"
     parts = to_parts(x, y, name=str(path), kind=kind, label_names=names, channels=channels)
-    return replace(parts, words=note)
+    return replace(parts, words=note, about=about)
+
+
+def _row_numbers(train: np.ndarray, test: np.ndarray) -> list[int]:
+    """Features of vectors that count the training rows, or those and the test rows."""
+    some = np.sort(train[:_SOME], axis=0)
+    candidates = np.flatnonzero(((some % 1 == 0).all(axis=0)) & (np.diff(some, axis=0) > 0).all(axis=0))
+    both = (np.concatenate([train[:, k], test[:, k]]).astype(np.float64) for k in candidates)
+    counting = (counts_rows(one) or counts_rows(one[: len(train)]) for one in both)
+    return [int(k) for k, is_counting in zip(candidates, counting, strict=True) if is_counting]
 
 
 def _check_digits(inputs: np.ndarray, path: Path) -> None:
@@ -121,7 +151,15 @@ def _read_arrays(path: Path, *, first_of: Sequence[str] = ()) -> tuple[dict[str,
                 keys = [key for key in keys if key in archive][:1] or keys
             else:
                 parts = {key[2:] for key in archive.files if key.startswith("x_")}  # once, if an array is there twice
-                split = split_names(sorted(parts), str(path))
+
+                def labels(part: str) -> list[object] | None:
+                    assert archive.zip is not None
+                    if (key := f"y_{part}") not in archive:
+                        return None
+                    _check_headers(archive.zip, path, [key])
+                    return list(np.unique(archive[key]).tolist())
+
+                split = split_names(sorted(parts), str(path), labels=labels)
                 if split is not None:
                     keys = [f"{array}_{part}" for part in (split.train, split.test) for array in "xy"]
                     note = split.note

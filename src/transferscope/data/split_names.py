@@ -1,6 +1,6 @@
 """What people call the parts of their data: folders, files, splits of a saved data set, values of a column."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -26,16 +26,20 @@ class SplitNames:
     Attributes:
         test: The name of the test part, or of the validation part where there is no test part.
         left_out: The name of the validation part beside a test part: settings are chosen by cross-validation within the
-            training part. Empty where there is none.
+            training part; or of a test part whose labels are kept back. Empty where there is none.
+        is_hidden: Whether that is so.
     """
 
     train: str
     test: str
     left_out: str = ""
+    is_hidden: bool = False
 
     @property
     def note(self) -> str:
         """What is left out, or that a validation part is the test set, in words; empty where the names say it."""
+        if self.is_hidden:
+            return f"{self.left_out} is left out, since it has no labels (-1 or nothing); {self.test} is the test set"
         if self.left_out:
             return f"{self.left_out} is left out, since {self.test} is the test set"
         return f"{self.test} is the test set" if self.test.lower() in NAMES["validation"] else ""
@@ -49,35 +53,70 @@ def name_of(role: Role, names: Iterable[str], where: str) -> str | None:
     return same[0] if same else None
 
 
-def split_names(names: Iterable[str], where: str) -> SplitNames | None:
+def split_names(
+    names: Iterable[str],
+    where: str,
+    *,
+    train: str | None = None,
+    labels: Callable[[str], Iterable[object] | None] | None = None,
+) -> SplitNames | None:
     """The names of both parts; None where there is no training part, or nothing to test on.
 
+    Args:
+        train: The name of the training part; None for the one that stands for it.
+        labels: Gives the labels of a part, None where it has none, so that a test part whose labels are kept back, as
+            those of benchmarks are, gives way to a validation part; None where every part has labels.
+
     Raises:
-        DataError: Two names stand for the same part.
+        DataError: Two names stand for the same part, or the one test part has no labels.
     """
     names = list(names)
-    train, validation, test = (name_of(role, names, where) for role in NAMES)
+    train = train or name_of("training", names, where)
+    others = [name for name in names if name != train]
+    validation, test = (name_of(role, others, where) for role in ("validation", "test"))
     held_out = test or validation
     if train is None or held_out is None:
         return None
+    if test is not None and labels is not None and _are_hidden(labels(test), labels(train)):
+        if validation is None:
+            raise DataError(
+                f"{where}: {test} has no labels (-1 or nothing in every row) and there is no validation part; name a "
+                "part with labels, or keep the training part alone, of which a share becomes the test set"
+            )
+        return SplitNames(train, validation, test, is_hidden=True)
     return SplitNames(train, held_out, (validation or "") if test else "")
 
 
-def split_files(path: Path, suffixes: Iterable[str]) -> tuple[Path, Path | None, str]:
+_NOTHING = ("", "None", "nan", "NaN", "<NA>", "NaT", "[]", "-1", "-1.0")
+"""Texts of labels that are kept back."""
+
+
+def _are_hidden(labels: Iterable[object] | None, train: Iterable[object] | None) -> bool:
+    """Whether a part has no labels, or -1 or nothing in every row, as no training row has."""
+    held, known = ({str(one).strip() for one in values or ()} for values in (labels, train))
+    return held.isdisjoint(known) and held.issubset(_NOTHING)
+
+
+def split_files(
+    path: Path, suffixes: Iterable[str], labels: Callable[[Path], Iterable[object] | None]
+) -> tuple[Path, Path | None, str]:
     """The training and the test file of a folder, and what is left out, in words; of a file, that file alone.
 
+    Args:
+        labels: Gives the labels of a file, None where it has none.
+
     Raises:
-        DataError: The folder has no such files, or two of the same part.
+        DataError: The folder has no such files, two of the same part, or a test part without labels alone.
     """
     if not path.is_dir():
         return path, None, ""
     files = [file for file in sorted(path.iterdir()) if file.suffix.lower() in suffixes]
-    split = split_names([file.stem for file in files], str(path))
+    of_part = {file.stem: file for file in files}
+    split = split_names(of_part, str(path), labels=lambda name: labels(of_part[name]))
     if split is None:
         held = ", ".join(file.name for file in files[:5]) or "none"
         raise DataError(
             f"{path} has no files of a training and a test part among {', '.join(suffixes)} files ({held}); name the "
             f"parts {', '.join(ALL_NAMES)}, or name one file"
         )
-    of_part = {file.stem: file for file in files}
     return of_part[split.train], of_part[split.test], split.note

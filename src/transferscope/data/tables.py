@@ -35,12 +35,13 @@ class TableSettings:
     Attributes:
         labels: The label columns: one for classes, one or more for regression, and for several labels of each input a
             column of 0 and 1 for each, or one that holds their names. Names with commas between them are several.
-        drop: Columns that are neither features nor labels, such as an identifier; here and in `categories` too, names
-            with commas between them are several.
+        drop: Columns that are neither features nor labels, such as an identifier; here, in `categories` and in `keep`
+            too, names with commas between them are several.
         kind: What the labels are; None to take one floating-point column as regression, any other one as classes, and
             several columns as regression unless they could be several yes-or-no labels, which is refused.
         separator: What stands between the names of several labels in one column, which it makes them; None for none.
         categories: Columns that are categories although they hold numbers.
+        keep: Columns that are features although they count the rows, as an identifier does.
         dates: How dates as 3/4/2021 are read; None to refuse them.
         test_file: Another file of the same columns that is the test set.
         split: A column that says "train", "test" or another name of `split_names` for each row.
@@ -56,6 +57,7 @@ class TableSettings:
     kind: Kind | None = None
     separator: str | None = None
     categories: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
     dates: DayOrder | None = None
     test_file: Path | None = None
     split: str | None = None
@@ -121,10 +123,16 @@ def load_table(
         given = [name for name in features if read.get(name, True)]
         check_same_columns(given, [name for name, is_read in read.items() if is_read], path, place)
     else:
-        for name in settings.categories:
+        for name in (*settings.categories, *settings.keep):
             require_column(train, name, path)
         encoding = fit_encoding(
-            train[features], path, categories=set(settings.categories), order=settings.dates, beside=beside
+            train[features],
+            path,
+            categories=set(settings.categories),
+            order=settings.dates,
+            beside=beside,
+            test=test[features],
+            kept=set(settings.keep),
         )
     if not encoding.features:
         examples = "; ".join(f"{one.name} {one.words}" for one in encoding.columns[:5])
@@ -144,11 +152,10 @@ def load_table(
         ]
         new = [f"of its rows, {remark}" for remark in (*encoding.remarks(pd.concat([train, test])), *lost)]
     own_part, other_part = (replace(part, indicators=encoding.indicators) for part in (parts.train, parts.test))
-    words, about = "", {}
-    if notes or new or not encoding.is_plain or len(encoding.features) < len(encoding.columns):
-        words = "; ".join((encoding.words, *notes, *new))
-        columns = [[one.name, one.words, len(one.features)] for one in encoding.columns]
-        about = {"columns": json.dumps(columns, ensure_ascii=False)}
+    is_plain = encoding.is_plain and len(encoding.features) == len(encoding.columns)
+    words = "" if is_plain and not notes and not new else "; ".join((encoding.words, *notes, *new))
+    columns = [[one.name, one.words, len(one.features)] for one in encoding.columns]
+    about = {"columns": json.dumps(columns, ensure_ascii=False)}
     return replace(parts, train=own_part, test=other_part, words=words, about=about), encoding
 
 
@@ -177,7 +184,7 @@ def _parts(
         return settings, kind, tables[0], tables[1], notes
     table = tables[0]
     if settings.split is not None:
-        (train, test), left_out = _split_rows(table, settings.split, path)
+        (train, test), left_out = _split_rows(table, settings, path)
         return settings, kind, train, test, (*notes, *filter(None, [left_out]))
     own, other = _drawn_rows(table, settings, kind, path, seed)
     return settings, kind, table.iloc[own], table.iloc[other], notes
@@ -246,8 +253,10 @@ def with_labels(
         DataError: They could mean several things.
     """
     first = tables[0]
-    labels, drop, categories = (_named(one, first) for one in (settings.labels, settings.drop, settings.categories))
-    settings = replace(settings, labels=labels, drop=drop, categories=categories)
+    labels, drop, categories, keep = (
+        _named(one, first) for one in (settings.labels, settings.drop, settings.categories, settings.keep)
+    )
+    settings = replace(settings, labels=labels, drop=drop, categories=categories, keep=keep)
     for column in (*labels, *drop):
         require_column(first, column, files[0])
     whole = pd.concat([table[list(labels)] for table in tables], ignore_index=True)
@@ -332,7 +341,8 @@ def _checked_labels(labels: pd.DataFrame, kind: Kind, path: Path) -> np.ndarray:
         if missing.any():
             raise DataError(
                 f"{path}: label column {name!r} is empty, NA or infinite in {missing.sum()} of {len(labels)} rows "
-                f"(first: row {labels.index[int(missing.argmax())] + 1}); remove those rows"
+                f"(first: row {labels.index[int(missing.argmax())] + 1}); "
+                + ("name a part with labels, as in test=validation" if missing.all() else "remove those rows")
             )
     if kind == "classification":
         if labels.shape[1] > 1:
@@ -409,7 +419,7 @@ def rows_of_table(
         DataError: A column that nobody has named says which rows are the test set, or there are too few rows.
     """
     if settings.split is not None:
-        (train, test), left_out = _split_rows(table, settings.split, path)
+        (train, test), left_out = _split_rows(table, settings, path)
         return table.index.get_indexer(train.index), table.index.get_indexer(test.index), left_out
     if settings.test_share is None:
         unread = table.drop(columns=[*settings.labels, *inputs])
@@ -424,11 +434,17 @@ def _drawn_rows(
     return rows_of_parts(labels, settings.test_share, name=str(path), kind=kind, label_names=names, seed=seed)
 
 
-def _split_rows(table: pd.DataFrame, split: str, path: Path) -> tuple[list[pd.DataFrame], str]:
+def _split_rows(table: pd.DataFrame, settings: TableSettings, path: Path) -> tuple[list[pd.DataFrame], str]:
     """The rows of the training and of the test part, which must both occur, and which others are left out, in words."""
+    split = settings.split or ""
     require_column(table, split, path)
     values = sorted(set(table[split].dropna().map(str)))
-    named = split_names(values, f"{path}: column {split!r}")
+
+    def labels(part: str) -> list[object]:
+        rows = table[table[split].map(str) == part]
+        return [value for name in settings.labels for value in rows[name].tolist()]
+
+    named = split_names(values, f"{path}: column {split!r}", labels=labels)
     if named is None or any(one.lower() not in ALL_NAMES for one in values) or table[split].isna().any():
         raise DataError(
             f"{path}: column {split!r} holds {', '.join(values[:5]) or 'nothing'}; expected 'train' or 'test' in every "

@@ -220,6 +220,14 @@ def load_texts(
     return replace(parts, words="; ".join(filter(None, (words, note))))
 
 
+def labels_of(path: Path, settings: TextSettings) -> list[object] | None:
+    """The labels of a file as they stand there; None where it has no such column. Raises as `load_texts`."""
+    table = _frame(path, settings)
+    if not set(settings.labels) <= set(table.columns):
+        return None
+    return [value for name in settings.labels for value in table[name].tolist()]
+
+
 def read_texts(path: Path, settings: TextSettings, tokenizer: Tokenizer) -> Int32[np.ndarray, "N K L"]:
     """Tokens of texts whose labels, where there are some, are not read; raises as `load_texts`."""
     return _tokens(_read_file(path, settings), settings, tokenizer, path)[0]
@@ -415,7 +423,7 @@ def _read_file(path: Path, settings: TextSettings) -> pd.DataFrame:
         return read_columns(path, wanted)
     if suffix not in FORMATS:
         raise DataError(f"{path} ends in {suffix or 'nothing'}; expected texts as {', '.join(FORMATS)}")
-    table = read_frame(path, as_it_is=True, quoted=suffix != ".tsv", has_header=settings.has_header).rows
+    table = _frame(path, settings)
     for name in wanted:
         if name not in table.columns:
             if name.isdecimal() and settings.has_header and suffix in (".tsv", ".csv"):
@@ -430,6 +438,11 @@ def _read_file(path: Path, settings: TextSettings) -> pd.DataFrame:
                 )
             raise unknown_name(f"column of {path.name}", name, [str(column) for column in table.columns])
     return table
+
+
+def _frame(path: Path, settings: TextSettings) -> pd.DataFrame:
+    quoted = path.suffix.lower() != ".tsv"
+    return read_frame(path, as_it_is=True, quoted=quoted, has_header=settings.has_header).rows
 
 
 def _texts(table: pd.DataFrame, name: str, path: Path) -> list[str]:

@@ -1,5 +1,6 @@
 """Inputs to predict for: images, arrays and tables without labels, read as the data of a study were."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +12,7 @@ from transferscope.data.arrays import ChannelAxis, to_inputs
 from transferscope.data.image_folder import is_image_file, read_images_below
 from transferscope.data.input_form import InputForm
 from transferscope.data.load import load, parse_name
-from transferscope.data.npz import read_array
+from transferscope.data.npz import LEFT_OUT, read_array
 from transferscope.data.places import find_path
 from transferscope.data.readers.images import image_form
 from transferscope.data.readers.tables import table_encoding, table_form
@@ -21,6 +22,7 @@ from transferscope.data.task import Dataset, LabelledSet
 from transferscope.data.texts import read_texts, text_settings, tokenizer_of
 from transferscope.data.transforms import TRANSFORMS, apply_transforms
 from transferscope.errors import DataError
+from transferscope.wording import few
 
 _OF_IMAGES = ("folder", "hf-dataset")
 """Kinds of names whose images may be brought to a size."""
@@ -83,7 +85,38 @@ def read_unlabelled(spec: str, form: InputForm) -> Unlabelled:
         raw = _texts(parsed, form)
     else:
         raw = load(spec).test.inputs
-    return Unlabelled(as_in_study(raw, form, name=spec), tuple(names or map(str, range(len(raw)))), remarks)
+    inputs = as_in_study(raw, form, name=spec)
+    remarks = (*remarks, *far_from_training(inputs, form))
+    return Unlabelled(inputs, tuple(names or map(str, range(len(raw)))), remarks)
+
+
+_FAR = 3.0
+"""Ranges of the training examples beyond which a number is said to be far from them."""
+
+
+def far_from_training(inputs: Num[np.ndarray, "N ..."], form: InputForm) -> tuple[str, ...]:
+    """Which numbers lie far beyond all training examples, in one sentence; empty where none do.
+
+    A number does that is further from the range of its feature in training than 3 times its width.
+
+    Args:
+        inputs: From `as_in_study`.
+    """
+    if not form.ranges or inputs.ndim != 2:
+        return ()
+    low, high = np.array(form.ranges, dtype=np.float64).T
+    far = (inputs < low - _FAR * (high - low)) | (inputs > high + _FAR * (high - low))
+    if not far.any():
+        return ()
+    columns = np.flatnonzero(far.any(axis=0))
+    first = int(columns[0])
+    names = [form.columns[k] if form.columns else f"feature {k}" for k in columns]
+    worst = inputs[far[:, first], first][0]
+    return (
+        f"{far.any(axis=1).sum():,} of {len(inputs):,} rows hold numbers far from all training examples, in "
+        f"{few(names)} ({worst:g}; training: {low[first]:g} to {high[first]:g}); predictions there are extrapolations, "
+        "or the unit is another",
+    )
 
 
 def _with_kind(spec: str, form: InputForm) -> str:
@@ -122,6 +155,8 @@ def as_in_study(raw: Num[np.ndarray, "N ..."], form: InputForm, *, name: str) ->
         DataError: They are of another shape; images may be of another size where the study resized its own. Or they are
             columns of a table of which the study counts some from an offset, and these are not.
     """
+    if form.left_out and raw.ndim == 2 and raw.shape[1] == form.raw_shape[0] + len(form.left_out):
+        raw = np.delete(raw, form.left_out, axis=1)
     if raw.shape[1:] != form.raw_shape and not _differs_in_size_alone(raw.shape[1:], form):
         raise DataError(
             f"{name}: inputs have the shape {raw.shape[1:]} and the network was trained on inputs of the shape "
@@ -167,5 +202,9 @@ def input_form(data: str, transforms: tuple[str, ...], dataset: Dataset) -> Inpu
     encoding = table_encoding(parsed, 0) if parsed.kind in TABLES else None
     columns = () if encoding is None else encoding.features
     shape = dataset.train.input_shape
-    form = InputForm(pinned, transforms, shape, shape, columns, encoding)
+    left_out = tuple(json.loads(dataset.provenance.get(LEFT_OUT, "[]")))
+    train = dataset.train.inputs
+    of_vectors = (train.min(axis=0).tolist(), train.max(axis=0).tolist()) if train.ndim == 2 else ((), ())
+    ranges = tuple((float(low), float(high)) for low, high in zip(*of_vectors, strict=True))
+    form = InputForm(pinned, transforms, shape, shape, columns, encoding, left_out, ranges)
     return form if not transforms else replace(form, raw_shape=load(data).train.input_shape)

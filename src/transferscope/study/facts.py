@@ -13,7 +13,7 @@ import numpy as np
 import psutil
 import torch
 
-from transferscope.data.leakage import check_leakage
+from transferscope.data.leakage import check_leakage, remarks_of
 from transferscope.data.load import check_name, load
 from transferscope.data.task import Dataset, LabelledSet, TransferTask, check_label_units
 from transferscope.data.transforms import apply_transforms
@@ -460,6 +460,7 @@ def describe(dataset: Dataset) -> dict[str, Any]:
         "n_test": len(dataset.test),
         "classes": None if dataset.train.classes is None else list(dataset.train.classes),
         "class_counts": {"train": _class_counts(dataset.train), "test": _class_counts(dataset.test)},
+        "remarks": list(remarks_of(dataset)),
         "fingerprint": dataset.fingerprint,
         "provenance": dict(dataset.provenance),
     }

@@ -126,6 +126,9 @@ def _about(entry: Mapping[str, Any], *, changed: bool) -> Iterator[Statement]:
         licence=origin.get("licence"),
         fingerprint=entry.get("fingerprint"),
     )
+    remarks = entry.get("remarks")
+    if isinstance(remarks, list | tuple) and remarks:
+        yield state("remarks", remarks=[str(one) for one in remarks])
     if changed:
         yield state("changed data")
 

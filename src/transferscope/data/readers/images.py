@@ -16,9 +16,16 @@ _OF_TABLE = ("label", "file", "kind", "separator", "split")
 
 def read_npz(spec: DataSpec, seed: int) -> Dataset:
     """Arrays of a file."""
-    spec.allow(("channels", "kind"))
-    path = find_path(spec.path)
-    parts = load_npz(path, channels=spec.choice("channels", ("first", "last")), kind=spec.choice("kind", KINDS))
+    spec.allow(("channels", "kind", "keep"))
+    path, keep = find_path(spec.path), [one for given in spec.options.get("keep", ()) for one in given.split(",")]
+    if not all(one.isdecimal() for one in keep):
+        raise SettingsError(f"{spec.text!r} has keep = {','.join(keep)!r}; expected numbers of features, as in keep=0")
+    parts = load_npz(
+        path,
+        channels=spec.choice("channels", ("first", "last")),
+        kind=spec.choice("kind", KINDS),
+        keep=[int(one) for one in keep],
+    )
     return as_dataset(spec, path, parts, path.stem, checksum=checksum_of(path))
 
 

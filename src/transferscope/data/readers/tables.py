@@ -14,7 +14,7 @@ from transferscope.data.task import KINDS, Dataset
 from transferscope.errors import SettingsError
 
 _TABLE_OPTIONS = (
-    *("label", "drop", "kind", "separator", "category", "dates", "encoding", "together"),
+    *("label", "drop", "keep", "kind", "separator", "category", "dates", "encoding", "together"),
     *("test", "split", "test_share"),
 )
 
@@ -88,6 +88,7 @@ def _table_settings(spec: DataSpec) -> TableSettings:
         kind=spec.choice("kind", KINDS),
         separator=spec.one("separator"),
         categories=spec.options.get("category", ()),
+        keep=spec.options.get("keep", ()),
         dates=spec.choice("dates", ("day-first", "month-first")),
         test_file=None if test_file is None else find_path(test_file),
         split=spec.one("split"),

@@ -12,7 +12,7 @@ from transferscope.data.readers.understood import as_dataset, checksum_of
 from transferscope.data.spec import DataSpec
 from transferscope.data.split_names import split_files
 from transferscope.data.task import KINDS, Dataset
-from transferscope.data.texts import FORMATS, load_texts, text_settings, tokenizer_of
+from transferscope.data.texts import FORMATS, labels_of, load_texts, text_settings, tokenizer_of
 from transferscope.errors import SettingsError
 
 _OPTIONS = ("text", "pair", "label", "max_length", "tokenizer", "kind", "pairs", "test", "test_share")
@@ -23,7 +23,8 @@ def read_texts(spec: DataSpec, seed: int) -> Dataset:
     """Texts of a table, in tokens."""
     spec.allow((*_OPTIONS, "separator", "header", "split"))
     given = spec.one("test")
-    path, of_folder, note = split_files(find_path(spec.path), FORMATS)
+    settings = text_settings(spec)
+    path, of_folder, note = split_files(find_path(spec.path), FORMATS, lambda file: labels_of(file, settings))
     if of_folder is not None and given is not None:
         raise SettingsError(f"{spec.path} has {of_folder.name}, and test={given} was given; leave one out")
     parts, tokenizer = _in_tokens(spec, path, of_folder if given is None else find_path(given), note, seed)
@@ -34,7 +35,8 @@ def read_texts(spec: DataSpec, seed: int) -> Dataset:
 def read_hf_dataset(spec: DataSpec, seed: int) -> Dataset:
     """A folder that `datasets` saved: texts where a column of them is named, else images."""
     path = find_path(spec.path)
-    train, test, note = splits = open_splits(path, train=spec.one("train"), test=spec.one("test"))
+    labels = text_settings(spec).labels if "text" in spec.options else (spec.one("label") or "label",)
+    train, test, note = splits = open_splits(path, train=spec.one("train"), test=spec.one("test"), labels=labels)
     stamp = hashlib.sha256(repr([split.stamp for split in (train, test) if split is not None]).encode()).hexdigest()
     name, files = path.resolve().name, f"sha256 of their sizes and times: {stamp[:16]}"
     if "text" in spec.options:
