@@ -25,7 +25,7 @@ from pathlib import Path
 
 import numpy as np
 
-from transferscope.decision import Decision, Question, Scores, decide, example_variance, next_runs
+from transferscope.decision import Decision, Scores, decide, example_variance, next_runs
 from transferscope.decision.noise import Noise, noise
 from transferscope.decision.whether import can_be_called, looks, pairs
 from transferscope.decision.which import draw_means, select
@@ -373,13 +373,13 @@ def settles(rng: np.random.Generator, n: int) -> None:
         print(f"| {name} | {len(of)} | {calibration(of[:, 1], of[:, 2])} | {end} |")
 
 
-def run_race(one: Study, question: Question) -> tuple[np.ndarray, Decision, bool]:
+def run_race(one: Study) -> tuple[np.ndarray, Decision, bool]:
     """Which runs a race makes, what is said at its end, and whether any look before was false on "whether"."""
     made = np.zeros(one.values.shape, dtype=bool)
     false = False
-    while runs := next_runs(one.read(made), question=question):
-        made[runs[0]] = True
-        if question == "whether" and made.all(axis=0).any() and made.sum() % 3 == 0:
+    while runs := next_runs([one.read(made)]).runs:
+        made[runs[0].arm, runs[0].seed] = True
+        if made.all(axis=0).any() and made.sum() % 3 == 0:
             false |= one.wrong(decide(one.read(made)))[0]
     said = decide(one.read(made))
     return made, said, false or one.wrong(said)[0]
@@ -387,31 +387,28 @@ def run_race(one: Study, question: Question) -> tuple[np.ndarray, Decision, bool
 
 def race(rng: np.random.Generator, n: int) -> None:
     """Print how many runs races take, as a share of five seeds of everything, and how often they are wrong."""
-    head = (
-        "| question | arms | sd of means, gain | runs: median | where a kind is 2 sd ahead | where an arm is | cost | "
-    )
-    print(head + "settled | wrong of these | whether false at any look |\n" + "|---" * 10 + "|")
-    asked: list[tuple[Question, int, float]] = [
-        ("which", 5, 1.0), ("which", 16, 0.4), ("whether", 5, 1.0), ("whether", 9, 0.4), ("whether", 16, 0.4),
-    ]  # fmt: skip
-    for question, arms, share in asked:
+    head = "| arms | sd of means, gain | runs: median | where a kind is 2 sd ahead | where an arm is | cost | "
+    head += "whether decided | wrong of these | false at any look | which decided | wrong of these |\n"
+    print(head + "|---" * 11 + "|")
+    for arms, share in ((5, 1.0), (9, 0.4), (16, 0.4)):
         for tau, gain in ((0.0, 0.0), (1.0, 0.0), (2.0, 0.0), (4.0, 0.0), (1.0, 4.0)):
             rows = []
             for _ in range(int(n * share)):
                 one = drawn_study(rng, arms, tau, gain, 1.0, SEEDS)
-                made, said, false = run_race(one, question)
+                made, said, false = run_race(one)
                 order = np.sort(one.mean)
                 kinds = one.mean[one.scores.with_source].max() - one.mean[~one.scores.with_source].max()
                 cost = (made * one.scores.cost[:, None]).sum() / (5 * one.scores.cost.sum())
                 ahead = abs(kinds) >= 2, order[-1] - order[-2] >= 2
-                settled = said.settled if question == "which" else said.outcome != "open"
-                wrong = one.wrong(said)[question == "which"]
-                rows.append([made.sum() / (5 * arms), *ahead, cost, settled, wrong, false])
+                decided, wrong = (said.outcome != "open", said.settled), one.wrong(said)
+                rows.append([made.sum() / (5 * arms), *ahead, cost, decided[0], wrong[0], false, decided[1], wrong[1]])
             of = np.array(rows, dtype=float)
             clear = [f"{np.median(of[of[:, at] == 1, 0]):.2f}" if of[:, at].sum() > 4 else "" for at in (1, 2)]
             took = f"{np.median(of[:, 0]):.2f} | {' | '.join(clear)} | {np.median(of[:, 3]):.2f}"
-            ended = f"{of[:, 4].mean():.2f} | {of[:, 5].sum() / max(of[:, 4].sum(), 1):.3f} | {of[:, 6].mean():.3f}"
-            print(f"| {question} | {arms} | {tau:g}, {gain:g} | {took} | {ended} |", flush=True)
+            false = [of[:, at + 1].sum() / max(of[:, at].sum(), 1) for at in (4, 7)]
+            ended = f"{of[:, 4].mean():.2f} | {false[0]:.3f} | {of[:, 6].mean():.3f}"
+            ended += f" | {of[:, 7].mean():.2f} | {false[1]:.3f}"
+            print(f"| {arms} | {tau:g}, {gain:g} | {took} | {ended} |", flush=True)
 
 
 def recorded_studies() -> Iterator[tuple[str, Study]]:
@@ -456,7 +453,7 @@ def recorded(rng: np.random.Generator, n: int) -> None:
             said.append(three.chance)
         for _ in range(max(n // 40, 3)):
             order = rng.permutation(5)
-            made, end, _ = run_race(Study(one.mean, one.values[:, order], one.scores), "which")
+            made, end, _ = run_race(Study(one.mean, one.values[:, order], one.scores))
             shares.append(made.mean())
             lost_by_race.append(one.mean.max() - one.mean[int(end.recommended or 0)])
         ways, controls = np.flatnonzero(one.scores.with_source), np.flatnonzero(~one.scores.with_source)

@@ -38,8 +38,8 @@ _DATA, _TABLE = Dataset("mine", _FEW, _FEW), pd.DataFrame({"n": [1, 2]})
         (lambda: DOOR.compare("digits", "glyphs", labels=[10.5]), ["labels is given as a list of float"]),
         (lambda: DOOR.compare("digits", "glyphs", methods="merlin"), ["a list of texts or None, as in ['merlin']"]),
         (
-            lambda: DOOR.compare("digits", "glyphs", question="how"),
-            ["question is given as 'how'", "'which' or 'whether'"],
+            lambda: DOOR.diagnose("a.safetensors", "digits", part="how"),
+            ["part is given as 'how'", "'target_train' or 'target_test'"],
         ),
         (
             lambda: DOOR.compare("digits", np.zeros(3)),

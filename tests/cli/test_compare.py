@@ -54,8 +54,8 @@ def test_a_comparison_says_what_it_searches(
         pytest.param((), {}, 12, marks=pytest.mark.long),
         pytest.param(("--until-settled", "--seeds", "4"), {}, 4, marks=pytest.mark.long),
         (
-            ("--runs", "3", "--question", "whether", "--margin", "2"),
-            {"runs": 3, "question": "whether", "margin": 2.0},
+            ("--runs", "3", "--margin", "2"),
+            {"runs": 3, "margin": 2.0},
             12,
         ),
         pytest.param(("--minutes", "3", "--seeds", "3"), {"minutes": 3.0}, 3, marks=pytest.mark.long),
@@ -66,7 +66,7 @@ def test_without_seeds_it_is_run_until_it_is_settled(
 ) -> None:
     assert call(*COMPARE, *QUICK, "--no-tuning", *options).code == 0
     study = written()
-    assert study["race"] == {"question": "which", "margin": 1.0, **race}
+    assert study["race"] == {"margin": 1.0, **race}
     assert study["seeds"] == seeds
     with Store.open("runs/source-to-target.sqlite", create=False) as store:
         counts = store.counts("source-to-target")

@@ -57,7 +57,7 @@ RIGHT: dict[str, dict[str, Any]] = {
     "a diagnostic with its scope": {"diagnostics": {"w": {"diagnostic": "weights", "every": 3, "part": "target_test"}}},
     "numbers of labels": {"target": {"data": "digits", "labels": [10]}},
     "a whole number for a number": {"training": {"steps": 3, "lr": 1}},
-    "a race": {"race": {"question": "whether", "minutes": 3}},
+    "a race": {"race": {"minutes": 3}},
     "how inputs are read": {"network": {"name": "lenet", "input": {"size": 28}}},
 }
 
@@ -121,7 +121,7 @@ COMMANDS: dict[str, Any] = {
     ("changes", "right"),
     [
         ({}, True),
-        ({"race": {"question": "whether"}}, True),
+        ({"race": {"runs": 30}}, True),
         ({"run": {"score": "r.json:a", "better": "more"}}, False),
         ({"run": {"command": "true"}}, False),
         ({"arms": {}}, False),

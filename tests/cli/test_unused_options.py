@@ -67,7 +67,7 @@ USED: dict[str, set[str]] = {
     "run s.toml --local 1": JOB | {"--join"},
     "report s.toml --table csv": {"--study"},
     "compare n.csv": {*OF_RESULTS, "--width", "--metric", "--margin", "--from", "--task"},
-    "compare n.csv --next 2": {*OF_RESULTS, "--metric", "--margin", "--question", "--from", "--task"},
+    "compare n.csv --next 2": {*OF_RESULTS, "--metric", "--margin", "--from", "--task"},
     "compare s.toml": {"--from", "--task"},
     "compare n.csv --task t": {"--tried", "--columns", "--where", "--wide", "--better", "--metric", "--labels"},
 }
@@ -80,7 +80,6 @@ VALUES = {
     "--optimiser": "adamw",
     "--precision": "auto",
     "--where": "a=b",
-    "--question": "whether",
     "--wide": "arms",
     "--network": "mlp",
     "--input": "mean=0,std=1",

@@ -125,11 +125,12 @@ def test_no_part_of_a_decision_contradicts_another(part: int) -> None:
         said = decide(scores)
         assert not contradictions(scores, said), scores
         outcomes.add(said.outcome)
-        proposed = next_runs(scores, at_once=3)
-        assert len(set(proposed)) == len(proposed) <= 3
-        for arm, seed in proposed:
-            assert not scores.failed[arm, seed]
-            assert np.isnan(scores.values[arm, seed])
+        proposed = next_runs([scores], at_once=3)
+        assert len(set(proposed.runs)) == len(proposed.runs) <= 3
+        assert bool(proposed.runs) == (not proposed.done)
+        for run in proposed.runs:
+            assert not scores.failed[run.arm, run.seed]
+            assert np.isnan(scores.values[run.arm, run.seed])
     assert outcomes >= {"helps", "no", "open", "no source", "no control"}
 
 

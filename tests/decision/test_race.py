@@ -1,24 +1,32 @@
 """Which arm, what would settle it, and races."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from decision.studies import scores
-from transferscope.decision import Question, Scores, decide, next_runs
+from transferscope.decision import Scores, decide, next_runs
 from transferscope.decision.noise import noise
+from transferscope.decision.race import Done, _Look
 from transferscope.decision.which import draw_means, select
 
 RNG = np.random.default_rng(12)
 
 
-def filled(table: Scores, truth: np.ndarray, question: Question = "which") -> tuple[Scores, list[tuple[int, int]]]:
+def filled(table: Scores, truth: np.ndarray) -> tuple[Scores, list[tuple[int, int]], Done]:
     """Run a race to its end."""
     order = []
-    while runs := next_runs(table, question=question):
-        for arm, seed in runs:
-            table.values[arm, seed] = truth[arm, seed]
-        order += runs
-    return table, order
+    while (found := next_runs([table])).runs:
+        for run in found.runs:
+            table.values[run.arm, run.seed] = truth[run.arm, run.seed]
+            order.append((run.arm, run.seed))
+    return table, order, found.done
+
+
+def proposed(table: Scores, **options: Any) -> list[tuple[int, int]]:
+    """What is proposed of one number of labels."""
+    return [(run.arm, run.seed) for run in next_runs([table], **options).runs]
 
 
 def empty(arms: int, seeds: int, n_ways: int, **given: np.ndarray) -> Scores:
@@ -34,38 +42,90 @@ def test_the_cheapest_arm_that_loses_little_is_recommended() -> None:
     assert unknown.recommended == "arm 0"
 
 
-def test_the_cheapest_arms_come_first_and_a_dear_one_is_asked_for_at_the_end() -> None:
+def test_every_arm_is_run_once_the_cheapest_first_and_unknown_times_last() -> None:
     truth = RNG.normal(size=(4, 6)) + np.array([80, 60, 75, 50])[:, None]
-    table, order = filled(empty(4, 6, 2, cost=np.array([3.0, 1e6, 1, 2])), truth)
-    assert [arm for arm, _ in order[:3]] == [2, 3, 0]
-    assert 1 in [arm for arm, _ in order]
-    assert [arm for arm, _ in order].index(1) > 3  # the second runs of the others are cheap beside it
-    assert decide(table).recommended == "arm 0"
-    assert len(order) < 12
+    table, order, done = filled(empty(4, 6, 2, cost=np.array([3.0, np.nan, 1, 2])), truth)
+    assert order[:4] == [(2, 0), (3, 0), (0, 0), (1, 0)]
+    assert done == "decided"
+    assert (decide(table).recommended, decide(table).outcome) == ("arm 0", "helps")
 
 
-def test_runs_that_failed_or_are_under_way() -> None:
+def test_second_runs_of_cheap_baselines_come_before_those_of_dear_arms() -> None:
+    """A way of 100 s leads by 30 points: a baseline of 1 s is run again before it, and one of 1,000 s is not."""
+    values = np.full((3, 6), np.nan)
+    values[:, 0] = [90.0, 60.0, 55.0]
+    table = scores(values, 1, cost=np.array([100.0, 1.0, 1000.0]))
+    assert proposed(table) == [(1, 1)]
+    values[1, 1] = 61.0
+    assert [arm for arm, _ in proposed(table, at_once=3)] == [0, 0, 1]
+
+
+def test_the_knowledge_gradient_is_the_rise_of_the_best_mean_by_hand() -> None:
+    """Two arms with a run each, whose posterior means after further runs are simulated with the prior noise."""
+    values = np.array([[72.0, np.nan], [70.0, np.nan]])
+    look = _Look(scores(values, 2), 1.0, *np.zeros((2, 2, 2), dtype=bool), np.ones(2))
+    rng = np.random.default_rng(0)
+    prior, noise = 5.0**2, 1.5**2
+    variance = 1 / (1 / prior + 1 / noise)
+    mean = variance * (71.0 / prior + values[:, 0] / noise)
+    rises = []
+    for ahead in (1, 2, 3, 4):
+        truth = mean[0] + np.sqrt(variance) * rng.standard_normal(400_000)
+        seen = truth + np.sqrt(noise / ahead) * rng.standard_normal(400_000)
+        after = (mean[0] / variance + ahead * seen / noise) / (1 / variance + ahead / noise)
+        rises.append((np.maximum(after, mean[1]).mean() - mean[0]) / ahead)
+    assert look.gains() == pytest.approx([max(rises)] * 2, rel=0.03)
+
+
+def test_a_second_goes_where_it_gains_most_over_all_numbers_of_labels() -> None:
+    """At one number of labels two ways are alike, at another one leads by 30 points."""
+    values = np.full((3, 6), np.nan)
+    alike, apart = values.copy(), values.copy()
+    noise = np.array([[-1.0, 0.0, 1.0], [0.5, -1.0, 0.5], [0.0, 1.0, -1.0]])
+    alike[:, :3] = np.array([[70.0], [69.5], [60.0]]) + noise
+    apart[:, :3] = np.array([[90.0], [60.0], [50.0]]) + noise
+    tables = [scores(apart, 2), scores(alike, 2)]
+    (first,) = next_runs(tables).runs
+    assert (first.table, first.arm in (0, 1), first.seed) == (1, True, 3)
+    cheap = np.array([1.0, 1.0, 1.0])
+    (dear,) = next_runs(tables, seconds=[cheap, 1e6 * cheap]).runs
+    assert dear.table == 1  # nothing is open with the other
+
+
+def test_runs_that_failed_or_are_under_way_or_cannot_be_made() -> None:
     cost = np.array([1.0, 2, 1000])
     table = empty(3, 6, 2, cost=cost)
-    assert next_runs(table, at_once=3) == [(0, 0), (1, 0), (2, 0)]
+    assert proposed(table, at_once=3) == [(0, 0), (1, 0), (2, 0)]
     under_way = np.zeros((3, 6), dtype=bool)
     under_way[0, 0] = True
-    assert next_runs(table, under_way=under_way) == [(1, 0)]
+    assert proposed(table, under_way=[under_way]) == [(1, 0)]
+    closed = np.zeros((3, 6), dtype=bool)
+    closed[1] = True
+    assert proposed(table, under_way=[under_way], closed=[closed]) == [(2, 0)]
     failed = np.zeros((3, 6), dtype=bool)
     failed[0, :2] = True
-    assert next_runs(empty(3, 6, 2, cost=cost, failed=failed)) == [(1, 0)]
+    assert proposed(empty(3, 6, 2, cost=cost, failed=failed)) == [(1, 0)]
     with pytest.raises(ValueError, match="at_once"):
-        next_runs(table, at_once=0)
+        next_runs([table], at_once=0)
 
 
 @pytest.mark.parametrize(("best", "outcome"), [(85.0, "helps"), (60.0, "no")])
-def test_a_race_of_whether_ends_with_its_answer(best: float, outcome: str) -> None:
+def test_a_race_answers_both_questions(best: float, outcome: str) -> None:
     truth = 0.5 * RNG.normal(size=(6, 12)) + np.array([best, 60, 60, 80, 60, 60])[:, None]
-    table, order = filled(empty(6, 12, 3), truth, "whether")
-    assert decide(table).outcome == outcome
+    table, order, done = filled(empty(6, 12, 3), truth)
+    said = decide(table)
+    assert (said.outcome, said.settled, done) == (outcome, True, "decided")
     assert {arm for arm, _ in order} == set(range(6))
-    assert len(order) < 20
-    assert next_runs(table, question="whether") == []
+    assert len(order) < 24
+
+
+def test_a_race_ends_where_seeds_would_not_decide_it() -> None:
+    """The best way and the best baseline are alike but for a tenth of a point: seeds say neither "helps" nor "no"."""
+    rng = np.random.default_rng(3)
+    truth = 3.0 * rng.standard_normal((2, 40)) + np.array([[70.9], [70.0]])
+    _, order, done = filled(empty(2, 40, 1), truth)
+    assert done == "not worth it"
+    assert len(order) < 80
 
 
 @pytest.mark.long

@@ -866,7 +866,7 @@ _RUNS_OPTIONS = [
     *(["--metric", "loss", "--better", "lower"], ["--metric", "x"], ["--unit", "share"]),
     *(["--wide", "arms", "--metric", "accuracy"], ["--wide", "labels", "--metric", "accuracy"], ["--margin", "0"]),
     *(["--columns", "arm=model"], ["--columns", "arm=arm+seed"], ["--columns", "seed="], ["--where", "arm=tuned"]),
-    *(["--predictions", "predicted"], ["--next", "0"], ["--question", "whether", "--next", "2"], ["--unit", "%"]),
+    *(["--predictions", "predicted"], ["--next", "0"], ["--next", "2"], ["--unit", "%"]),
 ]
 
 
@@ -976,9 +976,7 @@ def command_study(draw: Draw, material: Material, folder: Path) -> list[Command]
                     draw.one(_LITERALS)
                 )
             case 3:
-                tables["race"] = {
-                    draw.one(["question", "margin", "budget"]): draw.one([*_LITERALS, '"which"', '"whether"'])
-                }
+                tables["race"] = {draw.one(["minutes", "margin", "budget"]): draw.one(_LITERALS)}
             case 4:
                 tables["engine"][draw.one(["cell_minutes", "retries", "keep", "device"])] = draw.one(_LITERALS)
             case _:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from transferscope.cli.commands.compare import Options
-from transferscope.cli.options import is_given, refuse_others
+from transferscope.cli.options import refuse_others
 from transferscope.cli.results import show_proposal, show_results
 from transferscope.cli.terminal import say
 from transferscope.errors import SettingsError, refuse_unused
@@ -28,12 +28,8 @@ def compare(options: Options, context: typer.Context) -> None:
     refuse_unused({"--tried": options.tried is not None}, "it is of a task that --task names")
     is_alone = not options.rest and not options.source
     if is_alone and not options.target.endswith(".toml") and Path(options.target).exists():  # data need --from
-        refuse_others(
-            context, {*_OF_RESULTS, *_OF_BOTH, "as_json", "question"}, "results are given, and nothing is run"
-        )
-        if options.next_runs is None:
-            refuse_unused({"--question": is_given(context, "question")}, "no runs are asked for with --next")
-        else:
+        refuse_others(context, {*_OF_RESULTS, *_OF_BOTH, "as_json"}, "results are given, and nothing is run")
+        if options.next_runs is not None:
             refuse_unused({"--json": options.as_json, "--width": options.width is not None}, "--next prints runs alone")
         show_results(options)
         return
@@ -69,7 +65,7 @@ def compare(options: Options, context: typer.Context) -> None:
         methods=options.methods,
         diagnostics=options.diagnostics or [],
         seeds=options.seeds,
-        race={"question": options.question, "margin": margin, **options.race} if is_race else None,
+        race={"margin": margin, **options.race} if is_race else None,
         network=options.network,
         training=options.training,
         pretraining=options.pretraining,

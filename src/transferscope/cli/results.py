@@ -14,6 +14,7 @@ from transferscope.cli.options import file_in, named_columns, pairs
 from transferscope.cli.terminal import say
 from transferscope.errors import SettingsError
 from transferscope.report.save import csv_text, file_name
+from transferscope.study.decisions import MOST_SEEDS
 
 _ROLES_OF_TASKS = ("arm", "task", "seed", "labels")
 """What columns may hold in results of several tasks."""
@@ -37,12 +38,14 @@ def show_results(options: Options) -> None:
         margin=options.margin,
     )
     if options.next_runs is not None:
-        rows = result.next(options.next_runs, question=options.question)
+        rows = result.next(options.next_runs)
         if rows.empty:
-            open_ = options.question == "which" and "open" in result.verdict.outcomes.values()
-            more = "; --question whether goes on until it is known whether a source helps" if open_ else ""
-            listed = " than those without a score" if (result.runs.rows["state"] == "planned").any() else ""
-            say(f"no further run{listed} is needed to say which arm to use{more}", err=True)
+            listed = " beside those without a score" if (result.runs.rows["state"] == "planned").any() else ""
+            say(
+                f"no further run{listed} is worth its cost: both questions are decided, the arms that matter have "
+                f"{MOST_SEEDS} seeds, or more are unlikely to change the answer",
+                err=True,
+            )
         else:
             say(csv_text(rows), nl=False)
         return

@@ -27,10 +27,11 @@ from transferscope.wording import (
 
 _RACE = {
     "": "not at its end",
-    "settled": "settled",
-    "seeds": "all seeds of the arms that matter are used",
+    "decided": "both questions are decided",
+    "not worth it": "no further run is worth its seconds",
+    "seeds": "the arms that matter have all their seeds",
     "runs": "as many runs as it may make",
-    "time": "its time is used",
+    "time": "its minutes are used",
     "long runs": "what is left are long runs",
 }
 """By `study.race_state.End`."""

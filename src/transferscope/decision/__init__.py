@@ -6,7 +6,7 @@ What it promises is measured in docs/results/decision.md; it is no theorem.
 
 from transferscope.decision.decide import decide
 from transferscope.decision.examples import example_variance
-from transferscope.decision.race import Question, next_runs
+from transferscope.decision.race import Next, Run, next_runs
 from transferscope.decision.record import ArmFacts, Call, Covers, Decision, Difference, Outcome, Scores, Settles
 
 __all__ = [
@@ -15,8 +15,9 @@ __all__ = [
     "Covers",
     "Decision",
     "Difference",
+    "Next",
     "Outcome",
-    "Question",
+    "Run",
     "Scores",
     "Settles",
     "decide",

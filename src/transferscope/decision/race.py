@@ -1,112 +1,235 @@
-"""Which runs to make next: cheapest first, then those that can change the answer."""
+"""Which runs to make next: one of every arm, then those that answer both questions at the least cost."""
 
-from collections.abc import Iterator
-from itertools import takewhile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Bool
+from jaxtyping import Bool, Float
+from scipy import special
 
+from transferscope.decision.decide import decide
 from transferscope.decision.record import Scores
 from transferscope.decision.standing import Standing, stand
 from transferscope.decision.whether import LEAST_SEEDS, pairs
 from transferscope.decision.which import SETTLED
 from transferscope.errors import SettingsError
 
-Question = Literal["which", "whether"]
+Done = Literal["", "decided", "seeds", "not worth it"]
+"""Why no run is proposed: both questions are decided, the arms that matter have all their seeds, or no run is worth its
+seconds; "" where runs are proposed."""
 
-DEAR = 10.0
-"""An arm without a run waits while runs of others that cost so many times less can change the answer."""
 _TRIES = 2
 """An arm whose first runs failed so many times is left."""
-_DRAWS = 500
-"""Are enough to choose a run; that an arm is settled takes all of them."""
+_NOISE, _NOISE_DF, _APART = 1.5, 4.0, 5.0
+"""Of the knowledge gradient, in `Scores.scale`: prior noise of a run, its degrees of freedom, and the least prior
+standard deviation of true means."""
+_AHEAD = (1, 2, 3, 4)
+"""Runs of one arm that are looked ahead."""
+_WORTH = 0.05
+"""Runs for *which* are not worth their seconds where knowing all true means would gain fewer margins."""
+_SHARE = 1.0
+"""Of the two questions, *whether* gets so many times the seconds of *which*."""
+_HOPE = 1 / 3
+"""Nor where further seeds decide whether transfer helps with a smaller chance."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run: positions of its number of labels, arm and seed."""
+
+    table: int
+    arm: int
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Next:
+    """Runs to make, the most useful first; where there are none, `done` says why."""
+
+    runs: tuple[Run, ...]
+    done: Done
 
 
 def next_runs(
-    scores: Scores,
+    tables: Sequence[Scores],
     *,
     margin: float = 1.0,
-    question: Question = "which",
     at_once: int = 1,
-    under_way: Bool[np.ndarray, "arms seeds"] | None = None,
-) -> list[tuple[int, int]]:
-    """The runs to make next, the most useful first, as (arm, seed).
+    under_way: Sequence[Bool[np.ndarray, "arms seeds"]] | None = None,
+    closed: Sequence[Bool[np.ndarray, "arms seeds"]] | None = None,
+    seconds: Sequence[Float[np.ndarray, " arms"]] | None = None,
+) -> Next:
+    """Return the runs to make next, over all numbers of labels.
 
-    One run of every arm, the cheapest first; but a dear arm waits as long as runs of others, of a tenth of its cost,
-    can still change the answer. Then always a run of the recommended arm or of the arm most likely to beat it by more
-    than the margin, whichever has fewer, until the recommended arm is settled. For the question "whether", of the arm
-    with a source and the arm without that stand in the way of an answer, until there is one.
+    Every arm is run once, the cheapest first. Then two runs are candidates:
+
+    - for *which* arm, the run that raises the best expected mean most for a second: the knowledge gradient (Frazier,
+      Powell, Dayanik 2008), with means shrunk to their common mean and one noise for all arms, over the run's seconds;
+    - for *whether* transfer helps, where that is open, a run of the two arms that stand in the way of an answer, second
+      runs of baselines first.
+
+    Of the two, the one whose arm has taken less time, this run included, comes first, so both questions get a share of
+    the seconds and cheap baselines get their seeds early.
 
     Args:
-        scores: As for `decide`; a race may make as many runs of an arm as `values` has seeds.
+        tables: Of each number of labels as for `decide`; an arm has at most as many runs as `values` has seeds.
+        margin: Differences up to this do not matter, in points.
         at_once: Most runs that are wanted; at least 1.
-        under_way: Runs that are being made, shape (A, S); they are not proposed again.
-
-    Returns:
-        At most `at_once` runs; none where none can change the answer.
+        under_way: By table, runs that are being made, shape (A, S); they are not proposed again.
+        closed: By table, runs that cannot be made, likewise.
+        seconds: By table, what the next run of each arm takes, shape (A,); `Scores.cost` by default. Unknown times
+            count as the longest known one.
 
     Raises:
         SettingsError: `at_once` is below 1.
     """
     if at_once < 1:
         raise SettingsError(f"at_once = {at_once} was given; expected at least 1")
-    busy = np.zeros(scores.values.shape, dtype=bool) if under_way is None else under_way
-    free = np.isnan(scores.values) & ~scores.failed & ~busy
-    chosen: list[tuple[int, int]] = []
-    for arm in _wanted(scores, free, busy, margin, question):
-        if free[arm].any():
-            seed = int(np.argmax(free[arm]))
-            free[arm, seed] = False
-            chosen.append((arm, seed))
-        if len(chosen) == at_once:
-            break
-    return chosen
+    none = [np.zeros(scores.values.shape, dtype=bool) for scores in tables]
+    looks = [
+        _Look(scores, margin, busy.copy(), shut, scores.cost if seconds is None else seconds[at])
+        for at, (scores, busy, shut) in enumerate(zip(tables, under_way or none, closed or none, strict=True))
+    ]
+    runs: list[Run] = []
+    while len(runs) < at_once and (found := _unseen(looks) or _racing(looks)) is not None:
+        table, arm = found
+        runs.append(Run(table, arm, looks[table].take(arm)))
+    if runs:
+        return Next(tuple(runs), "")
+    if all(look.whether_is_decided and look.which_is_decided for look in looks):
+        return Next((), "decided")
+    return Next((), "not worth it" if any(look.free.any() for look in looks) else "seeds")
 
 
-def _wanted(
-    scores: Scores,
-    free: Bool[np.ndarray, "arms seeds"],
-    busy: Bool[np.ndarray, "arms seeds"],
-    margin: float,
-    question: Question,
-) -> Iterator[int]:
-    have = (~np.isnan(scores.values)).sum(axis=1)
-    tried = have + scores.failed.sum(axis=1)
-    cost = np.nan_to_num(scores.cost, nan=np.inf)
-    unseen = np.flatnonzero((have == 0) & (tried < _TRIES) & ~busy.any(axis=1) & free.any(axis=1))
-    unseen = unseen[np.argsort(cost[unseen], kind="stable")]
-    least = cost[unseen[0]] if len(unseen) else -1.0
-    early = len(unseen) > 0 and bool((have > 0).any()) and cost[have > 0].min() * DEAR <= least
-    racing = _racing(scores, free, margin, question) if early else []
-    yield from takewhile(lambda arm: cost[arm] * DEAR <= least, racing)
-    yield from (int(arm) for arm in unseen)
-    if not len(unseen):
-        yield from _racing(scores, free, margin, question)
+@dataclass
+class _Look:
+    """One number of labels as it stands, with the runs that are chosen already."""
+
+    scores: Scores
+    margin: float
+    busy: Bool[np.ndarray, "arms seeds"]
+    closed: Bool[np.ndarray, "arms seeds"]
+    given: Float[np.ndarray, " arms"]
+    seconds: Float[np.ndarray, " arms"] = field(init=False)
+
+    def __post_init__(self) -> None:
+        longest = np.max(self.given, where=~np.isnan(self.given), initial=0.0)
+        known = np.where(np.isnan(self.given), longest, self.given)
+        self.seconds = np.where(known > 0, known, 1e-3 * longest if longest > 0 else 1.0)
+        self.have = (~np.isnan(self.scores.values)).sum(axis=1)
+
+    @property
+    def free(self) -> Bool[np.ndarray, "arms seeds"]:
+        return np.isnan(self.scores.values) & ~self.scores.failed & ~self.busy & ~self.closed
+
+    @property
+    def n(self) -> Float[np.ndarray, " arms"]:
+        """Runs that are made or will be."""
+        return self.have + (self.busy & np.isnan(self.scores.values)).sum(axis=1)
+
+    def take(self, arm: int) -> int:
+        seed = int(np.argmax(self.free[arm]))
+        self.busy[arm, seed] = True
+        return seed
+
+    @cached_property
+    def now(self) -> Standing | None:
+        return stand(self.scores, margin=self.margin)
+
+    @cached_property
+    def which_is_decided(self) -> bool:
+        if self.now is None:
+            return False
+        chosen, n = self.now.selection, self.now.noise.n
+        return bool(chosen.chance[chosen.arm] >= SETTLED and (n[chosen.arm] >= 2 or len(n) == 1))
+
+    @cached_property
+    def whether_is_decided(self) -> bool:
+        return self.now is not None and self.now.outcome != "open"
+
+    @cached_property
+    def has_hope(self) -> bool:
+        """Whether further seeds may well decide whether transfer helps; where noise is not known yet, they may."""
+        if self.now is None or not (self.now.noise.df > 0).all():
+            return True
+        settles = decide(self.scores, margin=self.margin).settles
+        return settles is not None and settles.question == "whether" and settles.chance >= _HOPE
+
+    @cached_property
+    def at_stake(self) -> float:
+        """Expected loss of the arm with the best mean beside the best arm: what perfect knowledge would gain."""
+        if self.now is None:
+            return 0.0
+        means = self.now.draws.means
+        return float(means.max(axis=1).mean() - means.mean(axis=0).max())
+
+    def gains(self) -> Float[np.ndarray, " arms"]:
+        """Expected rise of the best posterior mean by a further run of each arm; 0 for arms without a run."""
+        found = np.zeros(len(self.scores.arms))
+        if self.now is None or len(self.now.at) < 2:
+            return found
+        at, noise, scale = self.now.at, self.now.noise, self.scores.scale
+        df = np.maximum(noise.n - 1, 0)
+        variance = (df @ noise.raw + _NOISE_DF * (_NOISE * scale) ** 2) / (df.sum() + _NOISE_DF)
+        prior = max(float(noise.mean.std()), _APART * scale) ** 2
+        before = 1 / (1 / prior + self.have[at] / variance)
+        mean = before * (noise.mean.mean() / prior + self.have[at] * noise.mean / variance)
+        planned = self.n[at]
+        posterior = 1 / (1 / prior + planned / variance)
+        best, second = np.sort(mean)[[-1, -2]]
+        distance = np.abs(mean - np.where(mean == best, second, best))
+        rises = []
+        for ahead in _AHEAD:
+            sd = np.sqrt(posterior - 1 / (1 / posterior + ahead / variance))
+            z = -distance / sd
+            rises.append(sd * (np.exp(-z * z / 2) / np.sqrt(2 * np.pi) + z * special.ndtr(z)) / ahead)
+        found[at] = np.max(rises, axis=0)
+        return found
+
+    def in_the_way(self) -> list[int]:
+        """Arms whose next run is needed to say whether transfer helps; none where it is no question."""
+        now = self.now
+        if now is None or now.outcome != "open" or now.why_open == "unfinished":
+            return []
+        n = self.n[now.at]
+        wanted = [*(int(arm) for arm in now.controls if n[arm] < 2), min(_pair(now), key=lambda arm: int(n[arm]))]
+        return [int(now.at[arm]) for arm in dict.fromkeys(wanted)]
 
 
-def _racing(scores: Scores, free: Bool[np.ndarray, "arms seeds"], margin: float, question: Question) -> list[int]:
-    now = stand(scores, margin=margin, draws=_DRAWS)
-    if now is not None and now.selection.chance[now.selection.arm] > SETTLED - 0.05:
-        now = stand(scores, margin=margin)
-    if now is None:
-        return []
-    chosen = now.selection
-    n = (~np.isnan(scores.values[now.at])).sum(axis=1)
-    wanted: list[int] = []
-    if question == "whether" and len(now.ways) and len(now.controls):
-        if now.outcome == "open" and now.why_open != "unfinished":
-            wanted += [int(arm) for arm in now.controls if n[arm] < 2]
-            wanted += sorted(_in_the_way(now), key=lambda arm: int(n[arm]))
-    elif chosen.chance[chosen.arm] < SETTLED or (n[chosen.arm] < 2 and len(n) > 1):
-        rivals = np.flatnonzero((chosen.better > 0) & (np.arange(len(n)) != chosen.arm))
-        for rival in rivals[np.argsort(-chosen.better[rivals], kind="stable")][:4]:
-            wanted += sorted((chosen.arm, int(rival)), key=lambda arm: int(n[arm]))
-        wanted.append(chosen.arm)
-    return [int(now.at[arm]) for arm in dict.fromkeys(wanted) if free[now.at[arm]].any()]
+def _unseen(looks: Sequence[_Look]) -> tuple[int, int] | None:
+    """The cheapest arm without a run."""
+    found = []
+    for table, look in enumerate(looks):
+        tried = look.have + look.scores.failed.sum(axis=1)
+        unseen = (look.have == 0) & (tried < _TRIES) & ~look.busy.any(axis=1) & look.free.any(axis=1)
+        cost = np.nan_to_num(look.given, nan=np.inf)
+        found += [(cost[arm], table, int(arm)) for arm in np.flatnonzero(unseen)]
+    return min(found)[1:] if found else None
 
 
-def _in_the_way(now: Standing) -> tuple[int, int]:
+def _racing(looks: Sequence[_Look]) -> tuple[int, int] | None:
+    """The better of the best run for *which* and the best run for *whether*."""
+    which, whether = [], []
+    for table, look in enumerate(looks):
+        free = look.free.any(axis=1)
+        rise = np.where(free, look.gains(), 0.0)
+        worth = look.at_stake > _WORTH * look.margin and not (look.which_is_decided and look.whether_is_decided)
+        if worth and free.any():
+            arm = int(np.argmax(rise / look.seconds))
+            which.append((-rise[arm] / look.seconds[arm], table, arm))
+        wanted = [arm for arm in look.in_the_way() if free[arm]]
+        if wanted and (worth or look.has_hope):
+            whether += [(look.n[arm] * look.seconds[arm], table, arm) for arm in wanted]
+    if not which or not whether:
+        return min(which or whether)[1:] if which or whether else None
+    _, table, arm = min(which)
+    taken = looks[table].n[arm] * looks[table].seconds[arm]
+    return min(whether)[1:] if min(whether)[0] <= _SHARE * taken else (table, arm)
+
+
+def _pair(now: Standing) -> tuple[int, int]:
     """The best arm with a source and what it is least sure to beat; not ahead by half a margin, what forbids "no"."""
     noise, controls, stable = now.noise, now.controls, ~now.noise.unstable[now.ways]
     ways = now.ways[stable] if stable.any() else now.ways

@@ -24,9 +24,8 @@ Keep = Literal["winners", "all", "none"]
 
 @dataclass(frozen=True, slots=True)
 class RaceSettings:
-    """A race: only runs that can still change the answer are made, of those that the study file allows."""
+    """A race: of the runs that the study file allows, those are made that answer its questions at the least cost."""
 
-    question: Annotated[Literal["which", "whether"], Says("Which arm, or whether a source helps")] = "which"
     margin: Annotated[
         Positive,
         Says(
@@ -38,7 +37,7 @@ class RaceSettings:
     minutes: Annotated[
         Positive | None,
         Says(
-            "Minutes that it may take",
+            "Minutes that it may take from now",
             "A run that would end later is not begun, and what takes longer is stopped. None for no such limit.",
         ),
     ] = None

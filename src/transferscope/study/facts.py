@@ -344,9 +344,10 @@ def _opened(
 
 def _passes(network: Network, target: Dataset, settings: NetworkSettings, spec: StudySpec) -> Passes:
     """What passes through a network take on this machine, from which a race tells what its runs take."""
-    few = target.train.take(np.linspace(0, len(target.train) - 1, EXAMPLES).astype(np.int64))
+    n = EXAMPLES if ":" in settings.name else spec.training.batch_size  # the own ones are small: calls take their time
+    few = target.train.take(np.linspace(0, len(target.train) - 1, n).astype(np.int64))
     few = examples_as_read(few, input_of(settings), target.name)
-    inputs = to_tensors(few, scale_of(network, few)).batch(torch.arange(EXAMPLES)).inputs
+    inputs = to_tensors(few, scale_of(network, few)).batch(torch.arange(n)).inputs
     network.eval().to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     with thread_limit(spec.engine.threads):
         measured = Passes.of(network, inputs, spec.methods)

@@ -8,9 +8,9 @@ from transferscope.store import Store
 
 RACE = "race"
 
-End = Literal["", "settled", "seeds", "runs", "time", "long runs"]
-"""Why a race has ended: the question is settled, the arms have all their seeds, the most runs or the time that it may
-take are used up, or what is left are long runs; "" while it goes on."""
+End = Literal["", "decided", "not worth it", "seeds", "runs", "time", "long runs"]
+"""Why a race has ended: both questions are decided, no run is worth its seconds, the arms have all their seeds, the
+most runs or the minutes that it may take are used, or what is left are long runs; "" while it goes on."""
 
 
 @dataclass(frozen=True, slots=True)

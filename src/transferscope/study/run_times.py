@@ -35,8 +35,7 @@ class Work:
         passes: Examples that pass through it forward while it is timed; those of a training step counted as often as
             their pass forward and backward takes as long. 0 where they take no time to speak of, as reading for one of
             the own networks.
-        seconds: What one pass took while the study was planned; 0 where that is not known, or of a network that is so
-            small that it tells little.
+        seconds: What one pass took while the study was planned; 0 where that is not known.
     """
 
     kind: int
@@ -82,7 +81,7 @@ class RunTimes:
             recipe = self._recipes[id(cell.payload)] = made.from_payload(cell.payload)
         network, passes = repr(recipe.network), self._passes.get(recipe.network.name, Passes())
         trained = 3 if ":" in recipe.network.name else 2
-        seconds = passes.seconds if trained == 3 else 0.0
+        seconds = passes.seconds
         if isinstance(recipe, PretrainRecipe):
             facts = self._facts.get("sources", {}).get(str(cell.labels["source"]), {})
             n_passes = _in_training(recipe.pretraining, passes, number(cell, "n_source"), facts.get("n_test", 0))
@@ -102,6 +101,16 @@ class RunTimes:
             return Work(2 if cell.needs else 1, network, 0.0)
         n_passes = n_target + (number(cell, "n_source") if method.uses_source else 0)
         return Work(1, network, n_passes, seconds)
+
+    def usual(self, cell: PlannedCell) -> float:
+        """Seconds by which to order cells: expected ones, or a guess by kind where nothing like it was run.
+
+        A timed pass through one of the own networks leaves out what else a run of so small a network takes.
+        """
+        work = self.work(cell)
+        is_timed = self._alike(cell, work) in self._seconds or (work.network, True) in self._pace or work.kind == 3
+        expected = self.expected(cell) if is_timed else None
+        return work.guess if expected is None else expected
 
     def _takes_over(self, cell: PlannedCell) -> bool:
         return any(need in self._methods for need in cell.needs)

@@ -36,6 +36,8 @@ _Optimiser = TypeVar("_Optimiser", bound=torch.optim.Optimizer)
 
 CHECK_EVERY = 50
 """Steps between two checks that the loss is finite; each check waits for the device."""
+_TELL_SECONDS = 0.5
+"""Progress is told at least as often, so that a run can be stopped."""
 
 
 @dataclass(frozen=True)
@@ -172,7 +174,7 @@ class _Loop:
         return TrainingRun(tuple(self.state.history), cost, status, best_step)
 
     def _steps(self) -> Status:
-        started = saved = time.perf_counter()
+        started = saved = told = time.perf_counter()
         took, before = 0.0, self.state.seconds
         for step in range(self.state.step, self.n_steps):
             loss = self._step(step)
@@ -188,7 +190,9 @@ class _Loop:
                     return "non_finite"
             if self.state.best and self.state.worse >= (self.settings.early_stopping or self.n_steps):
                 return "converged"
-            if (done % CHECK_EVERY == 0 or at_end) and self.options.on_progress is not None:
+            is_due = done % CHECK_EVERY == 0 or at_end or time.perf_counter() - told > _TELL_SECONDS
+            if is_due and self.options.on_progress is not None:
+                told = time.perf_counter()
                 try:
                     self.options.on_progress(done, self.n_steps)
                 except KeyboardInterrupt:  # its time is over

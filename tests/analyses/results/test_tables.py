@@ -219,7 +219,7 @@ def test_an_arm_that_is_said_to_need_no_source_needs_none_whatever_its_source_is
     found = compare_results(rows, without=["none", "gpt"])
     without = {arm.name for arm in found.summary.decided[0].arms if not arm.with_source}
     assert without == {*(f"{arm} from none" for arm in CONTROLS), "fine-tune from gpt"}
-    more = found.next(3, question="whether")
+    more = found.next(3)
     assert set(zip(more["method"], more["source"], strict=True)) <= set(
         zip(rows["method"], rows["source"], strict=True)
     )
@@ -672,8 +672,8 @@ def test_ask_and_tell_end_in_an_answer(form: str, seed: int) -> None:
 
 def test_runs_that_the_table_has_without_a_score_are_not_asked_for_again() -> None:
     rows = table(drawn(0, gain=1.0)[:, :2])
-    asked = [compare_results(rows, without=CONTROLS).next(4, question="whether")]
-    asked.append(compare_results(pd.concat([rows, *asked]), without=CONTROLS).next(4, question="whether"))
+    asked = [compare_results(rows, without=CONTROLS).next(4)]
+    asked.append(compare_results(pd.concat([rows, *asked]), without=CONTROLS).next(4))
     assert len(asked[0])
     assert len(asked[1])
     assert not pd.concat([rows, *asked]).duplicated(["arm", "seed"]).any()

@@ -71,7 +71,7 @@ def test_a_function_without_a_module_is_called_here_and_races(folder: Path) -> N
         return np.asarray(base + rng.normal(size=50))
 
     with pytest.warns(UserWarning, match="no convergence") as warned:
-        found = compare(run=train, arms=ARMS, question="whether", score={"name": "points"})
+        found = compare(run=train, arms=ARMS, score={"name": "points"})
     if os.environ.get("TRANSFERSCOPE_UNCHECKED"):  # checks of types are calls between the two
         assert warned[0].filename == __file__
     assert found.verdict.outcomes == {0: "helps"}
@@ -79,7 +79,7 @@ def test_a_function_without_a_module_is_called_here_and_races(folder: Path) -> N
     called = sorted((one.name, one.stat().st_mtime_ns) for one in (folder / "ran").iterdir())
     assert len(called) < 12 * len(ARMS)
     with pytest.warns(UserWarning, match="no convergence"):
-        compare(run=train, arms=ARMS, question="whether", score={"name": "points"})
+        compare(run=train, arms=ARMS, score={"name": "points"})
     assert sorted((one.name, one.stat().st_mtime_ns) for one in (folder / "ran").iterdir()) == called
 
 

@@ -172,7 +172,7 @@ def test_failures_are_rows_and_the_study_goes_on(folder: Path) -> None:
 def test_a_race_begins_with_what_is_cheap_and_leaves_out_what_is_dear(folder: Path) -> None:
     """The slow arm takes longer than a run may, which is known after its first one."""
     arms = f"{ARMS}[arms.slow]\nbase = 60\nsource = \"near\"\ncommand = '''sleep 0.7; {SCORES}'''\n"
-    file = study_file(folder, arms=arms, engine="[race]\nquestion = 'whether'\nrun_minutes = 0.01")
+    file = study_file(folder, arms=arms, engine="[race]\nrun_minutes = 0.01")
     assert call("run", file, "-q")[0] == 0
     table = open_result(file).table()
     n_seeds = dict(zip(zip(table["method"], table["source"], strict=True), table["n_seeds"], strict=True))

@@ -30,7 +30,6 @@ from transferscope.analyses.notebook import shown_in_notebook
 from transferscope.analyses.results.runs import RunColumns
 from transferscope.arguments import checks_arguments
 from transferscope.data.task import Dataset
-from transferscope.decision import Question
 from transferscope.errors import SettingsError, refuse_unused
 from transferscope.methods import Scratch
 from transferscope.methods.recipes import Protocol
@@ -62,7 +61,6 @@ def compare(
     methods: Sequence[str] | None = None,
     diagnostics: Sequence[str] = (),
     seeds: int | None = None,
-    question: Question = "which",
     margin: float | None = None,
     runs: int | None = None,
     minutes: float | None = None,
@@ -90,8 +88,9 @@ def compare(
     called in worker processes if they can import it, and else in this one; after a change of its code, or of what it
     imports, its runs are made anew.
 
-    Unless `seeds` are given, the cheapest runs come first, then those that can still change the answer, until it is
-    settled (`decision.next_runs`), with at most MOST_SEEDS seeds of each arm. A run that is expected to take more than
+    Unless `seeds` are given, every arm is run once, the cheapest first, then come the runs that say most for their
+    seconds whether transfer helps and which arm to use, until both are decided or no run is worth its seconds
+    (`decision.next_runs`), with at most MOST_SEEDS seeds of each arm. A run that is expected to take more than
     LONGEST_RUN is not begun unless methods are named or there is a limit of time; the answer says what it would take.
 
     Every method trains as its field trains it (`methods.recipes`: optimiser, rates, steps by the number of labels,
@@ -121,12 +120,12 @@ def compare(
         diagnostics: Names of diagnostics of the trained networks ("weights", "class-separation", ...), with their
             default settings, for the report's section "Why".
         seeds: Make every run with so many repetitions, each with its own few-shot subset and initialisation, at least
-            1; with `runs` or `minutes` the most of one arm. None until the question is settled.
-        question: "which" arm to use, or "whether" a source helps.
+            1; with `runs` or `minutes` the most of one arm. None until both questions are decided.
         margin: Differences up to this are of no interest, above 0: points of accuracy, of average precision for several
             labels of each input, or of R² for numbers. None for 1.
         runs: Most runs, at least 2; None for no such limit.
-        minutes: How long it may take, above 0: a run that would not fit is not begun. None for no such limit.
+        minutes: How long it may take from now, above 0: a run that would not fit is not begun, and what runs then is
+            stopped. None for no such limit.
         network: Name of the network, as in `NetworkSettings`; None for that of the first source that names one, else a
             multi-layer perceptron on vectors, LeNet on images of up to 40 pixels on a side, and conv4 on larger ones,
             which are brought to 64 pixels at most; ResNet-20 for labels on a grid over each image.
@@ -156,7 +155,7 @@ def compare(
     """
     race: dict[str, Any] | None = None
     if seeds is None or runs is not None or minutes is not None:
-        asked_of_race = {"question": question, "margin": margin, "runs": runs, "minutes": minutes}
+        asked_of_race = {"margin": margin, "runs": runs, "minutes": minutes}
         race = {name: value for name, value in asked_of_race.items() if value is not None}
     of_results = {
         "without": without is not None,
@@ -288,7 +287,7 @@ def ask(
         methods=None if methods is None else list(methods),
         diagnostics=list(diagnostics),
         seeds=MOST_SEEDS if seeds is None else operator.index(seeds),
-        race={} if race is None else {"question": "which", "margin": 1.0, **race},
+        race={} if race is None else {"margin": 1.0, **race},
         network=network,
         training=training,
         pretraining=pretraining,

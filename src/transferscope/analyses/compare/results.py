@@ -20,7 +20,7 @@ from transferscope.analyses.results.frames import frames_of
 from transferscope.analyses.results.readers import read_place
 from transferscope.analyses.results.runs import RunColumns, Runs, read_runs
 from transferscope.arguments import checks_arguments
-from transferscope.decision import Question, next_runs
+from transferscope.decision import next_runs
 from transferscope.report.blocks import Answer, Points, Section
 from transferscope.report.page import QUESTIONS, ReportFiles, Verdict, write_page
 from transferscope.report.save import PaperWidth
@@ -46,18 +46,18 @@ class ResultsComparison(ComparisonResult):
         notes = tuple(f"{capitalised(note)}." for note in self.runs.notes)
         return Verdict(verdict.outcomes, verdict.headline, (*verdict.sentences, *notes), verdict.lines)
 
-    def next(self, n: int = 1, *, question: Question = "which") -> pd.DataFrame:
-        """The runs to make next, the most useful first: rows of the table's own columns, without a score.
+    def next(self, n: int = 1) -> pd.DataFrame:
+        """Return the runs to make next, the most useful first: rows of the table's own columns, without a score.
 
         A row is added to the table with its score, and the question asked again.
 
         Args:
             n: Most rows.
-            question: "which" arm to use, or "whether" a source helps, which takes more runs.
 
         Returns:
-            At most n rows, beside those that the table has without a score; none where no run can change the answer. A
-            seed that the table has not is the next number, and each run has its own where no two arms share one.
+            At most n rows, beside those that the table has without a score; none where both questions are decided or no
+            run is worth its cost. A seed that the table has not is the next number, and each run has its own where no
+            two arms share one.
 
         Raises:
             SettingsError: n is below 1.
@@ -66,7 +66,7 @@ class ResultsComparison(ComparisonResult):
         names, planned = self.runs.seeds, self.runs.rows[self.runs.rows["state"] == "planned"]
         used = {self.runs.seed_of(at) for at in range(len(table))}
         unused = (number for number in itertools.count() if str(number) not in used)
-        wanted = []
+        looks, under_way, seeds_of = [], [], []
         for n_target in frames.sizes:
             arms = arms_of(frames, n_target)
             seeds = list(frames.seeds)
@@ -78,12 +78,15 @@ class ResultsComparison(ComparisonResult):
             listed = np.zeros(scores.values.shape, dtype=bool)
             for run in planned[planned["n_target"] == n_target].to_dict("records"):
                 listed[arms.index(Arm(run["method"], run["source"])), seeds.index(run["seed"])] = True
-            chosen = next_runs(scores, margin=margin_of(frames), question=question, at_once=n, under_way=listed)
-            wanted.append([(arms[arm], n_target, seeds[seed]) for arm, seed in chosen])
-        turns = [run for turn in range(n) for runs in wanted for run in runs[turn : turn + 1]]
+            looks.append(scores)
+            under_way.append(listed)
+            seeds_of.append(seeds)
+        wanted = next_runs(looks, margin=margin_of(frames), at_once=n, under_way=under_way).runs
         parts = [name for name in columns["arm"].split("+") if name in table] or [columns["arm"]]
         rows = []
-        for arm, n_target, seed in turns[:n]:
+        for run in wanted:
+            n_target, seed = frames.sizes[run.table], seeds_of[run.table][run.seed]
+            arm = arms_of(frames, n_target)[run.arm]
             same = [name for name in table if table[name].notna().all() and table[name].map(str).nunique() == 1]
             row: dict[str, Any] = {str(name): table[name].iloc[0] for name in same}
             for role in ("score", "cost", "state", "predictions"):
@@ -114,9 +117,8 @@ class ResultsComparison(ComparisonResult):
         answers = [Answer(SHORT[part.question], part.sentence, part.question.replace(" ", "-")) for part in parts]
         step = command = ""
         for settles in settling(summary.frames, summary.decided)[:1]:
-            step, asked = f"{words.say(settles)} The runs to make:", settles.facts["question"]
-            in_python = f'result.next(4, question="{asked}")'
-            command = f"{self.command} --next 4 --question {asked}" if self.command else in_python
+            step = f"{words.say(settles)} The runs to make:"
+            command = f"{self.command} --next 4" if self.command else "result.next(4)"
         notes = (Points(tuple(f"{capitalised(note)}." for note in self.runs.notes)),) if self.runs.notes else ()
         runs = Section("The runs", "runs", notes, {"runs": self.runs.rows}, folded=True)
         return [answer_section(summary, answers, step, command), *shown, runs]

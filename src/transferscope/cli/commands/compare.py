@@ -20,7 +20,7 @@ transferscope compare results.csv --without scratch tfidf
 transferscope compare results.csv --task birds --tried fine-tune=0.71"""
 
 PANELS = {
-    "Decision": "until_settled runs question margin metric diagnostics",
+    "Decision": "until_settled runs margin metric diagnostics",
     NETWORK: "network weights",
     "Training": "recipe tuning",
     "Your results": "without columns where wide better unit predictions width next_runs task tried",
@@ -29,8 +29,8 @@ PANELS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """Runs that can still change the answer are made until it is settled, the cheapest first. After Ctrl-C the same
-    command goes on; so does `transferscope run` with the study file that it writes.
+    """Make the runs that say most for their seconds whether transfer helps and which arm to use, until both are
+    decided. After Ctrl-C the same command goes on; so does `transferscope run` with the study file that it writes.
     """
 
     target: Annotated[
@@ -63,7 +63,6 @@ class Options:
     race: Annotated[
         Mapping[str, Any], Takes(RaceSettings, "minutes runs", defaults={"minutes": "no limit", "runs": "no limit"})
     ]
-    question: Annotated[Literal["which", "whether"], of(RaceSettings, "question")] = "which"
     margin: Annotated[float | None, of(RaceSettings, "margin")] = None
     metric: Annotated[str | None, of(TargetSettings, "metric", default="by labels")] = None
     network: Annotated[

@@ -44,10 +44,11 @@ from transferscope.study.by_role import WORK
 from transferscope.study.context import WorkContext
 
 _SECONDS_TO_END = 5.0
-_SECONDS_BETWEEN_CHECKS = 1.0
-_SECONDS_TO_STOP_ITSELF = 10.0
-"""A command that takes too long, and a cell whose time is over, are stopped by the worker, which can say or keep what
-is there; later than this they are not."""
+_SECONDS_BETWEEN_CHECKS = 0.5
+_SECONDS_TO_SAY = 10.0
+"""A command that takes too long is stopped by the worker, which can say what came of it; later than this it is not."""
+_SECONDS_TO_KEEP = 3.0
+"""A cell whose time is over is stopped by the worker, which can keep its state; later than this it is not."""
 _SECONDS_STOPPED = 5.0
 """A worker that is stopped for longer is given up; Ctrl-Z stops the runner too, which then does not count."""
 
@@ -171,11 +172,11 @@ class LocalBackend:
                 cell = worker.cell
                 if cell is None:
                     continue
-                grace = _SECONDS_TO_STOP_ITSELF if cell.role == "command" else 0.0
+                grace = _SECONDS_TO_SAY if cell.role == "command" else 0.0
                 if self._seconds is not None and now - worker.begun > self._seconds + grace:
                     worker.late = cell.key
                     worker.process.kill()  # its pipe ends, which is heard next
-                elif now > worker.until + _SECONDS_TO_STOP_ITSELF:
+                elif now > worker.until + _SECONDS_TO_KEEP:
                     worker.stopped = cell.key
                     worker.process.kill()
                 elif not _is_stopped(worker.process):
