@@ -29,7 +29,7 @@ _AHEAD = (1, 2, 3, 4)
 """Runs of one arm that are looked ahead."""
 _WORTH = 0.05
 """Runs for *which* are not worth their seconds where knowing all true means would gain fewer margins."""
-_SHARE = 1.0
+_SHARE = 2.0
 """Of the two questions, *whether* gets so many times the seconds of *which*."""
 _HOPE = 1 / 3
 """Nor where further seeds decide whether transfer helps with a smaller chance."""

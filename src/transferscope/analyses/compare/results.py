@@ -84,9 +84,9 @@ class ResultsComparison(ComparisonResult):
         wanted = next_runs(looks, margin=margin_of(frames), at_once=n, under_way=under_way).runs
         parts = [name for name in columns["arm"].split("+") if name in table] or [columns["arm"]]
         rows = []
-        for run in wanted:
-            n_target, seed = frames.sizes[run.table], seeds_of[run.table][run.seed]
-            arm = arms_of(frames, n_target)[run.arm]
+        for one in wanted:
+            n_target, seed = frames.sizes[one.table], seeds_of[one.table][one.seed]
+            arm = arms_of(frames, n_target)[one.arm]
             same = [name for name in table if table[name].notna().all() and table[name].map(str).nunique() == 1]
             row: dict[str, Any] = {str(name): table[name].iloc[0] for name in same}
             for role in ("score", "cost", "state", "predictions"):
