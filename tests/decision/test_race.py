@@ -63,7 +63,8 @@ def test_second_runs_of_cheap_baselines_come_before_those_of_dear_arms() -> None
 def test_the_knowledge_gradient_is_the_rise_of_the_best_mean_by_hand() -> None:
     """Two arms with a run each, whose posterior means after further runs are simulated with the prior noise."""
     values = np.array([[72.0, np.nan], [70.0, np.nan]])
-    look = _Look(scores(values, 2), 1.0, *np.zeros((2, 2, 2), dtype=bool), np.ones(2))
+    nothing = np.zeros((2, 2), dtype=bool)
+    look = _Look(scores(values, 2), 1.0, nothing, nothing, np.ones(2))
     rng = np.random.default_rng(0)
     prior, noise = 5.0**2, 1.5**2
     variance = 1 / (1 / prior + 1 / noise)

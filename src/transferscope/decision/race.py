@@ -122,12 +122,12 @@ class _Look:
 
     @property
     def free(self) -> Bool[np.ndarray, "arms seeds"]:
-        return np.isnan(self.scores.values) & ~self.scores.failed & ~self.busy & ~self.closed
+        return np.asarray(np.isnan(self.scores.values) & ~self.scores.failed & ~self.busy & ~self.closed)
 
     @property
     def n(self) -> Float[np.ndarray, " arms"]:
         """Runs that are made or will be."""
-        return self.have + (self.busy & np.isnan(self.scores.values)).sum(axis=1)
+        return np.asarray(self.have + (self.busy & np.isnan(self.scores.values)).sum(axis=1))
 
     def take(self, arm: int) -> int:
         seed = int(np.argmax(self.free[arm]))
@@ -213,10 +213,10 @@ def _racing(looks: Sequence[_Look]) -> tuple[int, int] | None:
     """The better of the best run for *which* and the best run for *whether*."""
     which, whether = [], []
     for table, look in enumerate(looks):
-        free = look.free.any(axis=1)
+        free = np.asarray(look.free.any(axis=1))
         rise = np.where(free, look.gains(), 0.0)
         worth = look.at_stake > _WORTH * look.margin and not (look.which_is_decided and look.whether_is_decided)
-        if worth and free.any():
+        if worth and rise.any():
             arm = int(np.argmax(rise / look.seconds))
             which.append((-rise[arm] / look.seconds[arm], table, arm))
         wanted = [arm for arm in look.in_the_way() if free[arm]]
