@@ -65,7 +65,7 @@ def show_results(options: Options) -> None:
 def show_proposal(options: Options) -> None:
     """Print which arm to try next on the task, and write a page."""
     labels, task = options.labels or [], str(options.task)
-    if len(labels) > 1 or options.wide == "labels":
+    if len(labels) > 1 or options.wide in ("labels", "seeds"):
         raise SettingsError("--task reads one number of labels; give --labels once, and --wide arms at most")
     columns = LabelColumns(
         **named_columns(options.columns, _ROLES_OF_TASKS),

@@ -17,7 +17,7 @@ from analyses.results.simulated import CONTROLS, WAYS, drawn, scores
 from transferscope.analyses.columns import measured_rows
 from transferscope.analyses.compare import compare_results
 from transferscope.analyses.results.readers import READERS, events, read_place
-from transferscope.analyses.results.readers.run import Found, Run, frame_of
+from transferscope.analyses.results.readers.run import Found, Run, arm_and_seed, frame_of
 from transferscope.analyses.results.runs import RunColumns, Runs, read_runs
 from transferscope.decision import decide
 from transferscope.errors import CorruptDataError, DataError, MissingDataError, SettingsError, TransferscopeError
@@ -59,6 +59,7 @@ def test_every_run_has_the_right_score(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.filterwarnings("default")  # of the tools
 @pytest.mark.parametrize("name", [name for name, layout in LAYOUTS.items() if layout.tool])
 def test_what_the_tool_of_today_writes_is_read_so_too(name: str, tmp_path: Path) -> None:
     layout = LAYOUTS[name]
@@ -110,7 +111,7 @@ def _garbled(content: bytes, rng: random.Random) -> bytes:
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
-@pytest.mark.parametrize("n", [12, pytest.param(300, marks=pytest.mark.long)])
+@pytest.mark.parametrize("n", [12, pytest.param(60, marks=pytest.mark.long)])
 def test_a_damaged_file_ends_in_a_sentence_or_an_answer(name: str, n: int, tmp_path: Path) -> None:
     layout = LAYOUTS[name]
     whole = unpack(name, tmp_path / "whole")
@@ -269,6 +270,41 @@ def test_the_folder_of_a_trainer(layout: str, tmp_path: Path) -> None:
         assert found.summary.decided[600].difference == EXPECTED.difference
     with pytest.raises(SettingsError, match="eval_accuracy and eval_loss"):
         compare_results(tmp_path, without=without)
+
+
+@pytest.mark.parametrize(
+    ("path", "arm", "seed"),
+    [
+        ("bert/seed-3", "bert", "3"),
+        ("bert/3", "bert", "3"),
+        ("bert-seed3/logs", "bert/logs", "3"),
+        ("large/bert.seed=12", "large/bert", "12"),
+        ("seed1/bert", "bert", "1"),
+        ("bert/lr-0.1", "bert/lr-0.1", None),
+        ("gpt-2", "gpt-2", None),
+        ("7", "place", "7"),
+    ],
+)
+def test_a_path_names_arm_and_seed(path: str, arm: str, seed: str | None) -> None:
+    found = arm_and_seed(Path("place") / path, Path("place"))
+    assert (found["arm"], found.get("seed")) == (arm, seed)
+
+
+def test_folders_that_loggers_name_themselves_are_no_arms(tmp_path: Path) -> None:
+    place = unpack("tensorboard, event files", tmp_path)
+    for at, run in enumerate(sorted(place.glob("*/*"))):
+        own = run / "runs" / f"Nov28_08-45-0{at}_host"
+        own.mkdir(parents=True)
+        for path in [*run.iterdir()]:
+            path.rename(own / path.name) if path.is_file() else None
+    layout = LAYOUTS["tensorboard, event files"]
+    assert _scores(_read(place, layout)) == _rounded(layout)
+    place = unpack("lightning, CSVLogger", tmp_path / "lightning")
+    for path in sorted(place.glob("*/version_*")):
+        (path.parent / f"seed{path.name[-1]}").mkdir()
+        path.rename(path.parent / f"seed{path.name[-1]}" / "lightning_logs")
+    layout = LAYOUTS["lightning, CSVLogger"]
+    assert _scores(_read(place, layout)) == _rounded(layout)
 
 
 def test_a_number_in_the_name_of_an_arm_is_no_seed(tmp_path: Path) -> None:

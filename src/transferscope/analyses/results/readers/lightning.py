@@ -35,7 +35,9 @@ def _files(place: Path) -> Iterator[Path]:
 
 def _run(path: Path, place: Path) -> Run:
     folder = path.parent
-    named = folder.parent if folder.name.startswith("version_") and folder != place else folder
+    named = folder
+    for own in ("version_", "lightning_logs"):  # what the logger calls them, and not the user
+        named = named.parent if named.name.startswith(own) and named != place else named
     about = folder / _SETTINGS
     settings = arm_and_seed(named, place) | (dict(plain_yaml(about)) if about.is_file() else {})
     series = []

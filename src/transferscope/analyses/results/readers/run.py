@@ -19,8 +19,9 @@ from transferscope.errors import CorruptDataError
 from transferscope.files import require_regular
 from transferscope.wording import counted, few
 
-_SEED = re.compile(r"(?P<rest>.*?)[-_.]?(?:seed[-_=]?)(?P<seed>\d+)|(?P<number>\d+)")
-_NUMBERED = re.compile(r"(?P<rest>.+?)[-_.](?P<number>\d+)(?P<seed>)")
+_SEED = re.compile(r"(?P<rest>.*?)[-_.]?seed[-_=]?(?P<seed>\d+)")
+_NUMBER = re.compile(r"(?P<seed>\d+)")
+_NUMBERED = re.compile(r"(?P<rest>.+?)[-_.](?P<seed>\d+)")
 _SQLITE = b"SQLite format 3\0"
 
 
@@ -103,16 +104,17 @@ def _step(by_step: Mapping[float | None, float], best: float | None) -> float | 
 def arm_and_seed(path: Path, place: Path, *, numbered: bool = False) -> dict[str, str]:
     """Return the arm and, where there is one, the seed of a run by its path below a place.
 
-    The last part is the seed where it is a number or ends in seed and a number, as bert/seed-3, bert-seed3 and bert/3
-    are; what is left is the arm.
+    A part that ends in seed and a number is the seed, as in bert/seed-3, bert-seed3 and bert/seed3/logs, and so is a
+    last part that is a number, as in bert/3; what is left is the arm.
 
     Args:
         numbered: Whether a number at the end is a seed too, as in bert_3; the one in resnet50 is none.
     """
     parts = list(path.relative_to(place).parts) or [path.resolve().name]
-    seed = ""
-    if named := _SEED.fullmatch(parts[-1]) or (_NUMBERED.fullmatch(parts[-1]) if numbered else None):
-        seed, parts[-1] = named["seed"] or named["number"], named.groupdict().get("rest") or ""
+    at = max((at for at, part in enumerate(parts) if _SEED.fullmatch(part)), default=len(parts) - 1)
+    forms = (_SEED, _NUMBER, _NUMBERED) if numbered else (_SEED, _NUMBER)
+    named = next(filter(None, (form.fullmatch(parts[at]) for form in forms)), None)
+    seed, parts[at] = (named["seed"], named.groupdict().get("rest") or "") if named else ("", parts[at])
     return {"arm": "/".join(filter(None, parts)) or place.resolve().name} | ({"seed": seed} if seed else {})
 
 

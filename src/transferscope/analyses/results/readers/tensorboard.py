@@ -11,6 +11,7 @@ from transferscope.analyses.results.readers.run import Found, Run, arm_and_seed,
 
 _COLUMNS = ["Wall time", "Step", "Value"]
 _FILE = re.compile(r"run-(?P<run>.+)-tag-(?P<tag>.+)")
+_OWN = re.compile(r"[A-Z][a-z]{2}\d\d_\d\d-\d\d-\d\d_.+")
 _EVENTS = "events.out.tfevents.*"
 
 
@@ -25,7 +26,7 @@ def read(place: Path) -> Found:
     cut = []
     for path in sorted(place.rglob(_EVENTS)):
         own, whole = scalars(path)
-        values.setdefault(path.parent, []).extend(own)
+        values.setdefault(_run(path.parent, place), []).extend(own)
         cut += [] if whole else [path.relative_to(place).as_posix()]
     for path in _tables(place):
         named = _FILE.fullmatch(path.stem)
@@ -42,6 +43,12 @@ def read(place: Path) -> Found:
         if series:
             runs.append(Run(name, arm_and_seed(path, place, numbered=True), series, seconds=took or None))
     return Found(tuple(runs), several(cut, "event file cut off, and read up to there"))
+
+
+def _run(folder: Path, place: Path) -> Path:
+    """The folder of a run: above runs/Nov28_08-45-01_host, which writers make of their own accord."""
+    own = folder.parent.name == "runs" and _OWN.fullmatch(folder.name) and place in folder.parents[1:]
+    return folder.parent.parent if own else folder
 
 
 def _tables(place: Path) -> list[Path]:
