@@ -10,6 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from analyses.results.made_by_tools import unpack
 from analyses.results.simulated import CONTROLS, drawn, table
 from cli.called import Call
 from transferscope.analyses.compare import compare_results
@@ -33,6 +34,20 @@ def test_lines_page_and_json(call: Call) -> None:
     assert pd.read_csv(io.StringIO(call(*shlex.split(html.unescape(command))).out))["accuracy"].isna().all()
     expected = compare_results("runs.csv", without=CONTROLS)
     assert answer["result"]["decisions"] == json.loads(expected.to_json())["decisions"]
+
+
+def test_runs_of_another_tool_and_columns_of_seeds(call: Call) -> None:
+    """A diverged and a failed run stand beside the answer, and what was left out on the way in notes."""
+    place = unpack("mlflow, mlflow.db", Path("store"))
+    printed = call("compare", place, "--without", "scratch", "--metric", "test/accuracy")
+    assert "use pre" in printed.out
+    assert all(words in printed.err for words in ("deleted", "all of pre"))
+    answer = json.loads(call("compare", place, "--without", "scratch", "--metric", "test/accuracy", "--json").out)
+    arms = {arm["name"]: arm["n_failed"] for arm in answer["result"]["decisions"]["0"]["arms"]}
+    assert arms == {"scratch": 0, "pre": 2}
+    Path("wide.csv").write_text("method,seed0,seed1,seed2\nscratch,.7,.71,.72\npre,.8,.81,.82\n")
+    asked = ("compare", "wide.csv", "--without", "scratch", "--metric", "accuracy")
+    assert call(*asked).out == call(*asked, "--wide", "seeds").out
 
 
 def test_the_next_runs_are_rows_of_the_table(call: Call) -> None:
