@@ -49,11 +49,12 @@ class TargetSettings(DataSettings):
         ),
     ] = "stratified"
     metric: Annotated[
-        Literal["balanced-accuracy", "macro-f1", "matthews"] | None,
+        Literal["accuracy", "balanced-accuracy", "macro-f1", "matthews"] | None,
         Says(
             "Measure of runs, as in macro-f1",
-            "None for accuracy, average precision or squared error, by the kind of the labels; the others are in "
-            "`numerics.class_measures`. It can be changed in a finished study, whose runs stay as they are.",
+            "None for accuracy, average precision or squared error, by the kind of the labels, and for balanced "
+            "accuracy where four in five training examples are of one class; see `numerics.class_measures`. It can be "
+            "changed in a finished study, whose runs stay as they are.",
         ),
     ] = None
 

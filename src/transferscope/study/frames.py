@@ -221,7 +221,8 @@ def read_study(store: Store, name: str) -> StudyFrames:
 def judged_records(store: Store, study: str) -> RecordColumns:
     """The records of a study, with what it asks to be judged by of every run at their end; raises as `read_study`."""
     records = store.records(study)
-    metric = metric_of(store.study(study).spec)
+    row = store.study(study)
+    metric = metric_of(row.spec, row.facts)
     labels = None if metric is None else store.study_array(study, "target_test_labels")
     if metric is None or labels is None:
         return records

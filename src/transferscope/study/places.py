@@ -173,17 +173,50 @@ def one_study(store: Store, place: str, name: str | None = None) -> str:
     return name or names[0]
 
 
-def metric_of(spec: Mapping[str, object]) -> ClassMeasure | None:
-    """The record that a stored study asks to be judged by; None for the one that suits its labels."""
+USUAL_CLASS = 0.8
+"""Share of one class among the training examples from which balanced accuracy is the measure, unless asked otherwise:
+one answer to everything has such an accuracy, and a balanced one of 1 / K."""
+
+
+def metric_of(spec: Mapping[str, object], facts: Mapping[str, object]) -> ClassMeasure | None:
+    """The record that a stored study is judged by: what it asks for, or what rare classes need; None for the usual one.
+
+    Args:
+        facts: What is known of its data; nothing, for what it asks for alone.
+    """
+    if usual_class(spec, facts) is not None:
+        return "balanced_accuracy"
+    return next((name for name in CLASS_MEASURES if name.replace("_", "-") == _metric_asked(spec)), None)
+
+
+def usual_class(spec: Mapping[str, object], facts: Mapping[str, object]) -> tuple[str, float] | None:
+    """The class of nearly all training examples, and its share, for which a study is judged by balanced accuracy.
+
+    None where there is no such class, or the study asks for a measure.
+    """
+    target = facts.get("target")
+    if _metric_asked(spec) is not None or not isinstance(target, Mapping) or target.get("kind") != "classification":
+        return None
+    names, counted = target.get("classes"), target.get("class_counts")
+    counts = counted.get("train") if isinstance(counted, Mapping) else None
+    if not isinstance(names, list) or not isinstance(counts, list) or not len(names) == len(counts) > 1:
+        return None
+    if not all(isinstance(count, int) for count in counts) or not sum(counts):
+        return None
+    most = max(range(len(counts)), key=lambda place: counts[place])
+    share = counts[most] / sum(counts)
+    return (str(names[most]), share) if share >= USUAL_CLASS else None
+
+
+def _metric_asked(spec: Mapping[str, object]) -> object:
     target = spec.get("target")
-    asked = target.get("metric") if isinstance(target, Mapping) else None
-    return next((name for name in CLASS_MEASURES if name.replace("_", "-") == asked), None)
+    return target.get("metric") if isinstance(target, Mapping) else None
 
 
 def _judged_by(spec: Mapping[str, object]) -> object:
     run = spec.get("run")
     if not isinstance(run, Mapping):
-        return metric_of(spec)
+        return metric_of(spec, {})
     return [run.get("score"), run.get("better") or "higher", run.get("unit") or "", run.get("name")]
 
 

@@ -76,6 +76,10 @@ def test_what_is_told_of_the_data(
     assert stated(cautions(facts, by_class=by_class)) == expected
 
 
+def test_the_class_is_named_for_which_balanced_accuracy_is_the_measure() -> None:
+    assert stated(cautions({}, usual=("ham", 0.95))) == {"usual class": {"name": "ham", "share": 0.95}}
+
+
 @pytest.mark.parametrize(
     ("names", "counts"), [(["a"], [3, 4]), ([["x"], "b"], [3, 400]), (["a", "b"], [None, "4"]), ("ab", [1, 2])]
 )

@@ -16,6 +16,7 @@ from transferscope.errors import SettingsError
 from transferscope.store import Store
 from transferscope.study.export import chosen_run
 from transferscope.study.frames import read_study
+from transferscope.study.places import usual_class
 
 N, NAME = 600, "source-to-target"
 
@@ -51,7 +52,40 @@ def asked(folder: Path, metric: str | None = None) -> ComparisonResult:
 
 @pytest.fixture(scope="module")
 def plain(folder: Path) -> ComparisonResult:
-    return asked(folder)
+    return asked(folder, "accuracy")
+
+
+def test_where_nearly_all_are_of_one_class_each_counts_the_same_unless_accuracy_is_asked_for(
+    plain: ComparisonResult, folder: Path
+) -> None:
+    found = asked(folder)
+    assert found.summary.frames.metric.record == "balanced_accuracy"
+    assert "% balanced accuracy" in found.verdict.headline
+    assert found.summary.frames.study.spec["target"]["metric"] is None
+    share = float((np.load(folder / "target.npz")["y_train"] == 0).mean())
+    assert f"{100 * share:.0f} % of the training examples are “0”" in str(found.verdict)
+    assert plain.summary.frames.metric.record == "accuracy"
+    assert "balanced accuracy" not in plain.verdict.headline
+
+
+@pytest.mark.parametrize(
+    ("counts", "usual"),
+    [
+        ([80, 20], ("ham", 0.8)),
+        ([10, 190], ("spam", 0.95)),
+        ([79, 21], None),
+        ([100], None),
+        ([0, 0], None),
+        (None, None),
+        (["80", 20], None),
+    ],
+)
+def test_a_class_of_four_in_five_examples_is_usual(counts: object, usual: tuple[str, float] | None) -> None:
+    about = {"kind": "classification", "classes": ["ham", "spam"], "class_counts": {"train": counts}}
+    assert usual_class({"target": {}}, {"target": about}) == usual
+    assert usual_class({"target": {"metric": "accuracy"}}, {"target": about}) is None
+    assert usual_class({}, {"target": {**about, "kind": "multi-label"}}) is None
+    assert usual_class({}, {}) is None
 
 
 def test_every_class_counts_the_same_and_nothing_is_run_again(plain: ComparisonResult, folder: Path) -> None:

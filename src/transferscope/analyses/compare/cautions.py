@@ -15,11 +15,14 @@ WEAK_INNER_RISK = 0.95
 """Leave-one-out risk of MeRLin's inner head, as a share of that of predicting the mean, from which it tells nothing."""
 
 
-def cautions(facts: Mapping[str, object], *, by_class: bool = False) -> Iterator[Statement]:
+def cautions(
+    facts: Mapping[str, object], *, by_class: bool = False, usual: tuple[str, float] | None = None
+) -> Iterator[Statement]:
     """Shared data, rare classes, and batch normalisation that follows batches.
 
     Args:
         facts: The facts of a study, as `study` stored them.
+        usual: The class of nearly all examples, and its share, for which balanced accuracy is the measure; else None.
         by_class: Whether what the study is judged by is no matter of frequent classes alone.
     """
     target, sources = _table(facts.get("target")), _table(facts.get("sources"))
@@ -34,6 +37,8 @@ def cautions(facts: Mapping[str, object], *, by_class: bool = False) -> Iterator
     own = target.get("fingerprint")
     if same := [name for name, about in sources.items() if own and _table(about).get("fingerprint") == own]:
         yield state("source is target", sources=same)
+    if usual is not None:
+        yield state("usual class", name=usual[0], share=usual[1])
     if counts := _test_counts(target):
         most, least = max(counts, key=lambda name: counts[name]), min(counts, key=lambda name: counts[name])
         total, few = sum(counts.values()), sum(count < FEW_OF_CLASS for count in counts.values())

@@ -23,6 +23,7 @@ from transferscope.store import Store
 from transferscope.study.decisions import decisions
 from transferscope.study.frames import StudyFrames, read_study
 from transferscope.study.measure import Measure
+from transferscope.study.places import usual_class
 from transferscope.wording import counted, listed
 
 
@@ -109,7 +110,11 @@ def _cautions(frames: StudyFrames) -> tuple[Statement, ...]:
     asked = frames.study.spec.get("training", {}).get("early_stopping") is not None
     read = cells.dropna(subset=["read_side", "read_tokens"], how="all")
     return (
-        *cautions(frames.study.facts, by_class=is_class_measure(frames.metric.record)),
+        *cautions(
+            frames.study.facts,
+            by_class=is_class_measure(frames.metric.record),
+            usual=usual_class(frames.study.spec, frames.study.facts),
+        ),
         *weak_inner_heads(zip(noted["method"], noted["n_target"], noted["inner_risk"], strict=True)),
         *(nothing_held_out(zip(done["n_target"], done["best_step"], strict=True)) if asked else ()),
         *reduced_inputs(zip(read["n_target"], read["read_side"], read["read_tokens"], strict=True)),

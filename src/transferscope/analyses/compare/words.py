@@ -6,6 +6,7 @@ from functools import cache
 from jinja2 import pass_context
 from jinja2.runtime import Context
 
+from transferscope.numerics.class_measures import is_class_measure
 from transferscope.statements import Words
 from transferscope.study.frames import StudyFrames
 from transferscope.study.measure import Measure
@@ -32,6 +33,8 @@ def _words(metric: Measure, called: tuple[tuple[str, Sequence[str]], ...]) -> Wo
         low, high = ends or (None, None)
         return "" if low is None or high is None else f" ({metric.points(low)} to {metric.points(high)})"
 
+    of_classes = f" {metric.name.lower()}" if is_class_measure(metric.record) else ""
+
     filters: Mapping[str, Callable[..., str]] = {
         "arm": arm,
         "arms": lambda several, most=7: few(map(arm, several), most),
@@ -40,7 +43,9 @@ def _words(metric: Measure, called: tuple[tuple[str, Sequence[str]], ...]) -> Wo
         "gain": metric.gain,
         "in_brackets": lambda sizes: f" ({sizes_in_words(sizes)})" if sizes else "",
         "level": metric.level,
-        "reached": lambda level, sizes: metric.level(level) + (f" with {sizes[0]:,}" if len(sizes) > 1 else ""),
+        "reached": lambda level, sizes: (
+            metric.level(level) + of_classes + (f" with {sizes[0]:,}" if len(sizes) > 1 else "")
+        ),
         "within": metric.within,
         "with_labels": with_labels,
     }
