@@ -322,7 +322,7 @@ class Study:
             said.outcome == "no" and gain > 1
         )
         lost = self.mean.max() - self.mean[self.scores.arms.index(said.recommended or "")]
-        return bool(false), bool(said.settled and lost > 1)
+        return bool(false), bool(said.decided and lost > 1)
 
 
 def study(mean: np.ndarray, values: np.ndarray, n_ways: int, clusters: np.ndarray, cost: np.ndarray) -> Study:
@@ -355,12 +355,12 @@ def settles(rng: np.random.Generator, n: int) -> None:
         sd, gain = float(rng.choice([0.5, 1, 2])), float(rng.choice([0, 0, 1, 3]))
         one = drawn_study(rng, int(rng.choice([3, 5, 9, 14])), float(rng.choice([0.5, 1, 3])), gain, sd, s + 12)
         made = np.broadcast_to(np.arange(s + 12) < s, one.values.shape).copy()
-        asked = decide(one.read(made)).settles
+        asked = decide(one.read(made)).more_seeds
         if asked is not None:
             for name in asked.arms:
                 made[int(name), s : s + asked.seeds] = True
             after = decide(one.read(made))
-            done = after.outcome != "open" if asked.question == "whether" else after.settled
+            done = after.outcome != "inconclusive" if asked.question == "whether" else after.decided
             rows.append([asked.question == "whether", asked.chance, done, asked.seeds, s])
     table = np.array(rows, dtype=float)
     print("| question | n | below .5 | .5 | .6 | .7 | .8 | .9 | .95 | .99 | said .8 or more |\n" + "|---" * 11 + "|")
@@ -400,7 +400,7 @@ def race(rng: np.random.Generator, n: int) -> None:
                 kinds = one.mean[one.scores.with_source].max() - one.mean[~one.scores.with_source].max()
                 cost = (made * one.scores.cost[:, None]).sum() / (5 * one.scores.cost.sum())
                 ahead = abs(kinds) >= 2, order[-1] - order[-2] >= 2
-                decided, wrong = (said.outcome != "open", said.settled), one.wrong(said)
+                decided, wrong = (said.outcome != "inconclusive", said.decided), one.wrong(said)
                 rows.append([made.sum() / (5 * arms), *ahead, cost, decided[0], wrong[0], false, decided[1], wrong[1]])
             of = np.array(rows, dtype=float)
             clear = [f"{np.median(of[of[:, at] == 1, 0]):.2f}" if of[:, at].sum() > 4 else "" for at in (1, 2)]

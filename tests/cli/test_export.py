@@ -148,7 +148,7 @@ def test_the_command_writes_the_recommended_arm_and_predicts_in_a_table(folder: 
         decided = decisions(read_study(store, "networks"))
         records = pd.DataFrame(store.records("networks").columns())
         labels = {one.cell.key: one.cell.labels for one in store.cells("networks")}
-    n_labels = max([n for n, one in decided.items() if one.settled] or decided)
+    n_labels = max([n for n, one in decided.items() if one.decided] or decided)
     final = records[records["step"].isna() & (records["part"] == "target_test") & (records["name"] == "accuracy")]
     arms = [(labels[key]["method"], labels[key].get("source"), labels[key]["n_target"]) for key in final["key"]]
     assert str(Arm(card["method"], card["source"] or "")) == decided[n_labels].recommended

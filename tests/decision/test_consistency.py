@@ -70,14 +70,20 @@ def contradictions(scores: Scores, said: Any) -> list[str]:
             if a.gain
         ),
         "the interval holds the value": all(
-            (a.gain is None or a.gain.low is None or a.gain.low <= a.gain.value <= a.gain.high)
-            and (a.low is None or a.low <= a.mean <= a.high)
-            for a in said.arms
+            a.gain is None or a.gain.low is None or a.gain.low <= a.gain.value <= a.gain.high for a in said.arms
         ),
         "intervals end where scores do": all(
             (a.gain is None or a.gain.low is None or max(-a.gain.low, a.gain.high) <= span)
-            and (a.low is None or (a.low >= min(scores.bounds[0], a.mean) and a.high <= max(scores.bounds[1], a.mean)))
+            and (a.mean is None or scores.bounds[0] <= a.mean <= scores.bounds[1])
             for a in said.arms
+        ),
+        "a mean is that of its runs, or adjusted where runs are missing": all(
+            a.mean is None
+            or (
+                a.adjusted != (a.mean == pytest.approx(np.nanmean(scores.values[i]), rel=1e-9))
+                and (not a.adjusted or np.isnan(scores.values[:, ~np.isnan(scores.values).all(0)]).any())
+            )
+            for i, a in enumerate(said.arms)
         ),
         "gain is over the best without a source": all(
             a.gain is None or a.gain.value == pytest.approx(a.mean - best) for a in said.arms
@@ -86,30 +92,32 @@ def contradictions(scores: Scores, said: Any) -> list[str]:
         or (said.difference == arms[said.best_with].gain and (not said.helping or said.best_with == said.helping[0])),
         "no gain above the margin beside no": said.outcome != "no"
         or all(a.gain is None or a.gain.high < said.margin or a.unstable or a.n_seeds < 3 for a in said.arms),
-        "no call with two seeds, of an unstable arm, or beside an arm that could rise": all(
-            a.call != "better" or (a.n_seeds >= 3 and not a.unstable and not rising) for a in said.arms
+        "no call with two seeds, or beside an arm that could rise": all(
+            a.call != "better" or (a.n_seeds >= 3 and not rising) for a in said.arms
         ),
         "recommended exactly when there is a run": (chosen is None) == (said.outcome == "nothing"),
-        "open has a reason, and nothing else has": (said.outcome == "open") == bool(said.why_open),
-        "the recommended arm is helping or without a source": not said.helping
+        "inconclusive has a reason, and nothing else has": (said.outcome == "inconclusive") == bool(said.why),
+        "a helping arm is recommended, or a baseline, or one that is far more likely to be good": not said.helping
         or chosen is None
         or chosen.name in said.helping
-        or not chosen.with_source,
+        or not chosen.with_source
+        or chosen.chance > 2 * max(arms[name].chance for name in said.helping) * (1 - 1e-9),
         "within the margin exactly when the recommended has no source": chosen is None
         or (said.outcome == "helps, within the margin") == (bool(said.helping) and not chosen.with_source),
         "the recommended is not worse": chosen is None or chosen.call != "worse" or len(said.arms) == 1,
         "the chance is that of the recommended": chosen is None or said.chance == chosen.chance,
-        "settled is .95": said.settled == (said.chance >= 0.95),
+        "decided is .95 of an arm with two seeds": said.decided
+        == (said.chance >= 0.95 and chosen is not None and chosen.n_seeds >= 2),
         "seeds are counted": all(
             a.n_seeds == (~np.isnan(scores.values[i])).sum() and a.n_failed == scores.failed[i].sum()
             for i, a in enumerate(said.arms)
         ),
         "all missing are named": set(said.missing)
         == {a.name for a in said.arms if a.n_seeds < max(b.n_seeds for b in said.arms)},
-        "settles is for what is open": said.settles is None
+        "more seeds are for what is inconclusive": said.more_seeds is None
         or (
-            (said.settles.question == "whether") == (said.outcome == "open")
-            and (said.settles.question == "whether" or not said.settled)
+            (said.more_seeds.question == "whether") == (said.outcome == "inconclusive")
+            and (said.more_seeds.question == "whether" or not said.decided)
         ),
         "JSON holds it": "NaN" not in dumps(asdict(said)) and "Infinity" not in dumps(asdict(said)),
     }
@@ -131,7 +139,7 @@ def test_no_part_of_a_decision_contradicts_another(part: int) -> None:
         for run in proposed.runs:
             assert not scores.failed[run.arm, run.seed]
             assert np.isnan(scores.values[run.arm, run.seed])
-    assert outcomes >= {"helps", "no", "open", "no source", "no control"}
+    assert outcomes >= {"helps", "no", "inconclusive", "no source", "no control"}
 
 
 def test_the_order_of_arms_and_a_shift_of_all_scores_change_nothing() -> None:
@@ -153,7 +161,7 @@ def test_the_order_of_arms_and_a_shift_of_all_scores_change_nothing() -> None:
             scores.resolution,
         )
         one, two = decide(scores), decide(other)
-        assert (one.outcome, one.why_open) == (two.outcome, two.why_open)
+        assert (one.outcome, one.why) == (two.outcome, two.why)
         assert set(one.helping) == set(two.helping)
         assert one.best_without == two.best_without
         if one.difference is not None and one.difference.low is not None and two.difference is not None:
@@ -182,10 +190,8 @@ def test_scores_in_another_unit_give_the_same_in_that_unit(unit: float) -> None:
         if sum(arm.n_seeds >= 2 and not arm.unstable for arm in one.arms) < 3:
             continue
         compared += 1
-        assert (one.outcome, one.recommended, one.settles) == (two.outcome, two.recommended, two.settles)
-        numbers = [
-            [(arm.mean, arm.low, arm.high, arm.shortfall) for arm in said.arms if arm.n_seeds] for said in (one, two)
-        ]
+        assert (one.outcome, one.recommended, one.more_seeds) == (two.outcome, two.recommended, two.more_seeds)
+        numbers = [[(arm.mean, arm.shortfall) for arm in said.arms if arm.n_seeds] for said in (one, two)]
         first, second = (np.array(found, dtype=float) for found in numbers)
         np.testing.assert_allclose(second, unit * first, rtol=1e-4, atol=1e-6 * unit)
     assert compared > 8

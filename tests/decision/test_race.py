@@ -36,7 +36,7 @@ def empty(arms: int, seeds: int, n_ways: int, **given: np.ndarray) -> Scores:
 def test_the_cheapest_arm_that_loses_little_is_recommended() -> None:
     values = 0.1 * RNG.normal(size=(4, 6)) + np.array([90, 89.8, 85, 60])[:, None]
     said = decide(scores(values, 2, cost=np.array([100.0, 10, 1, 0.1])))
-    assert (said.recommended, said.settled) == ("arm 1", True)
+    assert (said.recommended, said.decided) == ("arm 1", True)
     assert said.arms[2].chance < 0.01
     unknown = decide(scores(values, 2, cost=np.array([100.0, np.nan, 1, 0.1])))
     assert unknown.recommended == "arm 0"
@@ -115,7 +115,7 @@ def test_a_race_answers_both_questions(best: float, outcome: str) -> None:
     truth = 0.5 * RNG.normal(size=(6, 12)) + np.array([best, 60, 60, 80, 60, 60])[:, None]
     table, order, done = filled(empty(6, 12, 3), truth)
     said = decide(table)
-    assert (said.outcome, said.settled, done) == (outcome, True, "decided")
+    assert (said.outcome, said.decided, done) == (outcome, True, "decided")
     assert {arm for arm, _ in order} == set(range(6))
     assert len(order) < 24
 
@@ -153,17 +153,17 @@ def test_the_seeds_that_are_asked_for_settle_it_as_often_as_said() -> None:
         mean = RNG.choice([0.5, 1, 3]) * RNG.normal(size=5) + np.array([RNG.choice([0, 1, 3]), 0, 0, 0, 0])
         truth = mean[:, None] + RNG.normal(size=(5, 15)) + 1.5 * RNG.normal(size=15)
         values = np.where(np.arange(15) < 3, truth, np.nan)
-        asked = decide(scores(values, 3)).settles
+        asked = decide(scores(values, 3)).more_seeds
         if asked is not None and asked.question == "whether":
             for name in asked.arms:
                 values[int(name[4:]), 3 : 3 + asked.seeds] = truth[int(name[4:]), 3 : 3 + asked.seeds]
             chances.append(asked.chance)
-            settled.append(decide(scores(values, 3)).outcome != "open")
+            settled.append(decide(scores(values, 3)).outcome != "inconclusive")
     assert np.mean(settled) == pytest.approx(np.mean(chances), abs=0.1)
 
 
 @pytest.mark.parametrize("n_ways", [2, 60])
 def test_of_many_arms_with_one_mean_it_can_be_asked_what_would_settle_them(n_ways: int) -> None:
     values = np.random.default_rng(0).normal(size=(61, 3))
-    asked = decide(scores(values - values.mean(1, keepdims=True), n_ways)).settles
+    asked = decide(scores(values - values.mean(1, keepdims=True), n_ways)).more_seeds
     assert asked is None or len(asked.arms) > 1

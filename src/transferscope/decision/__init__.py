@@ -8,8 +8,10 @@ from transferscope.decision.decide import decide
 from transferscope.decision.examples import example_variance
 from transferscope.decision.race import Next, Run, next_runs
 from transferscope.decision.record import ArmFacts, Call, Covers, Decision, Difference, Outcome, Scores, Settles
+from transferscope.decision.whether import LEAST_SEEDS
 
 __all__ = [
+    "LEAST_SEEDS",
     "ArmFacts",
     "Call",
     "Covers",

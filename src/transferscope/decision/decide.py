@@ -1,10 +1,8 @@
 """From scores to one decision."""
 
 import numpy as np
-from jaxtyping import Bool, Int
-from scipy import special
+from jaxtyping import Int
 
-from transferscope.decision.noise import Noise
 from transferscope.decision.record import ArmFacts, Call, Decision, Difference, Reason, Scores
 from transferscope.decision.settles import what_settles
 from transferscope.decision.standing import Standing, stand
@@ -17,10 +15,11 @@ from transferscope.numerics.intervals import check_level
 def decide(scores: Scores, *, margin: float = 1.0, level: float = 0.95) -> Decision:
     """What the runs say: whether a source helps, and which arm to use.
 
-    An arm with a source is called better where it is better than every arm without (`whether.gains`), has three seeds,
-    is not unstable, and no arm without a source could still rise. The recommended arm is the cheapest that is not
-    expected to lose more than half a margin (`which.select`), among the arms that are called better or, where a cheaper
-    one without a source will do, those without.
+    A transfer arm is called better where it is better than every baseline (`whether.gains`), has three seeds, is not
+    erratic or its worst run lies above the best run of every baseline, and no baseline could still rise. The
+    recommended arm is the cheapest that is not expected to lose more than half a margin (`which.select`). Where
+    transfer helps, a significant arm is preferred to another transfer arm, unless it is far less likely to be good.
+    Where the question is inconclusive, a baseline is preferred to a transfer arm that costs about as much.
 
     Args:
         margin: Differences up to this do not matter, in points; above 0.
@@ -39,12 +38,14 @@ def decide(scores: Scores, *, margin: float = 1.0, level: float = 0.95) -> Decis
         empty = tuple(_facts(scores, None, arm) for arm in range(len(names)))
         rising = tuple(names[scores.unfinished])
         return Decision(
-            outcome="nothing", recommended=None, chance=0.0, settled=False, best_with=None, best_without=None,
+            outcome="nothing", recommended=None, chance=0.0, decided=False, best_with=None, best_without=None,
             difference=None, helping=(), harmful=(), arms=empty, unstable=(), unfinished=rising, missing=(),
-            settles=None, covers="nothing", why_open="", margin=margin, level=level,
+            more_seeds=None, covers="nothing", why="", margin=margin, level=level,
         )  # fmt: skip
     noise, chosen = now.noise, now.selection
-    best_with, best_without = _best(noise, now.ways, now.better), _best(noise, now.controls)
+    best_with, best_without = _best_way(now), None
+    if len(now.controls):
+        best_without = int(now.controls[np.argmax(noise.mean[now.controls])])
     difference = None
     if now.gains is not None and best_with is not None:
         difference = _difference(scores, now, int(np.flatnonzero(now.ways == best_with)[0]))
@@ -61,32 +62,32 @@ def decide(scores: Scores, *, margin: float = 1.0, level: float = 0.95) -> Decis
         outcome=now.outcome,
         recommended=name(chosen.arm),
         chance=chance,
-        settled=chance >= SETTLED,
+        decided=bool(chance >= SETTLED and noise.n[chosen.arm] >= 2),
         best_with=name(best_with),
         best_without=name(best_without),
         difference=difference,
         helping=listed(by_gain[now.better[by_gain]]),
         harmful=listed(by_gain[::-1][now.worse[by_gain[::-1]]]),
         arms=tuple(_facts(scores, now, arm) for arm in range(len(names))),
-        unstable=tuple(names[now.at[noise.unstable]]),
+        unstable=tuple(names[now.at[noise.erratic]]),
         unfinished=tuple(names[scores.unfinished]),
         missing=tuple(names[n < n.max()]),
-        settles=what_settles(now, scores),
+        more_seeds=what_settles(now, scores),
         covers=now.covers,
-        why_open=now.why_open,
+        why=now.why,
         margin=margin,
         level=level,
     )
 
 
-def _best(noise: Noise, arms: Int[np.ndarray, " _"], first: Bool[np.ndarray, " _"] | None = None) -> int | None:
-    """The highest mean among the first, those that could be called, or all."""
-    if not len(arms):
+def _best_way(now: Standing) -> int | None:
+    """Return the best transfer arm by its mean, preferring significant ones, then those that qualify for a call."""
+    if not len(now.ways):
         return None
-    if first is not None:
-        able = (noise.n[arms] >= LEAST_SEEDS) & ~noise.unstable[arms]
-        arms = next(arms[chosen] for chosen in (first, able, np.ones(len(arms), dtype=bool)) if chosen.any())
-    return int(arms[np.argmax(noise.mean[arms])])
+    able = now.noise.n[now.ways] >= LEAST_SEEDS if now.gains is None else now.gains.callable
+    among = next(arms for arms in (now.better, able, np.ones(len(now.ways), dtype=bool)) if arms.any())
+    ways = now.ways[among]
+    return int(ways[np.argmax(now.noise.mean[ways])])
 
 
 def _difference(scores: Scores, now: Standing, way: int) -> Difference:
@@ -111,18 +112,17 @@ def _possible(low: float, value: float, high: float, least: float, most: float) 
 def _facts(scores: Scores, now: Standing | None, arm: int) -> ArmFacts:
     n = int((~np.isnan(scores.values[arm])).sum())
     cost = float(scores.cost[arm])
-    mean = low = high = stderr = shortfall = None
-    chance, unstable, gain = 0.0, False, None
+    mean = shortfall = None
+    chance, adjusted, unstable, gain = 0.0, False, False, None
     call: Call = ""
     why: Reason = ""
     if now is not None and n:
         at = int(np.searchsorted(now.at, arm))
-        mean, unstable = float(now.noise.mean[at]), bool(now.noise.unstable[at])
+        mean, unstable = float(now.noise.mean[at]), bool(now.noise.erratic[at])
+        plain = float(np.nanmean(scores.values[arm]))
+        adjusted = abs(mean - plain) > 1e-9 * max(abs(mean), abs(plain), scores.scale)
+        mean = mean if adjusted else plain
         chance, shortfall = float(now.selection.chance[at]), float(now.selection.shortfall[at])
-        if now.noise.df[at] > 0:
-            stderr = float(np.sqrt(now.noise.variance[at] / now.noise.n[at]))
-            half = float(special.stdtrit(now.noise.df[at], (1 + now.level) / 2)) * stderr
-            low, high = _possible(mean - half, mean, mean + half, *scores.bounds)
     if scores.with_source[arm]:
         call = "not called"
         why = "too few seeds"
@@ -135,7 +135,7 @@ def _facts(scores: Scores, now: Standing | None, arm: int) -> ArmFacts:
                 why = "unfinished"
             elif now.gains.callable[way]:
                 inside = bool(now.gains.low[way] > -now.margin and now.gains.high[way] < now.margin)
-                call, why = "within the margin" if inside else "open", ""
+                call, why = "within the margin" if inside else "inconclusive", ""
             elif unstable:
                 why = "unstable"
     return ArmFacts(
@@ -144,9 +144,7 @@ def _facts(scores: Scores, now: Standing | None, arm: int) -> ArmFacts:
         n_seeds=n,
         n_failed=int(scores.failed[arm].sum()),
         mean=mean,
-        low=low,
-        high=high,
-        stderr=stderr,
+        adjusted=adjusted,
         cost=None if np.isnan(cost) else cost,
         chance=chance,
         shortfall=shortfall,

@@ -34,7 +34,12 @@ class Noise:
         raw: Variance over seeds of the arm alone, less what seeds gave to all; 0 below two runs.
         variance: The same, moderated; NaN where nothing is known.
         df: Its degrees of freedom; 0 where nothing is known.
-        unstable: Whether the arm varies so much more than the others that it keeps its own variance.
+        unstable: Whether the residuals of the arm vary so much more than those of the others that it keeps its own
+            variance.
+        erratic: Whether it is unstable and its scores vary more than those of the middle arm, too: where two arms move
+            together, what they share is taken for a seed's effect and missing in quiet arms, which are not erratic.
+        worst: Lowest run, less what seeds gave to all arms; minus infinity where it is not known.
+        best: Highest run, likewise; infinity where it is not known.
         pool: Degrees of freedom of the variances of all stable arms together, shape (..., 1).
         loss: Variance of the difference of two means over v_a / n_a + v_b / n_b: above 1 where they have different
             seeds, because the effects of these are estimated from few arms; shape (..., A, A).
@@ -46,6 +51,9 @@ class Noise:
     variance: Float[np.ndarray, "*studies arms"]
     df: Float[np.ndarray, "*studies arms"]
     unstable: Bool[np.ndarray, "*studies arms"]
+    erratic: Bool[np.ndarray, "*studies arms"]
+    worst: Float[np.ndarray, "*studies arms"]
+    best: Float[np.ndarray, "*studies arms"]
     pool: Float[np.ndarray, "*studies 1"]
     loss: Float[np.ndarray, "*#studies arms arms"]
 
@@ -62,7 +70,8 @@ def noise(
 
     so that two arms alone have the variance of their differences. Where all arms that have a seed are of one cluster,
     they count one by one; where fewer than two arms with two runs have it, b_s = 0 and f_s = 1. A run of a seed that no
-    other arm has is not read where its arm has two others. `moderated` makes use of the other arms.
+    other arm has is not read where its arm has two others. `moderated` makes use of the other arms. Arms whose runs are
+    all the same, as of a method that draws nothing, say nothing of how much the others vary.
 
     Args:
         values: Scores; NaN where there is no run.
@@ -106,7 +115,19 @@ def noise(
     raw = np.where(several, np.maximum(raw, np.maximum(0.25 * resolution**2, rounding**2)), 0.0)
     runs = used.sum(-2)
     lost = (factor * runs).sum(-1, keepdims=True) / np.maximum(runs.sum(-1, keepdims=True), 1)
-    return moderated(mean, n, raw, np.maximum(lost, 1.0), loss)
+    less = values - seeds[..., None, :]
+    low, high = (np.where(there, values, end) for end in (np.inf, -np.inf))
+    own = np.where(there, values - _mean(values, there)[..., None], 0.0)
+    return moderated(
+        mean,
+        n,
+        raw,
+        np.maximum(lost, 1.0),
+        loss,
+        plain=np.where(several, (own**2).sum(-1) / np.maximum(n - 1, 1), np.nan),
+        fixed=(n >= 3) & (low.min(-1) == high.max(-1)),
+        ends=(np.where(there, less, np.inf).min(-1), np.where(there, less, -np.inf).max(-1)),
+    )
 
 
 def moderated(
@@ -115,6 +136,10 @@ def moderated(
     raw: Float[np.ndarray, "*studies arms"],
     factor: Float[np.ndarray, "*_ 1"],
     loss: Float[np.ndarray, "*_ arms arms"],
+    *,
+    plain: Float[np.ndarray, "*studies arms"] | None = None,
+    fixed: Bool[np.ndarray, "*studies arms"] | None = None,
+    ends: tuple[Float[np.ndarray, "*studies arms"], Float[np.ndarray, "*studies arms"]] | None = None,
 ) -> Noise:
     """Variances shrunk towards those of the other arms (Smyth 2004, limma), but for unstable ones.
 
@@ -127,18 +152,25 @@ def moderated(
     Args:
         raw: Variances over seeds; not read where n is below 2.
         factor: Mean of f_s in `noise`, by which squares are less for the seeds' effects; at least 1.
+        plain: Variances of the scores themselves, NaN below two runs; None for `raw`.
+        fixed: Arms of three runs or more that are all the same; they lend nothing while others vary. None for none.
+        ends: The worst and the best run of each arm; None where they are not known.
     """
     several = n >= 2
+    varies = several if fixed is None else several & ~(fixed & (several & ~fixed).any(-1, keepdims=True))
     d = np.where(several, n - 1, 0.0)
     at = np.minimum(d, len(_SEEDS) - 1).astype(int)
-    typical = _median(np.where(several, raw / _MEDIAN_CHI2[at], np.nan)[..., None])
+    typical = _median(np.where(varies, raw / _MEDIAN_CHI2[at], np.nan)[..., None])
     unstable = several & (raw > (_UNSTABLE + _WITH_FEW / np.maximum(d, 1.0)) * typical)
-    stable = several & ~unstable
+    middle = _median(np.where(varies, raw if plain is None else plain, np.nan)[..., None])
+    erratic = unstable & ((raw if plain is None else plain) > middle)
+    worst, best = (np.full(raw.shape, end) for end in (-np.inf, np.inf)) if ends is None else ends
+    stable = varies & ~unstable
     weight = np.where(stable, d, 0.0)
     k, pool = stable.sum(-1, keepdims=True), weight.sum(-1, keepdims=True)
     common = (weight * raw).sum(-1, keepdims=True) / np.maximum(pool, 1)
-    plain = np.where(stable, raw, 0.0).sum(-1, keepdims=True) / np.maximum(k, 1)
-    logs = np.log(np.maximum(raw, np.maximum(1e-3 * plain, 1e-300)))
+    level = np.where(stable, raw, 0.0).sum(-1, keepdims=True) / np.maximum(k, 1)
+    logs = np.log(np.maximum(raw, np.maximum(1e-3 * level, 1e-300)))
     centre = np.where(stable, logs, 0.0).sum(-1, keepdims=True) / np.maximum(k, 1)
     free = np.maximum(k - 1, 1)
     scatter = np.where(stable, (logs - centre) ** 2, 0.0).sum(-1, keepdims=True) / free
@@ -152,7 +184,8 @@ def moderated(
     variance = np.divide(d * raw + lent * common, total, out=np.full_like(total, np.nan), where=total > 0)
     pool = pool / factor**2
     df = np.where(unstable, d, np.maximum(np.minimum(total, pool), d))
-    return Noise(mean, n, raw, variance, np.where(total > 0, df, 0.0), unstable, pool, loss)
+    df = np.where(total > 0, df, 0.0)
+    return Noise(mean, n, raw, variance, df, unstable, erratic, worst, best, pool, loss)
 
 
 def _loss(

@@ -147,14 +147,14 @@ class _Look:
 
     @cached_property
     def whether_is_decided(self) -> bool:
-        return self.now is not None and self.now.outcome != "open"
+        return self.now is not None and self.now.outcome != "inconclusive"
 
     @cached_property
     def has_hope(self) -> bool:
         """Whether further seeds may well decide whether transfer helps; where noise is not known yet, they may."""
         if self.now is None or not (self.now.noise.df > 0).all():
             return True
-        settles = decide(self.scores, margin=self.margin).settles
+        settles = decide(self.scores, margin=self.margin).more_seeds
         return settles is not None and settles.question == "whether" and settles.chance >= _HOPE
 
     @cached_property
@@ -191,7 +191,7 @@ class _Look:
     def in_the_way(self) -> list[int]:
         """Arms whose next run is needed to say whether transfer helps; none where it is no question."""
         now = self.now
-        if now is None or now.outcome != "open" or now.why_open == "unfinished":
+        if now is None or now.outcome != "inconclusive" or now.why == "unfinished":
             return []
         n = self.n[now.at]
         wanted = [*(int(arm) for arm in now.controls if n[arm] < 2), min(_pair(now), key=lambda arm: int(n[arm]))]
@@ -231,7 +231,7 @@ def _racing(looks: Sequence[_Look]) -> tuple[int, int] | None:
 
 def _pair(now: Standing) -> tuple[int, int]:
     """The best arm with a source and what it is least sure to beat; not ahead by half a margin, what forbids "no"."""
-    noise, controls, stable = now.noise, now.controls, ~now.noise.unstable[now.ways]
+    noise, controls, stable = now.noise, now.controls, ~now.noise.erratic[now.ways]
     ways = now.ways[stable] if stable.any() else now.ways
     beside = pairs(noise, ways, controls, now.examples)
     way, control = int(noise.mean[ways].argmax()), int(noise.mean[controls].argmax())

@@ -8,22 +8,24 @@ from jaxtyping import Bool, Float, Int
 
 from transferscope.errors import DataError
 
-Outcome = Literal["helps", "helps, within the margin", "no", "open", "no source", "no control", "nothing"]
+Outcome = Literal[
+    "helps", "helps, within the margin", "no", "inconclusive", "source is target", "no source", "no control", "nothing"
+]
 """Whether a source helps.
 
-helps: an arm with a source is called better than every arm without. helps, within the margin: likewise, but the
-recommended arm has no source, since one is cheaper and not expected to lose more than the margin. no: nothing with a
-source gains more than the margin over the best arm without. open: none of these. no source, no control, nothing: no arm
-with a source, none without, or none at all has a run.
+helps: a transfer arm is significantly better than every baseline. helps, within the margin: likewise, but a baseline is
+recommended, since it is not expected to lose more than the margin. no: no transfer arm gains more than the margin over
+the best baseline. inconclusive: none of these. source is target: a source is the target's own data, so that nothing is
+said of transfer. no source, no control, nothing: no transfer arm, no baseline, or no arm at all has a run.
 """
 
-Call = Literal["better", "worse", "within the margin", "open", "not called", ""]
-"""What is shown of an arm with a source beside the best arm without; "" for arms without a source."""
+Call = Literal["better", "worse", "within the margin", "inconclusive", "not called", ""]
+"""What is shown of a transfer arm beside the best baseline; "" for baselines."""
 
 Covers = Literal["seeds and test examples", "seeds", "test examples", "nothing"]
 """What intervals speak of: other seeds, other test examples, both, or there is none."""
 
-Reason = Literal["one seed", "too few seeds", "unfinished", "unstable", "noise", ""]
+Reason = Literal["one seed", "too few seeds", "unfinished", "unstable", "noise", "source is target", ""]
 """What stands in the way of a call or an outcome."""
 
 
@@ -110,19 +112,16 @@ class ArmFacts:
 
     Attributes:
         mean: Mean over seeds, in points, less what seeds that others lack gave to all arms; None without a run.
-        low: Lower end of the interval of the mean taken alone, without what a seed gives to all arms; None where
-            nothing is known of the noise.
-        high: Its upper end.
-        stderr: Standard error of the mean, likewise.
+        adjusted: Whether that is another number than the plain mean of its runs.
         cost: Seconds of a run; None where unknown.
         chance: Probability of being within the margin of the best arm.
         shortfall: Expected distance to the best arm, in points; None without a run.
-        unstable: Whether its variance over seeds is far above that of the other arms.
+        unstable: Whether it varies far more over seeds than the other arms.
         unfinished: Whether its training curve was still rising.
         gain: Over the best arm without a source; None for arms without a source, or where there is no such run.
         call: What is shown of `gain`.
-        why: Why it is not called: "unstable", "unfinished" (an arm without a source that it beats could still rise) or
-            "too few seeds"; else "".
+        why: Why it is not called: "unstable", "unfinished" (a baseline that it beats could still rise), "too few seeds"
+            or "source is target"; else "".
     """
 
     name: str
@@ -130,9 +129,7 @@ class ArmFacts:
     n_seeds: int
     n_failed: int
     mean: float | None
-    low: float | None
-    high: float | None
-    stderr: float | None
+    adjusted: bool
     cost: float | None
     chance: float
     shortfall: float | None
@@ -145,12 +142,12 @@ class ArmFacts:
 
 @dataclass(frozen=True, slots=True)
 class Settles:
-    """What would settle an open question.
+    """What more seeds would decide.
 
     Attributes:
         question: "whether" a source helps, or "which" arm to use.
         seeds: How many more of each of the arms.
-        chance: Probability that the question is settled then.
+        chance: Probability that the question is decided then.
     """
 
     question: Literal["whether", "which"]
@@ -165,29 +162,32 @@ class Decision:
 
     Attributes:
         outcome: Whether a source helps, see `Outcome`.
-        recommended: The cheapest arm that is not expected to lose more than the margin needs; None without a run.
+        recommended: The cheapest arm that is not expected to lose more than half the margin, or one of `helping` whose
+            chance is not far below; None without a run.
         chance: Probability that it is within the margin of the best arm.
-        settled: Whether that is at least 95 %.
+        decided: Whether that is at least 95 %, and the arm has two seeds.
         best_with: The best arm with a source; where some are called better, the best of these. None without a run.
         best_without: The best arm without a source; None without a run.
         difference: `best_with` less `best_without`: the gain of the first. None where one of them is.
-        helping: Arms called better than every arm without a source, best first.
+        helping: Transfer arms that are significantly better than every baseline, best first.
         harmful: Arms with a source called worse than the best without, worst first.
         arms: All arms in the order in which they were given.
         unstable: Names of arms whose variance over seeds is far above that of the others.
         unfinished: Names of arms that could still rise.
         missing: Names of arms with fewer seeds than the arm with the most.
-        settles: What would settle the first open question; None where both are settled, or seeds do not help.
+        more_seeds: What more seeds would decide of the first inconclusive question; None where both are decided, or
+            where seeds do not help.
         covers: What intervals speak of.
-        why_open: What stands in the way where the outcome is "open", else "".
+        why: What stands in the way where the outcome is "inconclusive", else "".
         margin: Differences up to this do not matter, in points.
-        level: Coverage, at any look at this number of labels.
+        level: One less the error on either side, at any look at this number of labels: a false "better" has at most
+            this error, and a false "worse" as much again, so that intervals cover 2 level - 1.
     """
 
     outcome: Outcome
     recommended: str | None
     chance: float
-    settled: bool
+    decided: bool
     best_with: str | None
     best_without: str | None
     difference: Difference | None
@@ -197,11 +197,16 @@ class Decision:
     unstable: tuple[str, ...]
     unfinished: tuple[str, ...]
     missing: tuple[str, ...]
-    settles: Settles | None
+    more_seeds: Settles | None
     covers: Covers
-    why_open: Reason
+    why: Reason
     margin: float
     level: float
+
+    @property
+    def confidence(self) -> float:
+        """What the intervals of gains cover, with an error of 1 - level on either side."""
+        return 2 * self.level - 1
 
     @property
     def level_without(self) -> float | None:

@@ -25,8 +25,8 @@ def what_settles(now: Standing, scores: Scores) -> Settles | None:
     seeds do not help: an arm that could still rise or an unstable one is in the way.
     """
     noise = now.noise
-    whether = now.outcome == "open"
-    if not (noise.df > 0).all() or (whether and now.why_open in ("unfinished", "unstable")):
+    whether = now.outcome == "inconclusive"
+    if not (noise.df > 0).all() or (whether and now.why in ("unfinished", "unstable")):
         return None
     if not whether and now.selection.chance[now.selection.arm] >= SETTLED:
         return None

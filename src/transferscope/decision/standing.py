@@ -10,6 +10,9 @@ from transferscope.decision.record import Covers, Outcome, Reason, Scores
 from transferscope.decision.whether import Gains, gains
 from transferscope.decision.which import DRAWS, Draws, Selection, draw_means, select, shown_worse
 
+FAR_BELOW = 0.5
+"""An arm is not recommended for being significant where its chance of being good is less than so much of another's."""
+
 
 @dataclass(frozen=True, slots=True)
 class Standing:
@@ -36,7 +39,7 @@ class Standing:
     worse: Bool[np.ndarray, " ways"]
     blocked: Bool[np.ndarray, " ways"]
     outcome: Outcome
-    why_open: Reason
+    why: Reason
     selection: Selection
     draws: Draws
     margin: float
@@ -49,6 +52,7 @@ def stand(scores: Scores, *, margin: float, level: float = 0.95, draws: int = DR
     if not len(at):
         return None
     estimated = noise(scores.values[at], scores.clusters[at], resolution=scores.resolution)
+    estimated = replace(estimated, mean=np.clip(estimated.mean, *scores.bounds))  # what is adjusted can be outside
     examples = None if scores.example_variance is None else scores.example_variance[np.ix_(at, at)]
     all_known = examples is not None and not np.isnan(examples).any()
     covers: Covers = "seeds and test examples" if all_known else "seeds"
@@ -57,7 +61,7 @@ def stand(scores: Scores, *, margin: float, level: float = 0.95, draws: int = DR
     ways, controls = np.flatnonzero(scores.with_source[at]), np.flatnonzero(~scores.with_source[at])
     better, worse, blocked = np.zeros((3, len(ways)), dtype=bool)
     beside: Gains | None = None
-    outcome: Outcome = "open"
+    outcome: Outcome = "inconclusive"
     why: Reason = ""
     if not len(ways) or not len(controls):
         outcome = "no control" if len(ways) else "no source"
@@ -81,13 +85,15 @@ def stand(scores: Scores, *, margin: float, level: float = 0.95, draws: int = DR
     allowed[ways[worse]] = False
     if not allowed.any():
         allowed = estimated.mean == estimated.mean.max()
-    chosen = select(drawn.means, scores.cost[at], margin, allowed)
+    with_source = scores.with_source[at]
+    ties = ~with_source if outcome == "inconclusive" else None
+    chosen = select(drawn.means, scores.cost[at], margin, allowed, ties)
     if better.any():
         helping = np.isin(np.arange(len(at)), ways[better])
-        if not helping[chosen.arm] and (scores.with_source[at][chosen.arm] or chosen.shortfall[chosen.arm] > margin):
-            among = helping & allowed
-            chosen = select(drawn.means, scores.cost[at], margin, among if among.any() else helping)
-        if not helping[chosen.arm]:
+        if not helping[chosen.arm] and (with_source[chosen.arm] or chosen.shortfall[chosen.arm] > margin):
+            among = helping & allowed & (chosen.chance >= FAR_BELOW * chosen.chance[chosen.arm])
+            chosen = select(drawn.means, scores.cost[at], margin, among) if among.any() else chosen
+        if not with_source[chosen.arm]:
             outcome = "helps, within the margin"
     return Standing(
         at,
@@ -121,14 +127,14 @@ def _why(
     """What stands in the way of an outcome, but for arms that could still rise."""
     if estimated.n.max() < 2:
         return "one seed"
-    unstable = estimated.unstable[ways]
-    stable = ways[~unstable], controls[~estimated.unstable[controls]]
+    unstable = estimated.erratic[ways]
+    stable = ways[~unstable], controls[~estimated.erratic[controls]]
     if not len(stable[0]) or not len(stable[1]):
         return "unstable"
     if not beside.callable.any():
         return "too few seeds"
     without = gains(estimated, *stable, examples=examples, level=level)
     settled = without.most < margin or (without.callable & (without.low > 0)).any()
-    if estimated.unstable.any() and (settled or (unstable & (beside.low > 0)).any()):
+    if estimated.erratic.any() and (settled or (unstable & (beside.low > 0)).any()):
         return "unstable"
     return "noise"

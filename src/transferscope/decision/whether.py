@@ -86,9 +86,16 @@ def pairs(
 def can_be_called(
     noise: Noise, ways: Int[np.ndarray, " ways"], controls: Int[np.ndarray, " controls"]
 ) -> Bool[np.ndarray, "*studies ways"]:
-    """Which arms with a source have three seeds and are not unstable, where all arms without have two seeds."""
+    """Which arms with a source have three seeds, where all arms without have two seeds.
+
+    An erratic arm is called, by its own variance, only where its worst run lies above the best run of every arm without
+    a source, or its best below the worst of one.
+    """
     known = (noise.n[..., controls] >= 2).all(-1, keepdims=True)
-    return np.asarray((noise.n[..., ways] >= LEAST_SEEDS) & ~noise.unstable[..., ways] & known)
+    above = noise.worst[..., ways] > noise.best[..., controls].max(-1, keepdims=True)
+    below = noise.best[..., ways] < noise.worst[..., controls].max(-1, keepdims=True)
+    apart = above | below
+    return np.asarray((noise.n[..., ways] >= LEAST_SEEDS) & (~noise.erratic[..., ways] | apart) & known)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,16 @@ from transferscope.decision.noise import Noise
 from transferscope.decision.whether import LEAST_SEEDS, looks, pairs
 
 SETTLED = 0.95
+_ALIKE = 1.25
+"""Costs that differ by no more than this factor are alike."""
 DRAWS = 2000
 _PRIOR_SD, _PRIOR_DF = 1.5, 2.0
 """Noise of a run, in `Scores.scale`, and what it weighs where fewer than three arms have two runs."""
 _SPREAD, _NEAR = 2.0, 5.0
 """Half of the prior of the spread of true means lies below _SPREAD typical standard errors. Arms below the best by more
 than the margin and _NEAR standard errors are not of one population with it."""
+_FIXED = 0.01
+"""Arms whose standard error is less than so much of the largest do not vary, and say nothing of the spread of means."""
 APART = 1e300
 """Prior variance of a true mean that the others say nothing of, in any unit."""
 _SPREADS, _TAILS = 24, 2.0 / special.chdtri(2.0, 1 - (np.arange(6) + 0.5) / 6)
@@ -97,7 +101,8 @@ def draw_means(
     near = noise.mean >= noise.mean[best] - margin - _NEAR * np.hypot(stderr, stderr[best])
     centre = float(np.median(noise.mean[near]))
     off = noise.mean - centre
-    tau = _SPREAD * np.median(stderr) * np.tan(np.pi / 2 * (np.arange(_SPREADS) + 0.5) / _SPREADS)
+    typical = np.median(stderr[stderr > _FIXED * stderr.max()])
+    tau = _SPREAD * typical * np.tan(np.pi / 2 * (np.arange(_SPREADS) + 0.5) / _SPREADS)
     spread = tau[:, None] ** 2 * _TAILS
     marginal = spread[:, None] + (of_seeds * df / np.maximum(df - 2, 1) + added)[:, None]
     density = np.exp(-0.5 * off[:, None] ** 2 / marginal) / np.sqrt(marginal) + 1e-300
@@ -144,18 +149,22 @@ def select(
     cost: Float[np.ndarray, " arms"],
     margin: float,
     allowed: Bool[np.ndarray, " arms"],
+    first: Bool[np.ndarray, " arms"] | None = None,
 ) -> Selection:
-    """The cheapest arm whose expected shortfall is at most half a margin, or a quarter above the smallest.
+    """Select the cheapest arm whose expected shortfall is at most half a margin, or a quarter above the smallest.
 
     Args:
         cost: Of a run; arms of unknown cost come last.
         allowed: Arms that may be recommended; at least one.
+        first: Arms that are preferred to others that cost about as much, or all where no cost is known; None for none.
     """
     short = means.max(axis=1, keepdims=True) - means
     shortfall = short.mean(axis=0)
     among = np.where(allowed, shortfall, np.inf)
     near = np.flatnonzero(among <= max(margin / 2, 1.25 * among.min()))
-    arm = int(near[np.lexsort((shortfall[near], np.nan_to_num(cost[near], nan=np.inf)))[0]])
+    of_near = np.nan_to_num(cost[near], nan=np.inf)
+    later = np.zeros(len(near), dtype=bool) if first is None else ~first[near]
+    arm = int(near[np.lexsort((shortfall[near], of_near, later, of_near > _ALIKE * of_near.min()))[0]])
     better = (means > means[:, [arm]] + margin).mean(axis=0)
     return Selection(arm, (short <= margin).mean(axis=0), shortfall, better)
 

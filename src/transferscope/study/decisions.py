@@ -3,12 +3,13 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from transferscope.decision import Decision, Scores, decide, example_variance
+from transferscope.decision import Decision, Difference, Scores, decide, example_variance
 from transferscope.study.finished import arm_trainings
 from transferscope.study.frames import StudyFrames
 
@@ -98,8 +99,44 @@ def scores_of(
 
 
 def decisions(frames: StudyFrames) -> dict[int, Decision]:
-    """The decision on each number of labels of a study, ascending; see `decision.decide`."""
-    return {n: decide(scores_of(frames, n), margin=margin_of(frames)) for n in frames.sizes}
+    """Return the decision on each number of labels of a study, ascending; see `decision.decide`."""
+    own = sources_that_are_target(frames.study.facts)
+    made = {n: decide(scores_of(frames, n), margin=margin_of(frames)) for n in frames.sizes}
+    return {n: _without_verdict(one) for n, one in made.items()} if own else made
+
+
+def sources_that_are_target(facts: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the sources of a study that are its target's own data, by the checksums in its facts."""
+    target, sources = facts.get("target"), facts.get("sources")
+    own = target.get("fingerprint") if isinstance(target, Mapping) else None
+    about = sources.items() if isinstance(sources, Mapping) else ()
+    return tuple(str(name) for name, one in about if own and isinstance(one, Mapping) and one.get("fingerprint") == own)
+
+
+def _without_verdict(decision: Decision) -> Decision:
+    """Return a decision that keeps what was measured and says nothing of transfer."""
+    bare = None if decision.difference is None else Difference(decision.difference.value, None, None, None)
+    arms = tuple(
+        arm
+        if not arm.with_source
+        else replace(
+            arm,
+            gain=None if arm.gain is None else Difference(arm.gain.value, None, None, None),
+            call="not called",
+            why="source is target",
+        )
+        for arm in decision.arms
+    )
+    return replace(
+        decision,
+        outcome="source is target" if decision.recommended is not None else decision.outcome,
+        difference=bare,
+        helping=(),
+        harmful=(),
+        arms=arms,
+        more_seeds=None,
+        why="",
+    )
 
 
 def between_sources(frames: StudyFrames, n_target: int) -> Decision | None:

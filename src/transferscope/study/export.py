@@ -119,7 +119,7 @@ def chosen_run(
     of_any_size = [run for run in runs if source is not None and run.cell.cell.labels["source"] == source]
     runs = of_any_size or _of(runs, "source", source, lambda run: run.source or "")
     there = {run.n_labels for run in runs}
-    settled = [n for n, decision in decided.items() if decision.settled and n in there] if not named else []
+    settled = [n for n, decision in decided.items() if decision.decided and n in there] if not named else []
     wanted = str(labels if labels is not None else max(settled or there))
     runs = _of(runs, "number of labels", wanted, lambda run: str(run.n_labels))
     arms, decision = arms_by_key(frames), decided[int(wanted)]

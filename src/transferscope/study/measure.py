@@ -12,7 +12,7 @@ from transferscope.data.task import UNLABELLED
 from transferscope.estimate import Interval
 from transferscope.numerics import average_precision, class_intervals, class_measures
 from transferscope.numerics.intervals import t_interval, wilson_interval
-from transferscope.wording import capitalised, number_words, signed
+from transferscope.wording import capitalised, measure_words, number_words, signed
 
 _BOUNDS = {"share": (0.0, 1.0), "R²": (-math.inf, 1.0)}
 
@@ -165,6 +165,10 @@ class Measure:
         """Values of `judged` as points."""
         return np.asarray(self._points_of_one * values, dtype=np.float64)
 
+    def from_points(self, points: float) -> float:
+        """A value of `judged`, or a difference of two, from points."""
+        return points / self._points_of_one
+
     @property
     def points_bounds(self) -> tuple[float, float]:
         """The least and the most that a score can be in points."""
@@ -219,6 +223,11 @@ class Measure:
     def level(self, points: float) -> str:
         """A score that is given in points, with its unit."""
         return self.judged.shown(points / self._points_of_one)
+
+    def level_in_prose(self, points: float) -> str:
+        """A score that is given in points, with what it is where its unit does not say so: "74.3 % accuracy"."""
+        words = measure_words(self.record) if self.computed else self.name
+        return f"{self.level(points)} {words}" if self.judged.in_percent and words != "score" else self.level(points)
 
     def points(self, points: float) -> str:
         """A difference in points with its sign and without unit: "+2.1", or "+0.021" of R²."""

@@ -25,7 +25,7 @@ def test_cells_that_wait_are_counted_by_what_they_wait_for(summary: Summary) -> 
     assert [cell.text for cell in table.rows[0]] == [
         "Pre-training from fashion",
         "–",
-        "waits for a cell that failed",
+        "waits for a run that failed",
         "5",
     ]
     assert len(table.rows) == 2 + 3 * 9

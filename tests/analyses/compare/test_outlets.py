@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -143,7 +144,29 @@ def test_what_is_over_an_unfinished_baseline_is_in_no_outlet(rises: bool) -> Non
     for outlet in (page, result._repr_html_()):
         assert ("Over scratch" in outlet) == (not rises)
     for outlet in (result.to_markdown(), result.to_latex()):
-        assert ("still improving when its training ended" in outlet) == rises
+        assert ("still improving when training ended" in outlet) == rises
+
+
+def test_where_the_source_is_the_target_no_outlet_says_anything_of_transfer() -> None:
+    """Nor a number that is better for it: its data with all of their labels win, as they must."""
+    scores = {
+        (SCRATCH, 50): seeds(0.5),
+        (TUNED, 50): seeds(0.9, seed=2),
+        (SCRATCH, 200): seeds(0.7),
+        (TUNED, 200): seeds(0.9),
+    }
+    frames = made_up(scores)
+    facts = {**frames.study.facts, "target": {"fingerprint": "a"}, "sources": {"mnist": {"fingerprint": "a"}}}
+    summary = summarise_frames(replace(frames, study=replace(frames.study, facts=facts)))
+    assert set(summary.verdict.outcomes.values()) == {"source is target"}
+    assert summary.verdict.headline.startswith("Mnist is the target's own data")
+    assert {(row.call, row.why) for row in summary.table.itertuples() if row.with_source} == {
+        ("not called", "source is target")
+    }
+    assert summary.table["gain_low"].isna().all()
+    page = render_blocks([block for section in _all(study_sections(summary)) for block in section.blocks])
+    for text in (page, "\n".join(summary.verdict.lines), str(summary.verdict)):
+        assert not [word for word in ("transfer helps", "labels matches", "Next:") if word in text]
 
 
 def _all(sections: Sequence[Section]) -> Iterator[Section]:

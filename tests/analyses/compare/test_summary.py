@@ -63,7 +63,7 @@ def test_what_settles_goes_into_the_study_file_and_keeps_its_seeds(
     own: list[int], of_file: str, tmp_path: Path, small: Fabrication
 ) -> None:
     """Seeds of an option are gone at the next `run`, as is a seed that a number of seeds does not name."""
-    with fabricate(tmp_path / "s.sqlite", replace(small, gains={"fashion": {"fine-tune": 0.05}}, n_seeds=2)) as store:
+    with fabricate(tmp_path / "s.sqlite", replace(small, gains={"fashion": {"fine-tune": 0.08}}, n_seeds=2)) as store:
         found = summarise(store, "usps")
     assert settling(found.frames, found.decided)[0].facts["more"] == 12
     vars(found.frames)["seeds"] = own
@@ -78,8 +78,13 @@ def test_an_arm_with_fewer_seeds_than_others_has_its_number_beside_its_score(
     with fabricate(tmp_path / "s.sqlite", replace(small, failed=frozenset(lost))) as store:
         (table, *_) = methods_section(summarise(store, "usps")).blocks
     assert isinstance(table, Table)
-    told = {row[0].text: row[1].detail.partition(" seed")[0] for row in table.rows if " seed" in row[1].detail}
-    assert told == {"Fine-tuning": "2", "Joint training": "1"}
+    told = {row[0].text: row[1].detail.partition(", ")[0] for row in table.rows if " seed" in row[1].detail}
+    adjusted = "adjusted for missing seeds "
+    assert told == {
+        "From scratch": f"{adjusted}(shared seeds only)",  # its first seed is that of no other arm
+        "Fine-tuning": "2 seeds",
+        "Joint training": f"{adjusted}(1 of 3)",
+    }
 
 
 def _all_runs(small: Fabrication) -> set[tuple[str, str, int, int]]:

@@ -90,7 +90,7 @@ def test_who_knows_no_more_of_its_own_labels_than_one_answer_has_not_finished(
     assert (("scratch", 50) in unfinished(stuck)) == expected
     ends = ends_alone(stuck)
     assert unfinished(ends) == ({("scratch", 50)} if expected else set())
-    assert (summarise_frames(ends).decided[50].why_open == "unfinished") == expected
+    assert (summarise_frames(ends).decided[50].why == "unfinished") == expected
 
 
 def test_what_is_cut_off_is_unfinished_and_what_no_curve_tells_is_not(frames: StudyFrames) -> None:
@@ -100,8 +100,8 @@ def test_what_is_cut_off_is_unfinished_and_what_no_curve_tells_is_not(frames: St
     ends = ends_alone(poor)
     assert untold_steps(ends)[600] == STEPS
     found = summarise_frames(ends).decided
-    assert (found[50].outcome, found[50].why_open) == ("open", "unfinished")
-    assert found[600].why_open != "unfinished"
+    assert (found[50].outcome, found[50].why) == ("inconclusive", "unfinished")
+    assert found[600].why != "unfinished"
 
 
 def test_a_loss_that_falls_to_the_end_is_unfinished_and_one_that_is_level_is_not(frames: StudyFrames) -> None:
@@ -138,15 +138,15 @@ def test_a_regression_goes_by_r2(tmp_path: Path) -> None:
     records = pd.concat([frames.records, pd.DataFrame(rows).merge(labels, on="key")], ignore_index=True)
     measured = replace(frames, records=records)
     assert unfinished(measured) == {("scratch", 40)}
-    assert summarise_frames(measured).decided[40].why_open == "unfinished"
+    assert summarise_frames(measured).decided[40].why == "unfinished"
 
 
 def test_no_verdict_stands_on_an_unfinished_baseline(frames: StudyFrames) -> None:
     both = summarise_frames(trained(frames, "scratch", fit=0.37, loss=cut_off)).decided
-    assert {(one.outcome, one.unfinished) for one in both.values()} == {("open", ("scratch",))}
-    assert both[50].why_open == "unfinished"
+    assert {(one.outcome, one.unfinished) for one in both.values()} == {("inconclusive", ("scratch",))}
+    assert both[50].why == "unfinished"
     one = summarise_frames(trained(frames, "scratch", fit=0.37, loss=cut_off, sizes=(600,))).decided
-    assert (one[50].outcome, one[600].outcome) == ("helps", "open")
+    assert (one[50].outcome, one[600].outcome) == ("helps", "inconclusive")
 
 
 def test_another_arm_that_is_unfinished_is_named(frames: StudyFrames) -> None:
@@ -174,7 +174,7 @@ def test_ways_that_all_give_one_answer_have_learnt_nothing(frames: StudyFrames) 
     few = {("scratch", 50): share, ("fine-tune", 50): share + 0.009, ("joint", 50): 0.4}
     guessed = scored(replace(frames, test_labels=labels), "accuracy", few)
     assert nothing_learnt(guessed) == {50}
-    assert "nothing has been learnt" in summarise_frames(guessed).verdict.headline
+    assert "nothing was learnt" in summarise_frames(guessed).verdict.headline
     everywhere = {(method, 600): share for method in ("scratch", "fine-tune", "joint")}
     assert nothing_learnt(scored(guessed, "accuracy", everywhere)) == {50, 600}
     assert nothing_learnt(scored(guessed, "accuracy", {("joint", 50): share + 0.011})) == set()

@@ -51,7 +51,7 @@ def test_a_function_of_a_module_is_called_in_workers_and_only_for_what_is_missin
 
     asked: dict[str, Any] = {"run": train, "arms": ARMS, "labels": [8, 40], "engine": {"workers": 2}}
     found = compare(seeds=2, **asked)
-    assert found.verdict.outcomes == {8: "open", 40: "open"}  # two seeds call nothing
+    assert found.verdict.outcomes == {8: "inconclusive", 40: "inconclusive"}  # two seeds call nothing
     assert means(found)["tuned"] == pytest.approx(70 + 1 / 8 + 0.4)
     names = [one.name.rpartition("-") for one in (folder / "ran").iterdir()]
     assert len(names) == 2 * 3 * 2

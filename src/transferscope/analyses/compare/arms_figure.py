@@ -1,4 +1,4 @@
-"""The picture of a comparison: every arm beside the best that needs no source."""
+"""The picture of a comparison: every arm beside the best baseline."""
 
 from collections.abc import Sequence
 
@@ -24,7 +24,7 @@ from transferscope.report.figures.style import (
     drawing,
     tip,
 )
-from transferscope.wording import duration, sizes_in_words
+from transferscope.wording import duration, probability_words, sizes_in_words
 
 _MOST_ARMS = 14
 _MOST_GROUPS = 3
@@ -41,9 +41,9 @@ _Row = tuple[str, tuple[str, str] | None]
 
 
 def draw_arms(summary: Summary) -> Figure | None:
-    """What every arm gains over the best without a source at each number of labels, by kind, best on top.
+    """Draw what every arm gains over the best baseline at each number of labels, by kind, best on top.
 
-    None where no arm without a source has a run, so that there is no line to beat.
+    None where no baseline has a run, so that there is no line to beat.
     """
     decided = {n: one for n, one in summary.decided.items() if one.best_without is not None}
     if not decided:
@@ -70,22 +70,21 @@ def draw_arms(summary: Summary) -> Figure | None:
                 _headings(panel, rows)
         axes[0].set_xlim(*reach)
         unit = summary.frames.metric.points_name
-        canvas.supxlabel(f"{unit} over the best without a source, better →", fontsize="medium", color=INK)
+        canvas.supxlabel(f"{unit} over the best baseline, better →", fontsize="medium", color=INK)
         return canvas
 
     with drawing():
         wide = drawn(len(sizes), 3.3 + 1.9 * len(sizes))
-    left_out = _rows(summary, _MOST_ARMS)[1]
+    left_out, confidence = _rows(summary, _MOST_ARMS)[1], min(one.confidence for one in decided.values())
     return Figure(
         name="arms",
         canvas=wide,
         narrow=lambda inches: drawn(min(len(sizes), side_by_side(inches, 2.6)), inches),
         data=_data(summary),
         caption=(
-            "Line: the best without a source, with its score above. Star: the arm to use. Blue: with a source; an "
-            "interval clear of the line (filled mark) is called better or worse, and all hold at once; at an arrow it "
-            "goes on. Grey: without. "
-            f"On the right: score{', and time of a run with its pre-training' if timed else ''}.{left_out}"
+            "Vertical line: best baseline. Star: recommended. Filled: significantly better or worse (simultaneous "
+            f"{probability_words(confidence)} CIs). Blue: transfer arms. Arrows: interval continues beyond the axis. "
+            f"Right: score{', and time of a run with its pre-training' if timed else ''}.{left_out}"
             f"{shown_of('numbers of labels', [f'{n:,}' for n in sizes], list(decided))}"
         ),
     )
@@ -112,16 +111,16 @@ def _rows(summary: Summary, most: int) -> tuple[list[_Row], str]:
         kept = {c.arm for c in summary.comparisons if c.facts.name in named}
         shown = [arm for i, arm in enumerate(shown) if i < most - len(kept) or arm in kept]
     unnamed, sources = summary.frames.source_unnamed, list(summary.frames.sources)
-    groups = {"No source": [arm for arm in shown if not arm[0] and arm[1] not in unnamed]}
+    groups = {"Baselines": [arm for arm in shown if not arm[0] and arm[1] not in unnamed]}
     if len(sources) > _MOST_GROUPS:
-        groups["With a source"] = [arm for arm in shown if arm not in groups["No source"]]
+        groups["Transfer arms"] = [arm for arm in shown if arm not in groups["Baselines"]]
     else:
-        groups["With a source"] = [arm for arm in shown if not arm[0] and arm[1] in unnamed]
+        groups["Transfer arms"] = [arm for arm in shown if not arm[0] and arm[1] in unnamed]
         groups |= {f"From {source}": [arm for arm in shown if arm[0] == source] for source in sources}
     rows: list[_Row] = []
     for heading, own in groups.items():
         if own:
-            mixed, name_of = heading == "With a source", summary.frames.name_of
+            mixed, name_of = heading == "Transfer arms", summary.frames.name_of
             rows += [(heading, None), *((name_of(arm[0] if mixed else "", arm[1]), arm) for arm in own)]
     left_out = len(summary.frames.arms) - len(shown)
     return rows, f" {left_out:,} arms that score lower are in the CSV." if left_out else ""
@@ -157,7 +156,7 @@ def _panel(
             clip_on=value < reach[0],
         )
         call = f"not called: {c.facts.why}" if c.facts.why else c.facts.call
-        call = call if c.facts.with_source else "no source"
+        call = call if c.facts.with_source else "baseline"
         level = metric.level(c.facts.mean)
         tip(drawn, f"{c.facts.name}: {level}, {metric.gain(value)} ({call})")
         if value < reach[0]:

@@ -34,9 +34,6 @@ def cautions(
             places.append((source, count, total))
     if places:
         yield state("shared examples", places=places)
-    own = target.get("fingerprint")
-    if same := [name for name, about in sources.items() if own and _table(about).get("fingerprint") == own]:
-        yield state("source is target", sources=same)
     if usual is not None:
         yield state("usual class", name=usual[0], share=usual[1])
     if counts := _test_counts(target):

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -66,7 +66,8 @@ class Comparison:
         source: What it transfers from; None for none.
         method: The method's table in the study file.
         n_target: Number of target labels.
-        score: The study's metric on the target test set over seeds.
+        score: The study's metric on the target test set over seeds; its mean is that of the decision, which is adjusted
+            for seeds that the arm lacks (`ArmFacts.adjusted`), and so is the centre of its interval.
         test_interval: Interval of the score over other test sets of the same size; None without predictions.
         over_scratch: Transferability, the measure of the papers: risk from scratch minus risk of this arm in pairs on
             the same seeds and labels, with its 95 % t-interval, and no statement; None for training from scratch,
@@ -168,19 +169,31 @@ def _comparison(
         source = frames.study.spec.get("sources", {}).get(arm.source, {})
         given = any(source.get(name) is not None for name in ("network", "weights"))
         pretraining_seconds = math.nan if given else 0.0
+    values = rows["value"].to_numpy(dtype=np.float64)
+    judged, moved = frames.final_values(metric.judged.record)[places], 0.0
+    if facts.adjusted and facts.mean is not None:
+        moved = metric.from_points(facts.mean) - float(judged.mean())
+    of_metric = moved if metric.judged is metric else -moved * float(values.mean() / (1 - judged.mean()))
+    measures = {name: _summary(frames.final_values(name)[places]) for name in MEASURES}
+    if metric.judged is not metric:
+        measures[metric.judged.record] = _summary(judged + moved)
+    over_examples = None
+    if kept and frames.test_labels is not None:
+        over_examples = metric.interval_over_examples(kept, frames.test_labels)
+    if over_examples is not None:
+        low, high = over_examples.low + of_metric, over_examples.high + of_metric
+        over_examples = replace(over_examples, low=low, high=high).clipped(*metric.bounds)
     return Comparison(
         source=arm.source or None,
         method=arm.method,
         n_target=n_target,
         seeds=tuple(int(seed) for seed in rows.index),
-        score=t_interval(rows["value"].to_numpy(dtype=np.float64)).clipped(*metric.bounds),
-        test_interval=metric.interval_over_examples(kept, frames.test_labels)
-        if kept and frames.test_labels is not None
-        else None,
+        score=t_interval(values + of_metric).clipped(*metric.bounds),
+        test_interval=over_examples,
         over_scratch=None if scratch is None or is_baseline else _over(metric, rows["value"], scratch["value"]),
         facts=facts,
         is_baseline=is_baseline,
-        measures={name: _summary(frames.final_values(name)[places]) for name in MEASURES},
+        measures=measures,
         source_kept=_summary(on_source[places]),
         forgetting=_summary(lost, along.difference_bounds),
         cost=MeanCost(

@@ -25,7 +25,7 @@ def lines_of(
 
     Args:
         answers: The answers as sentences; the first is shown, and the others as far as there is room.
-        next_steps: What would settle what is open; the first is shown where there is room.
+        next_steps: What more seeds would decide; the first is shown where there is room.
     """
     sizes = [n for n, decision in decided.items() if decision.recommended is not None]
     if not sizes:
@@ -34,7 +34,7 @@ def lines_of(
     recommended = {decided[n].recommended for n in sizes[:_MOST_SIZES]}
     most = (_MOST + len(recommended) - 1) * _WIDTH // width
     shown, *others = (_wrapped(answer, width) for answer in answers)
-    follow = _wrapped(f"Next: {next_steps[0]}", width) if next_steps else []
+    follow = _wrapped(next_steps[0], width) if next_steps else []
     named = {*recommended, decided[sizes[0]].best_with, decided[sizes[0]].best_without} - {None}
     room = most - 1 - len(named)  # every arm that is named has its row, below the head
     for lines in others:
@@ -54,7 +54,7 @@ def _wrapped(sentence: str, width: int) -> list[str]:
 def _rows(
     frames: StudyFrames, decided: Mapping[int, Decision], sizes: Sequence[int], most: int, width: int
 ) -> list[str]:
-    """The recommended arm, the best of either kind and the next by score; bars at the smallest number of labels."""
+    """Return rows of the recommended arm, the best of either kind and the next by score, bars at the first size."""
     first, shown = decided[sizes[0]], sizes[: _MOST_SIZES if width >= _WIDTH - _SCORE else 1]
     pairs = {str(arm): arm for n in sizes for arm in arms_of(frames, n)}
     scored = sorted((arm for arm in first.arms if arm.mean is not None), key=lambda arm: -(arm.mean or 0.0))
@@ -81,7 +81,7 @@ def _rows(
     wide = min(max(map(len, names.values())), max(width - taken, _LEAST_NAME))
     head = " " * (wide + 3) + "".join(f"{sizes_in_words([n]):>{_SCORE}}" for n in shown)
     head += "" if errors.empty else f"{'abs. error':>{_SCORE}}"
-    over = "over the best without a source" if len(shown) == 1 else f"gain with {sizes_in_words(sizes[:1])}"
+    over = "over the best baseline" if len(shown) == 1 else f"gain with {sizes_in_words(sizes[:1])}"
     lines = [f"{head}  {over if len(head) + 2 + len(over) <= width else 'gain'}"]
     for arm in chosen:
         star = "*" if arm.name == first.recommended else " "
@@ -103,13 +103,13 @@ def _call(arm: ArmFacts) -> str:
 
 
 def _ends(arm: ArmFacts, decision: Decision) -> tuple[float, float, float]:
-    """Low end, value and high end over the best without a source."""
+    """Return low end, value and high end of the gain over the best baseline."""
     value, low, high = beside_best_without(arm, decision)
     return (value, value, value) if low is None or high is None else (low, value, high)
 
 
 def _bar(arm: ArmFacts, decision: Decision, low: float, high: float) -> str:
-    """The interval with its value, and the line of the best without a source."""
+    """Return the interval with its value, and the line of the best baseline."""
 
     def at(value: float) -> int:
         return round((min(max(value, low), high) - low) / (high - low) * (_BAR - 1))

@@ -37,12 +37,12 @@ def study_parts(summary: Summary, target: Found = None) -> list[Part]:
 
 
 def next_step(summary: Summary) -> tuple[str, str]:
-    """What would settle what is open, in a sentence, and the command that does it; "" where nothing would."""
-    settled_by = settling(summary.frames, summary.decided)
+    """Return what more seeds would decide, in a sentence, and the command that makes them; "" where they would not."""
+    settled_by = [one for one in settling(summary.frames, summary.decided) if one.kind == "more seeds"]
     if not settled_by:
         return "", ""
     own, file = summary.frames.seeds, f"{summary.frames.study.name}.toml"
     unused = (seed for seed in itertools.count() if seed not in own)
     seeds = [*own, *itertools.islice(unused, settled_by[0].facts["more"])]
-    edit = state("more seeds", seeds=len(seeds) if max(seeds) < len(seeds) else seeds, file=file)
+    edit = state("edit seeds", seeds=len(seeds) if max(seeds) < len(seeds) else seeds, file=file)
     return " ".join(words_of(summary.frames).all_of([settled_by[0], edit])), f"transferscope run {file}"

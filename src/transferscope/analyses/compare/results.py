@@ -116,8 +116,9 @@ class ResultsComparison(ComparisonResult):
         ]
         answers = [Answer(SHORT[part.question], part.sentence, part.question.replace(" ", "-")) for part in parts]
         step = command = ""
-        for settles in settling(summary.frames, summary.decided)[:1]:
-            step = f"{words.say(settles)} The runs to make:"
+        steps = [one for one in settling(summary.frames, summary.decided) if one.kind == "more seeds"]
+        for more in steps[:1]:
+            step = f"{words.say(more)} The runs to make:"
             command = f"{self.command} --next 4" if self.command else "result.next(4)"
         notes = (Points(tuple(f"{capitalised(note)}." for note in self.runs.notes)),) if self.runs.notes else ()
         runs = Section("The runs", "runs", notes, {"runs": self.runs.rows}, folded=True)

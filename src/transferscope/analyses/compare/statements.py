@@ -1,4 +1,4 @@
-"""What is worth saying of a study's decisions, and of whom: statements, whose words are in words.j2."""
+"""What is said of a study's decisions, and of which arms: statements, whose words are in words.j2."""
 
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -6,9 +6,9 @@ from typing import TypeVar
 
 from transferscope.analyses.compare.training import nothing_learnt, untold_steps
 from transferscope.analyses.compare.words import words_of
-from transferscope.decision import ArmFacts, Decision
+from transferscope.decision import LEAST_SEEDS, ArmFacts, Decision
 from transferscope.statements import Statement, state
-from transferscope.study.decisions import arms_of, between_sources
+from transferscope.study.decisions import arms_of, between_sources, sources_that_are_target
 from transferscope.study.finished import arm_trainings
 from transferscope.study.frames import StudyFrames
 from transferscope.study.race_state import race_state
@@ -46,12 +46,14 @@ def _together(told: Mapping[int, K]) -> dict[K, list[int]]:
 
 
 def answers(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[Statement, ...]:
-    """The answer at each number of labels; numbers of labels that share it are said together, by the smallest."""
+    """Return the answers; numbers of labels that share one are said together, by the smallest."""
+    if same := sources_that_are_target(frames.study.facts):
+        return (state("source is target", sources=same),)
     unlearnt = nothing_learnt(frames)
     told = {
         n: (
-            "nothing learnt" if n in unlearnt else f"{one.outcome}, {one.why_open}",
-            *(one.unstable if one.why_open == "unstable" else ()),
+            "nothing learnt" if n in unlearnt else f"{one.outcome}, {one.why}",
+            *(one.unstable if one.why == "unstable" else ()),
             one.recommended,
             one.best_without,
         )
@@ -68,23 +70,36 @@ def _answer(sizes: Sequence[int], one: _Named, *, learnt: bool) -> Statement:
     if decision.recommended is None:
         return state("nothing", sizes=sizes)
     kind = "one side" if decision.outcome in ("no source", "no control") else decision.outcome
-    arm, best = one.facts(decision.recommended), decision.best_with
-    shown = arm if decision.outcome == "helps" and arm.gain is not None else one.facts(best) if best else None
+    arm, best, control = one.facts(decision.recommended), decision.best_with, decision.best_without
+    significant = arm.name in decision.helping
+    shown = arm if significant else one.facts(best) if best else None
     gain = shown.gain if shown else None
+    named = [one.facts(name) for name in dict.fromkeys((arm.name, best, control)) if name is not None]
+    most = max(other.n_seeds for other in decision.arms)
+    cost = one.facts(best).cost if best else None
+    few = [other for other in decision.arms if other.n_seeds < (LEAST_SEEDS if other.with_source else 2)]
     return state(
         kind if learnt else "nothing learnt",
         sizes=sizes,
         arm=one.pair(arm.name),
         level=arm.mean,
+        significant=significant,
         best=one.pair(best) if best else None,
         best_level=one.facts(best).mean if best else None,
-        control=one.pair(decision.best_without) if decision.best_without else None,
+        control=one.pair(control) if control else None,
+        control_level=decision.level_without,
         gain=gain.value if gain else None,
-        ends=(gain.low, gain.high) if gain else None,
+        ends=None if gain is None or gain.low is None else (gain.low, gain.high),
+        confidence=decision.confidence,
         margin=decision.margin,
         covers=decision.covers,
-        why=decision.why_open,
+        cheaper=arm.cost is not None and cost is not None and arm.cost < cost,
+        why=decision.why,
+        least_seeds=LEAST_SEEDS,
+        lacking=[(one.pair(other.name), other.n_seeds) for other in few if other.name == best or not other.with_source],
+        rising=[one.pair(other.name) for other in decision.arms if other.unfinished and not other.with_source],
         unstable=one.pairs(decision.unstable),
+        adjusted=[(one.pair(other.name), other.n_seeds, most) for other in named if other.adjusted],
     )
 
 
@@ -97,13 +112,15 @@ def which(frames: StudyFrames, decided: Mapping[int, Decision]) -> Iterator[Stat
             choices=[
                 (
                     _Named(frames, sizes[0], decided[sizes[0]]).pair(recommended),
-                    [(n if len(decided) > 1 else None, decided[n].chance) for n in sizes],
+                    [(n if len(decided) > 1 else None, _chance(decided[n])) for n in sizes],
                 )
                 for recommended, sizes in shared.items()
             ],
             margin=next(iter(decided.values())).margin,
             n_arms=max(sum(arm.n_seeds > 0 for arm in one.arms) for one in decided.values()),
         )
+    if sources_that_are_target(frames.study.facts):
+        return
     sizes_differ = not frames.is_of_others and not set(frames.sources) <= set(frames.study.spec.get("sources", {}))
     for n_target in () if sizes_differ else decided:  # the arms of one source are told apart by size
         beside = between_sources(frames, n_target)
@@ -117,6 +134,7 @@ def which(frames: StudyFrames, decided: Mapping[int, Decision]) -> Iterator[Stat
             other=one.pair(beside.best_without),
             gain=beside.difference.value,
             ends=(beside.difference.low, beside.difference.high),
+            confidence=beside.confidence,
         )
     race = None if frames.study.spec.get("race") is None else race_state(frames.documents)
     left = [arm for arm in race.not_begun if arm.n_target in decided] if race else []
@@ -128,6 +146,12 @@ def which(frames: StudyFrames, decided: Mapping[int, Decision]) -> Iterator[Stat
         )
 
 
+def _chance(decision: Decision) -> float | None:
+    """Return the chance of the recommended arm, or None for one run, of which nobody knows how much it varies."""
+    runs = next((arm.n_seeds for arm in decision.arms if arm.name == decision.recommended), 0)
+    return decision.chance if runs > 1 else None
+
+
 def notes(frames: StudyFrames, decided: Mapping[int, Decision]) -> Iterator[Statement]:
     """What else a reader should know of the decisions, those of fewer labels first."""
     untold, tables = untold_steps(frames), frames.study.spec.get("methods", {})
@@ -137,6 +161,9 @@ def notes(frames: StudyFrames, decided: Mapping[int, Decision]) -> Iterator[Stat
         method, source = ("", "") if decision.recommended is None else one.pair(decision.recommended)
         if kinds.get(method) == "merlin" and "merlin-target-only" not in kinds.values():
             yield state("objective", sizes=sizes, source=source)
+        most = max(arm.n_seeds for arm in decision.arms)
+        if adjusted := [(one.pair(arm.name), arm.n_seeds, most) for arm in decision.arms if arm.adjusted]:
+            yield state("adjusted", sizes=sizes, arms=adjusted)
         if decision.unfinished:
             steps = max(arm.steps for arm in arm_trainings(frames) if arm.n_target == n_target and arm.unfinished)
             yield state("unfinished", sizes=sizes, arms=one.pairs(decision.unfinished), steps=steps)
@@ -144,8 +171,9 @@ def notes(frames: StudyFrames, decided: Mapping[int, Decision]) -> Iterator[Stat
             yield state("untold", sizes=sizes, steps=untold[n_target])
     covers = {decision.covers for decision in decided.values()} - {"nothing"}
     if covers:
-        error = 1 - min(decision.level for decision in decided.values())
-        yield state("scope", covers=_COVERS[min(covers, key=list(_COVERS).index)], error=error)
+        least = min(decided.values(), key=lambda decision: decision.level)
+        facts = {"error": 1 - least.level, "confidence": least.confidence}
+        yield state("scope", covers=_COVERS[min(covers, key=list(_COVERS).index)], **facts)
 
 
 _COVERS = {
@@ -161,6 +189,8 @@ def called(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[Statem
 
     What is worse with a source than without one is negative transfer.
     """
+    if sources_that_are_target(frames.study.facts):
+        return ()
     statements = []
     better = {n: one.helping for n, one in decided.items() if one.helping}
     worse = {n: one.harmful for n, one in decided.items() if one.harmful}
@@ -174,18 +204,22 @@ def called(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[Statem
     return tuple(statements)
 
 
+LEAST_CHANCE = 1 / 3
+"""More seeds are proposed from this chance on that they decide a question."""
+
+
 def settling(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[Statement, ...]:
-    """What would settle what is open, at each number of labels."""
+    """Return what more seeds would decide at each number of labels, or that they are unlikely to."""
     statements = []
     for n_target, decision in decided.items():
-        one, what = _Named(frames, n_target, decision), decision.settles
+        one, what = _Named(frames, n_target, decision), decision.more_seeds
         if what is None:
             continue
         costs = [one.facts(name).cost for name in what.arms]
         seconds = what.seeds * sum(cost or 0.0 for cost in costs) if any(costs) else None
         statements.append(
             state(
-                "settles",
+                "more seeds" if what.chance >= LEAST_CHANCE else "unlikely",
                 sizes=[n_target] if len(decided) > 1 else [],
                 question=what.question,
                 arms=one.pairs(what.arms),
@@ -199,14 +233,14 @@ def settling(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[Stat
 
 
 def lost_runs(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[Statement, ...]:
-    """Recommended arms that gave no score in half of their runs or more: no recommendation goes without this."""
+    """Return the recommended arms with runs that gave no score: no recommendation goes without this."""
     lost = [
         (one.pair(arm.name), [n_target] if len(decided) > 1 else [], arm.n_failed, arm.n_failed + arm.n_seeds)
         for n_target, decision in decided.items()
         if decision.recommended is not None
         for one in [_Named(frames, n_target, decision)]
         for arm in [one.facts(decision.recommended)]
-        if arm.n_failed >= max(arm.n_seeds, 1)
+        if arm.n_failed
     ]
     return (state("lost runs", arms=lost),) if lost else ()
 
@@ -223,13 +257,18 @@ def completeness(frames: StudyFrames) -> tuple[Statement, ...]:
 
 
 def labels_saved(frames: StudyFrames, decided: Mapping[int, Decision]) -> Statement | None:
-    """From which number of labels the best arm without a source reaches what the best arm reaches with the fewest.
+    """Return from which number of labels the best baseline reaches what the best transfer arm reaches with the fewest.
 
-    Of means; None with one number of labels, or where one of them has no run.
+    Where transfer is not shown to help with the fewest, no number is said. None with one number of labels, or where one
+    of the two has no run.
     """
     (few, first), most = next(iter(decided.items())), max(decided)
     if len(decided) < 2 or first.best_with is None or first.best_without is None:
         return None
+    if first.outcome == "source is target":
+        return None
+    if not first.helping:
+        return state("no labels saved", few=few, outcome=first.outcome)
     one = _Named(frames, few, first)
     reached = one.facts(first.best_with).mean
     without = {
@@ -238,19 +277,12 @@ def labels_saved(frames: StudyFrames, decided: Mapping[int, Decision]) -> Statem
         if decision.best_without is not None
     }
     assert reached is not None
-    enough = [n for n, level in without.items() if level >= reached]
-    return state(
-        "labels saved",
-        few=few,
-        arm=one.pair(first.best_with),
-        level=reached,
-        enough=min(enough, default=None),
-        most=most,
-    )
+    enough = min((n for n, level in without.items() if level >= reached), default=None)
+    return state("labels saved", few=few, arm=one.pair(first.best_with), enough=enough, most=most)
 
 
 def short(frames: StudyFrames, decided: Mapping[int, Decision]) -> Iterator[str]:
-    """Where a running study stands, a line for each number of labels: what is best so far, and how sure that is."""
+    """Yield a line for each number of labels of a running study: what is best so far, and how surely."""
     words = words_of(frames)
     for n_target, decision in decided.items():
         if decision.recommended is None:
@@ -264,7 +296,8 @@ def short(frames: StudyFrames, decided: Mapping[int, Decision]) -> Iterator[str]
                 arm=one.pair(arm.name),
                 level=arm.mean,
                 n_arms=sum(other.n_seeds > 0 for other in decision.arms),
-                chance=decision.chance,
+                chance=_chance(decision),
+                margin=decision.margin,
                 outcome=_SHORT[decision.outcome],
                 gain=gain.value if gain and decision.best_with and arm.with_source else None,
             )
@@ -272,18 +305,19 @@ def short(frames: StudyFrames, decided: Mapping[int, Decision]) -> Iterator[str]
 
 
 def outcomes_in_words(decided: Mapping[int, Decision]) -> str:
-    """The outcomes in a few words: "Transfer helps with 50 labels; open with 200"."""
+    """The outcomes in a few words: "Transfer helps with 50 labels; inconclusive with 200"."""
     shared = _together({n: _SHORT[one.outcome] for n, one in decided.items()})
     return capitalised("; ".join(f"{words} with {sizes_in_words(sizes)}" for words, sizes in shared.items()))
 
 
 _SHORT = {
     "helps": "transfer helps",
-    "helps, within the margin": "transfer hardly helps",
-    "no": "no gain from a source",
-    "open": "open",
-    "no source": "nothing from a source yet",
-    "no control": "nothing without a source yet",
+    "helps, within the margin": "transfer helps by little",
+    "no": "transfer does not help",
+    "inconclusive": "inconclusive",
+    "source is target": "the source is the target",
+    "no source": "no transfer arm yet",
+    "no control": "no baseline yet",
     "nothing": "nothing yet",
 }
 """Outcomes in a few words, for chips and lines."""

@@ -97,7 +97,8 @@ def summarise_frames(frames: StudyFrames) -> Summary:
         ]
     )
     first = " ".join([*answer[:1], *lost])  # never cut off
-    lines = lines_of(frames, decided, answers=(first, *answer[1:]), next_steps=words.all_of(next_steps))
+    follow = [f"Next: {words.say(one)}" if one.kind == "more seeds" else words.say(one) for one in next_steps]
+    lines = lines_of(frames, decided, answers=(first, *answer[1:]), next_steps=follow)
     outcomes = {n: one.outcome for n, one in decided.items()}
     verdict = Verdict(outcomes, "\n".join([*answer, *lost]), sentences, lines)
     return Summary(frames, decided, comparisons, comparison_table(comparisons), verdict, beware)
@@ -126,9 +127,9 @@ def comparison_table(comparisons: tuple[Comparison, ...]) -> pd.DataFrame:
 
     Returns:
         One row per arm and number of labels with the columns source ("" for none), method, n_target, n_seeds, n_failed
-        (runs without a score), mean, sd, low, high, interval_over ("seeds", or "test examples" with one seed and
-        where all came out the same, or "" for none, as with two seeds);
-        with_source, gain, gain_low, gain_high (points over the best arm without a source,
+        (runs without a score), mean, adjusted (whether it is adjusted for seeds that others have), sd, low, high,
+        interval_over ("seeds", or "test examples" with one seed and where all came out the same, or "" for none, as
+        with two seeds); with_source, gain, gain_low, gain_high (points over the best baseline,
         with the interval that holds for all arms at once), p, call and why (see `decision.ArmFacts`), chance (of being
         within the margin of the best), unstable, unfinished; transferability (over training from scratch, a fraction,
         and no statement) with its low and high (95 %, this difference alone), n_pairs; r2, mae (in the units of the
@@ -158,6 +159,7 @@ def _row(c: Comparison) -> dict[str, object]:
         "n_seeds": len(c.seeds),
         "n_failed": facts.n_failed,
         "mean": c.score.value,
+        "adjusted": facts.adjusted,
         "sd": c.score.sd,
         "low": low,
         "high": high,

@@ -11,7 +11,7 @@ from transferscope.analyses.compare.comparison import MEASURES, Comparison
 from transferscope.analyses.compare.settings import chosen_settings, searches
 from transferscope.analyses.compare.statements import notes
 from transferscope.analyses.compare.summary import Summary
-from transferscope.analyses.compare.words import words_of
+from transferscope.analyses.compare.words import seeds_in_words, words_of
 from transferscope.report.blocks import Block, Cell, Column, Folded, Listing, Points, Section, Table, Text, Tone
 from transferscope.statements import state
 from transferscope.study.frames import LABELS, StudyFrames
@@ -26,7 +26,7 @@ from transferscope.wording import (
 )
 
 _MOST_ROWS = 100
-_STATE_WORDS = {"blocked": "waits for a cell that failed"}
+_STATE_WORDS = {"blocked": "waits for a run that failed"}
 
 
 def methods_section(summary: Summary) -> Section:
@@ -36,7 +36,8 @@ def methods_section(summary: Summary) -> Section:
         group = [c for c in summary.comparisons if c.n_target == size]
         group.sort(key=lambda c: (-math.inf if c.facts.mean is None else -c.facts.mean, places[c.arm]))
         recommended = summary.decided[size].recommended
-        columns, cells_of = zip(*_columns(summary.frames, group, recommended), strict=True)
+        confidence = probability_words(summary.decided[size].confidence)
+        columns, cells_of = zip(*_columns(summary.frames, group, recommended, confidence), strict=True)
         rows = tuple(tuple(cell(c) for cell in cells_of) for c in group)
         tables.append(Table(columns, rows, f"{sizes_in_words([size])}, best first"))
     words = words_of(summary.frames)
@@ -49,7 +50,7 @@ def methods_section(summary: Summary) -> Section:
 def paper_table(summary: Summary) -> Table:
     """Means with their intervals, a row for each way to learn and a column for each number of labels.
 
-    The tone "best" marks the best mean of a column, and signs what is better or worse than the best without a source,
+    The tone "best" marks the best mean of a column, and signs what is better or worse than the best baseline,
     and what was still improving when its training ended.
     """
     metric, sizes = summary.frames.metric, summary.frames.sizes
@@ -68,6 +69,7 @@ def paper_table(summary: Summary) -> Table:
         least=n[0],
         most=n[-1],
         over=sorted({c.interval_over for c in summary.comparisons if c.interval}),
+        adjusted=any(c.facts.adjusted for c in summary.comparisons),
         signs=[(sign, meaning) for sign, meaning in _SIGNS.items() if sign in signs],
     )
     columns = (Column("Method", numeric=False), *(Column(sizes_in_words([size])) for size in sizes))
@@ -103,7 +105,7 @@ def _is_symmetric(comparison: Comparison, metric: Measure) -> bool:
 
 
 def _columns(
-    frames: StudyFrames, group: Sequence[Comparison], recommended: str | None
+    frames: StudyFrames, group: Sequence[Comparison], recommended: str | None, confidence: str
 ) -> Iterator[tuple[Column, Callable[[Comparison], Cell]]]:
     metric, most = frames.metric, max(c.facts.n_seeds for c in group)
 
@@ -118,7 +120,7 @@ def _columns(
 
     yield Column("Method", numeric=False), arm
     yield (
-        Column(metric.name, "Mean on the target test set, its 95 % interval, and the standard deviation over seeds"),
+        Column(metric.name, "Mean on the target test set, its 95 % CI, and the standard deviation over seeds"),
         lambda c: Cell(metric.shown(c.score.value), _interval_detail(c, metric, most), best(c)),
     )
     for name, (heading, meaning, shown) in MEASURES.items():
@@ -126,19 +128,21 @@ def _columns(
             yield Column(heading, meaning), of_measure(name, shown)
     yield (
         Column(
-            f"Over the best without ({metric.gain_unit})",
-            "Gain over the best arm without a source; its interval holds for all arms and any number of seeds: clear "
-            "of 0 it is called better or worse. Not called: too few seeds, unstable, or a rival could still rise",
+            f"Over the best baseline ({metric.gain_unit})",
+            f"Gain over the best baseline with its {confidence} CI, which holds for all arms and any number of seeds; "
+            "better or worse: the CI excludes 0. Not called: too few seeds, unstable, or a baseline could still rise",
         ),
         lambda c: _gain(c, metric),
     )
     yield (
         Column("Chance", "Probability of being within the margin of the best arm"),
-        lambda c: Cell(probability_words(c.facts.chance), tone=best(c), value=c.facts.chance),
+        lambda c: Cell(
+            probability_words(c.facts.chance) if c.facts.n_seeds > 1 else "–", tone=best(c), value=c.facts.chance
+        ),
     )
     if any(c.over_scratch for c in group):
         yield (
-            Column("Over scratch", "Transferability: difference on the same seeds and labels, with its 95 % interval"),
+            Column("Over scratch", "Transferability: difference on the same seeds and labels, with its 95 % CI"),
             lambda c: _over_scratch(c, metric),
         )
     if any(c.source_kept for c in group):
@@ -155,9 +159,11 @@ def _columns(
 
 
 def _interval_detail(c: Comparison, metric: Measure, most: int) -> str:
-    """The interval and the spread, with the number of seeds where others have more."""
+    """Return the interval and the spread, with the number of seeds where others have more."""
     n = c.facts.n_seeds
     told = [counted(n, "seed")] if n < most or (n == 2 and c.interval is None and not c.all_alike) else []
+    if c.facts.adjusted:
+        told = [f"adjusted for missing seeds ({seeds_in_words(n, most)})"]
     told += [metric.shown_interval(c.interval)] if c.interval else []
     has_sd = c.interval_over == "seeds" if c.interval else n == 2
     return ", ".join(
@@ -170,7 +176,7 @@ def _gain(c: Comparison, metric: Measure) -> Cell:
     facts, gain = c.facts, c.facts.gain
     why = facts.why or ("unstable" if facts.unstable else "unfinished" if facts.unfinished else "")
     if gain is None:
-        return Cell("no source", why, "baseline", value=math.nan)
+        return Cell("baseline", why, "baseline", value=math.nan)
     called = f"{facts.call}: {why}" if why else facts.call
     ends = "" if gain.low is None or gain.high is None else f"{metric.points(gain.low)} to {metric.points(gain.high)}, "
     tones: dict[str, Tone] = {"better": "positive", "worse": "negative"}
@@ -228,7 +234,7 @@ def _missing(missing: pd.DataFrame, frames: StudyFrames) -> list[Block]:
         )
         for _, row in counts.head(_MOST_ROWS).iterrows()
     )
-    columns = (Column("Cell", numeric=False), Column("Labels"), Column("State", numeric=False), Column("Cells"))
+    columns = (Column("Run", numeric=False), Column("Labels"), Column("State", numeric=False), Column("Runs"))
     return [Table(columns, rows)]
 
 

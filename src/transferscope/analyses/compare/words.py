@@ -3,14 +3,15 @@
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 
-from jinja2 import pass_context
-from jinja2.runtime import Context
-
-from transferscope.numerics.class_measures import is_class_measure
 from transferscope.statements import Words
 from transferscope.study.frames import StudyFrames
 from transferscope.study.measure import Measure
-from transferscope.wording import candidate_words, few, sizes_in_words
+from transferscope.wording import candidate_words, capitalised, counted, few, listed, sizes_in_words
+
+
+def seeds_in_words(n: int, most: int) -> str:
+    """Return how many of the seeds a mean that is adjusted rests on."""
+    return f"{n} of {most}" if n < most else "shared seeds only"
 
 
 def words_of(frames: StudyFrames) -> Words:
@@ -25,28 +26,29 @@ def _words(metric: Measure, called: tuple[tuple[str, Sequence[str]], ...]) -> Wo
     def arm(one: tuple[str, str]) -> str:
         return candidate_words(*one, names)
 
-    @pass_context
-    def with_labels(context: Context, sizes: Sequence[int]) -> str:
-        return f"with {sizes_in_words(sizes)}{', on this test set,' if context.get('covers') == 'seeds' else ''}"
+    def reached(level: float, sizes: Sequence[int]) -> str:
+        return metric.level_in_prose(level) + (f" with {sizes[0]:,}" if len(sizes) > 1 else "")
 
-    def between(ends: tuple[float | None, float | None] | None) -> str:
-        low, high = ends or (None, None)
-        return "" if low is None or high is None else f" ({metric.points(low)} to {metric.points(high)})"
+    def have_seeds(arms: Sequence[tuple[tuple[str, str], int]]) -> str:
+        return listed([f"{arm(one)} has {counted(n, 'seed') if n else 'none'}" for one, n in arms])
 
-    of_classes = f" {metric.name.lower()}" if is_class_measure(metric.record) else ""
+    def of_seeds(arms: Sequence[tuple[tuple[str, str], int, int]]) -> str:
+        return few([f"{arm(one)} ({seeds_in_words(n, most)})" for one, n, most in arms], 4)
 
     filters: Mapping[str, Callable[..., str]] = {
         "arm": arm,
         "arms": lambda several, most=7: few(map(arm, several), most),
-        "between": between,
+        "capitalised": capitalised,
         "difference": metric.shown_difference,
+        "from_to": lambda ends: f"{metric.points(ends[0])} to {metric.points(ends[1])}",
         "gain": metric.gain,
+        "have_seeds": have_seeds,
         "in_brackets": lambda sizes: f" ({sizes_in_words(sizes)})" if sizes else "",
         "level": metric.level,
-        "reached": lambda level, sizes: (
-            metric.level(level) + of_classes + (f" with {sizes[0]:,}" if len(sizes) > 1 else "")
-        ),
+        "of_seeds": of_seeds,
+        "over": lambda gain: "over" if gain >= 0 else "against",
+        "reached": reached,
         "within": metric.within,
-        "with_labels": with_labels,
+        "with_labels": lambda sizes: f"with {sizes_in_words(sizes)},",
     }
     return Words("transferscope.analyses.compare", filters)
