@@ -25,7 +25,7 @@ def test_lines_page_and_json(call: Call) -> None:
     asked = ("compare", "runs.csv", "--without", *CONTROLS)
     printed = call(*asked).out
     assert len(printed.splitlines()) <= 11
-    assert "on this test set" in " ".join(printed.split())
+    assert "CI over seeds" in " ".join(printed.split())
     page = Path("runs/runs.html").read_text(encoding="utf-8")
     (command,) = re.findall(r"with <code>transferscope (.+?)</code>", page)
     assert call(*shlex.split(html.unescape(command))).out == printed

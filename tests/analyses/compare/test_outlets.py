@@ -76,7 +76,7 @@ def test_every_outlet_reads_the_same_decision(seed: int) -> None:
         str(n): one.recommended for n, one in summary.decided.items()
     }
     recommended = [(n, one.recommended) for n, one in summary.decided.items() if one.recommended is not None]
-    assert len(summary.verdict.lines) <= 8 + max(1, len({name for _, name in recommended[:2]}))
+    assert len(summary.verdict.lines) <= 11 + max(1, len({name for _, name in recommended[:2]}))
     named = [*recommended[:2], *((n, summary.decided[n].best_without) for n, _ in recommended[:1])]
     for n, name in [(n, name) for n, name in named if name is not None]:
         if all(one.mean is None for one in summary.decided[recommended[0][0]].arms if one.name == name):

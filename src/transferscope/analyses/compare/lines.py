@@ -19,7 +19,9 @@ _MOST_SIZES = 2
 def lines_of(
     frames: StudyFrames, decided: Mapping[int, Decision], *, answers: Sequence[str], next_steps: Sequence[str]
 ) -> tuple[str, ...]:
-    """The answer in at most nine lines of 80 signs; ten where two numbers of labels have their own recommended arm.
+    """Return the answer in nine lines of 80 signs; ten where two numbers of labels have their own recommended arm.
+
+    A long first answer takes lines of its own: every arm that is named has its row.
 
     A narrower terminal gets more lines, no bars, and below that the smallest number of labels alone.
 
@@ -43,7 +45,8 @@ def lines_of(
         shown += lines
     if len(shown) + len(follow) > room:
         follow = []
-    return (*shown, *_rows(frames, decided, sizes, most - len(shown) - len(follow), width), *follow)
+    rows = max(most - len(shown) - len(follow), 1 + len(named))
+    return (*shown, *_rows(frames, decided, sizes, rows, width), *follow)
 
 
 def _wrapped(sentence: str, width: int) -> list[str]:
