@@ -181,6 +181,19 @@ def test_a_best_step_counts_unless_the_evaluations_deny_it(tmp_path: Path) -> No
     assert [("pre/seed-0" in note and "contradict" in note) for note in denied.notes] == [True]
 
 
+def test_the_state_of_the_larger_step_counts_and_of_equal_ones_that_of_the_run(tmp_path: Path) -> None:
+    """A state beside checkpoints was saved by hand, later than they, or before training was resumed."""
+    place = unpack("trainer, checkpoints alone", tmp_path)
+    run, layout = place / "pre" / "seed-0", LAYOUTS["trainer, checkpoints alone"]
+    saved = json.loads((run / "checkpoint-30" / "trainer_state.json").read_text())
+    for global_step, expected in ((30, 0.95), (20, CURVES["pre", 0][2])):
+        history = [*saved["log_history"], {"step": global_step, "eval_accuracy": 0.95}]
+        (run / "trainer_state.json").write_text(
+            json.dumps(saved | {"global_step": global_step, "log_history": history})
+        )
+        assert _scores(_read(place, layout))["pre", 0] == expected
+
+
 def test_a_trainer_that_was_stopped_is_not_finished(tmp_path: Path) -> None:
     place = unpack("trainer, checkpoints alone", tmp_path)
     shutil.rmtree(place / "pre" / "seed-0" / "checkpoint-30")

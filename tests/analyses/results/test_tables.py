@@ -346,8 +346,8 @@ def test_the_state_of_a_run_is_read_before_its_other_cells(tmp_path: Path) -> No
     """What a run without a score holds is not read: no arm or seed, words as a score; a retry counts."""
     rows = "\n".join(f"{arm},{seed},finished,{at + seed / 100}" for arm, at in (("scratch", 0.7), ("pre", 0.8))
                      for seed in range(4))  # fmt: skip
-    lost = ["pre,9,failed,out of memory", ",,killed,", "pre,0,failed,", "scratch,3,running,0.2"]
-    found = _case("lost", "arm,seed,state,accuracy\n" + rows + "\n" + "\n".join(lost) + "\n", tmp_path)
+    lost = ["pre,9,failed,out of memory,no end", ",,killed,", "pre,0,failed,", "scratch,3,running,0.2"]
+    found = _case("lost", "arm,seed,state,accuracy,seconds\n" + rows + "\n" + "\n".join(lost) + "\n", tmp_path)
     arms = {arm.name: (arm.n_seeds, arm.n_failed) for arm in found.summary.decided[0].arms}
     assert arms == {"scratch": (4, 0), "pre": (4, 1)}
     assert sum("without arm or seed" in note for note in found.runs.notes) == 1

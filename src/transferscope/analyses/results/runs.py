@@ -180,7 +180,7 @@ def read_runs(
     words = _state_words(table, columns.get("state"))
     table, unnamed = _attributed(table, words, columns)
     words = words.loc[table.index]
-    known = table.assign(**{score: table[score].where(words.isin(_DONE))})
+    known = table.assign(**{name: table[name].where(words.isin(_DONE)) for name in (score, columns.get("cost", score))})
     values = numbers_in(known, score, "a score, such as 0.91, or nothing where there is none")
     states = _states(words, values)
     values = values.where(states == "done")
@@ -195,7 +195,7 @@ def read_runs(
             "source": _sources(table, columns["source"]) if "source" in columns else "",
             "n_target": _labels(table, columns.get("labels")),
             "score": values,
-            "seconds": numbers_in(table, columns["cost"], "a number of seconds, such as 48.5")
+            "seconds": numbers_in(known, columns["cost"], "a number of seconds, such as 48.5")
             if "cost" in columns
             else np.nan,
             "state": states,

@@ -36,7 +36,8 @@ class Run:
             without one.
         state: What became of it in the words of the tool; "" where it does not say.
         seconds: How long it took; None where that is not known.
-        best: The step whose model the tool names as the best and the run ended with; None for none.
+        best: The step whose model the tool names as the best and the run ended with; None for none, NaN for one that
+            its evaluations contradict.
     """
 
     name: str

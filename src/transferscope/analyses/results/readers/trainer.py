@@ -27,12 +27,12 @@ def holds(place: Path) -> bool:
 
 def read(place: Path) -> Found:
     """See `readers.RunsReader`."""
-    notes: dict[str, list[str]] = {"stopped before its last step": [], "names a best step that its log denies": []}
     by_run: dict[Path, list[Path]] = {}
     for run, path in _files(place):
         by_run.setdefault(run, []).append(path)
-    runs = tuple(_run(run, place, by_run[run], notes) for run in sorted(by_run))
-    stopped, denied = notes.values()
+    runs = tuple(_run(run, place, by_run[run]) for run in sorted(by_run))
+    stopped = [run.name for run in runs if run.state]
+    denied = [run.name for run in runs if run.best is not None and math.isnan(run.best)]
     return Found(
         runs,
         (
@@ -51,7 +51,7 @@ def _files(place: Path) -> Iterator[tuple[Path, Path]]:
                 yield (path.parent.parent if in_checkpoint else path.parent), path
 
 
-def _run(run: Path, place: Path, paths: list[Path], notes: dict[str, list[str]]) -> Run:
+def _run(run: Path, place: Path, paths: list[Path]) -> Run:
     settings = arm_and_seed(run, place)
     name = "/".join(run.relative_to(place).parts) or run.resolve().name
     card = run / "README.md"
@@ -61,7 +61,7 @@ def _run(run: Path, place: Path, paths: list[Path], notes: dict[str, list[str]])
     own = [path for path in paths if path.name == _STATE and path.parent == run]
     saved = [path for path in paths if path.name == _STATE and path.parent != run]
     last = sorted(saved, key=lambda path: int(path.parent.name.rpartition("-")[2]))[-1:]
-    state = max(map(_json, [*last, *own]), key=lambda one: _step(one.get("global_step")), default={})
+    state = max(map(_json, [*own, *last]), key=lambda one: _step(one.get("global_step")), default={})
     series, seconds, step = [], results.get("train_runtime"), 0.0
     history = state.get("log_history")
     for entry in history if isinstance(history, list) else ():
@@ -70,11 +70,6 @@ def _run(run: Path, place: Path, paths: list[Path], notes: dict[str, list[str]])
             series += [(step, key, value) for key, value in _scores(entry).items()]
             seconds = entry.get("train_runtime", seconds)
     stopped = bool(last) and not own and not results and _is_under_way(state)
-    best = _best(state, series)
-    if math.isnan(best):
-        notes["names a best step that its log denies"].append(name)
-    if stopped:
-        notes["stopped before its last step"].append(name)
     labels, tried = results.get("train_samples"), state.get("trial_params")
     return Run(
         name,
@@ -82,7 +77,7 @@ def _run(run: Path, place: Path, paths: list[Path], notes: dict[str, list[str]])
         (*series, *((None, key, value) for key, value in _scores(results).items())),
         "running" if stopped else "",
         float(seconds) if _is_number(seconds) else None,
-        None if math.isnan(best) or best < 0 else best,
+        _best(state, series),
     )
 
 
@@ -107,8 +102,8 @@ def _is_under_way(state: dict[str, Any]) -> bool:
     return going and 0 < _step(state.get("global_step")) < _step(state.get("max_steps"))
 
 
-def _best(state: dict[str, Any], series: list[tuple[float, str, float]]) -> float:
-    """The step that the state names as the best; -1 for none, NaN where its own evaluations contradict it: no metric is
+def _best(state: dict[str, Any], series: list[tuple[float, str, float]]) -> float | None:
+    """The step that the state names as the best; NaN where its own evaluations contradict it: no metric is
     `best_metric` there, and the largest or the least of what was saved.
     """
     named = _CHECKPOINT.search(str(state.get("best_model_checkpoint") or "").replace("\\", "/").rpartition("/")[2])
@@ -117,7 +112,7 @@ def _best(state: dict[str, Any], series: list[tuple[float, str, float]]) -> floa
     every = 0.0 if told else _step(state.get("save_steps"))  # versions without that judged what they saved
     value, last = state.get("best_metric"), _step(state.get("global_step"))
     if step is None or not _is_number(value) or not _is_number(step):
-        return -1.0
+        return None
     saved = [one for one in series if one[0] in (step, last) or (one[0] and (not every or one[0] % every == 0))]
     for metric in {name for at, name, one in saved if at == step and math.isclose(one, value, rel_tol=1e-6)}:
         values = [one for _, name, one in saved if name == metric and not math.isnan(one)]
