@@ -1,25 +1,32 @@
 """docs/results/papers.md: every table, figure, theorem and algorithm of the five papers, and what came of it here.
 
-    python -m studies.theory.papers_page        # after studies.theory.claims
+    python studies/theory/papers_page.py        # after studies.theory.claims
 
-How many claims of a figure hold is counted in docs/results/runs/papers-claims.csv; the rest stands in papers.csv beside
-this file: `figure` is a name of `papers draw`, `runs` a file in docs/results/runs.
+How many claims of a figure hold is counted in docs/results/runs/papers-claims.csv. What rests on stored runs is judged
+by the predicates of verdicts.py; the rest stands in papers.csv beside this file: `figure` is a name of `papers draw`,
+`runs` a file in docs/results/runs.
 """
 
 from pathlib import Path
 
 import pandas as pd
+from verdicts import VERDICTS, WORDS
 
 from transferscope_papers.catalogue import PAPERS
 
 RESULTS, ROWS = Path(__file__).parents[2] / "docs" / "results", Path(__file__).with_name("papers.csv")
-VERDICTS = ("reproduced", "reproduced in small", "not reproduced", "corrected", "cannot be done here")
+ALL_WORDS = (*WORDS, "corrected", "cannot be done here")
 INTRODUCTION = """# Five papers, item by item
 
 *Claims* are what the paper says of a figure, checked on what is drawn, as hold / all. Every one stands with its verdict
 in [runs/papers-claims.csv](runs/papers-claims.csv), made at the quick profile by `python -m studies.theory.claims`
 (under 30 s of CPU each). Figures of Mikami et al. take `--table syn2real_finetune.csv`. This page is written
-by `python -m studies.theory.papers_page`.
+by `python studies/theory/papers_page.py`.
+
+Rows that rest on stored runs are judged by machine, each by a function of its CSV (`studies/theory/verdicts.py`).
+*Reproduced*: the claimed order, beyond intervals that hold at once, and the published numbers. *Order only*: the order,
+with another network, data or protocol. *Inconclusive*: the order in the means alone. *Not tested*: a premise of the claim
+is not met, which is named.
 """
 
 
@@ -32,6 +39,9 @@ def page() -> str:
         lines += [f"## {known.title}", "", "| | published | ours | verdict | claims | page | command, runs |"]
         lines += ["|---|---|---|---|---|---|---|"]
         for row in rows[rows["paper"] == paper].to_dict("records"):
+            if judge := VERDICTS.get((paper, row["item"])):
+                found = judge()
+                row |= {"ours": found.ours, "verdict": found.word, "why": found.why}
             own = claims[claims["figure"] == f"{paper}-{row['figure']}"]
             runs = f"[{row['runs']}](runs/{row['runs']})" if row["runs"] else ""
             cells = (

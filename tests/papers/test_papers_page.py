@@ -2,6 +2,7 @@
 
 import runpy
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from transferscope_papers.catalogue import FIGURES, PAPERS
 
 SCRIPT = runpy.run_path(str(Path(__file__).parents[2] / "studies" / "theory" / "papers_page.py"))
-RESULTS, ROWS, VERDICTS, page = (SCRIPT[name] for name in ("RESULTS", "ROWS", "VERDICTS", "page"))
+RESULTS, ROWS, WORDS, VERDICTS, page = (SCRIPT[name] for name in ("RESULTS", "ROWS", "ALL_WORDS", "VERDICTS", "page"))
 TABLE = pd.read_csv(ROWS, keep_default_na=False)
 CLAIMS = pd.read_csv(RESULTS / "runs" / "papers-claims.csv", keep_default_na=False)
 
@@ -25,13 +26,25 @@ def test_every_figure_of_the_catalogue_has_a_row_and_no_row_another() -> None:
 
 def test_every_row_has_a_verdict_a_reason_where_it_falls_short_a_page_and_its_runs() -> None:
     assert not TABLE[["paper", "item"]].duplicated().any()
+    judged = set()
     for row in TABLE.itertuples():
-        assert row.verdict in VERDICTS
-        assert row.why or row.verdict == "reproduced"
+        by_predicate = VERDICTS.get((row.paper, row.item))
+        judged |= {(row.paper, row.item)} if by_predicate else set()
+        found = by_predicate() if by_predicate else SimpleNamespace(word=row.verdict, ours=row.ours, why=row.why)
+        assert found.word in WORDS
+        assert found.why or found.word == "reproduced"
+        assert found.ours
         assert row.published
-        assert row.ours
+        assert not (by_predicate and (row.verdict or row.ours or row.why)), row.item
         assert (RESULTS / str(row.page)).resolve().is_file(), row.page
-        assert row.runs in ("", "none") or (RESULTS / "runs" / str(row.runs)).is_file()
+    assert judged == set(VERDICTS)
+
+
+def test_no_word_is_stronger_than_the_claims_of_its_figure() -> None:
+    for row in TABLE[TABLE["figure"] != ""].itertuples():
+        own = CLAIMS[(CLAIMS["figure"] == f"{row.paper}-{row.figure}") & (CLAIMS["what"] == "claim")]
+        if len(own) and not (own["verdict"] == "holds").any():
+            assert row.verdict in ("not reproduced", "corrected"), row.item
 
 
 def test_what_does_not_hold_at_the_quick_profile_has_its_reason_in_the_row() -> None:

@@ -1,0 +1,90 @@
+"""Predicates of papers.md: what they say of made-up runs, and their numbers computed again from the CSVs."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from papers.pages import RESULTS, module_of
+from transferscope.estimate import Estimate
+from transferscope.numerics.intervals import t_interval
+
+MODULE = module_of("studies/theory/verdicts.py")
+UP, DOWN, WIDE = (t_interval(np.asarray(values)) for values in ([2.0, 2.1, 1.9], [-2.0, -2.1, -1.9], [3.0, -1.0, 0.5]))
+
+
+@pytest.mark.parametrize(
+    ("premise", "claimed", "numbers", "word"),
+    [
+        (True, [UP, True], True, "reproduced"),
+        (True, [UP, True], False, "order only"),
+        (True, [UP, WIDE], True, "inconclusive"),
+        (True, [WIDE, DOWN], True, "not reproduced"),
+        (True, [UP, False], True, "not reproduced"),
+        (False, [UP, True], True, "not tested"),
+    ],
+)
+def test_words(premise: bool, claimed: list[Estimate | bool], numbers: bool, word: str) -> None:
+    found = MODULE.judge({"the premise": premise}, claimed, "seen", differs="network", numbers=numbers)
+    assert found.word == word
+    assert found.why == ("network" if premise else "not met: the premise")
+
+
+def raw(name: str) -> pd.DataFrame:
+    return pd.read_csv(RESULTS / "runs" / name, comment="#")
+
+
+def test_intervals_of_several_comparisons_hold_at_once() -> None:
+    first, second = pd.Series([0.80, 0.84, 0.85]), pd.Series([0.70, 0.76, 0.72])
+    found = MODULE.apart(first, second, among=4)
+    differences = np.asarray([10.0, 8.0, 13.0])
+    half = stats.t.ppf(1 - 0.05 / 8, 2) * differences.std(ddof=1) / math.sqrt(3)
+    assert found.interval is not None
+    assert (found.value, found.interval.low) == pytest.approx((differences.mean(), differences.mean() - half))
+
+
+def test_arms_whose_training_accuracy_was_not_kept_or_is_low_fit_nothing() -> None:
+    full, low, none = pd.Series([1.0, 0.995]), pd.Series([1.0, 0.9]), pd.Series([], dtype=float)
+    assert MODULE.fitted([full, full])
+    assert not MODULE.fitted([full, low])
+    assert not MODULE.fitted([full, none])
+
+
+def test_what_study_files_say() -> None:
+    assert MODULE.one_task("why-resnet", "cifar10")
+    assert not MODULE.one_task("why-resnet", "brightness")  # the same images under other labels
+    assert not MODULE.one_task("why", "mnist")
+    assert not MODULE.one_rate("imagenet-why-usps")
+    assert MODULE.one_rate("why-resnet")
+
+
+def test_table_1_of_merlin_by_hand() -> None:
+    runs = raw("methods-fashion-mnist-usps.csv")
+    arms = runs[runs["n_target"] == 600].pivot(index="seed", columns="method", values="accuracy")
+    published = {"scratch": 91.07, "joint": 89.59, "fine-tune": 90.80, "l2-sp": 89.74, "merlin": 93.34}
+    said = MODULE.merlin_table_1()
+    for name, level in published.items():
+        assert f"{name} {100 * arms[name].mean():.1f} ({level:.1f})" in said.ours
+    lows = []
+    for name in ("scratch", "joint", "fine-tune", "l2-sp"):
+        apart = 100 * (arms["merlin"] - arms[name])
+        lows.append(apart.mean() - stats.t.ppf(1 - 0.05 / 8, 4) * apart.std() / math.sqrt(5))
+    assert said.word == ("order only" if min(lows) > 0 else "inconclusive")
+
+
+def test_the_source_of_figure_9_gains_before_it_loses() -> None:
+    runs = raw("why-overfitted.csv")
+    accuracy = runs[(runs["part"] == "target_test") & (runs["name"] == "accuracy")]
+    scratch = accuracy[accuracy["method"] == "scratch"].set_index("seed")["value"]
+    tuned = accuracy[accuracy["method"] == "fine-tune"].pivot(index="seed", columns="pretrain_step", values="value")
+    gains = tuned.sub(scratch, axis=0).mean()
+    assert (gains < 0).all()  # why the row reads other runs
+
+
+def test_half_images_fail_the_acceptance_test_of_the_paper() -> None:
+    runs = raw("halves-length.csv")
+    joint = runs[(runs["method"] == "joint") & (runs["name"] == "accuracy")].groupby("part")["value"].mean()
+    assert abs(joint["source_test/A"] - 0.46) > 0.3
+    assert MODULE.merlin_figure_1().word == "not tested"
