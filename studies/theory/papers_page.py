@@ -25,8 +25,8 @@ by `python studies/theory/papers_page.py`.
 
 Rows that rest on stored runs are judged by machine, each by a function of its CSV (`studies/theory/verdicts.py`).
 *Reproduced*: the claimed order, beyond intervals that hold at once, and the published numbers. *Order only*: the order,
-with another network, data or protocol. *Inconclusive*: the order in the means alone. *Not tested*: a premise of the claim
-is not met, which is named.
+with another network, data or protocol. *Inconclusive*: the order in the means alone. *Not tested*: a premise of the
+claim is not met, which is named.
 """
 
 

@@ -440,7 +440,7 @@ def merlin_table_1() -> Verdict:
         f"Fashion-MNIST to USPS, 600 labels, {len(arms['merlin'])} seeds, ours (published): {levels}; MeRLin over "
         f"scratch {points(leads[0])}, over its objective without a source "
         f"{points(apart(arms['merlin'], arms['merlin-target-only']))}",
-        differs="LeNet, settings searched alike; MNIST to USPS is no pair of the paper, four of its six pairs cannot be had",
+        differs="LeNet, settings searched alike; MNIST to USPS is no pair of the paper; four of its six cannot be had",
         numbers=all(abs(100 * arms[name].mean() - level) < 1 for name, level in published.items()),
     )
 

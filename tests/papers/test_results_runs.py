@@ -219,7 +219,7 @@ def test_half_images_at_the_papers_length() -> None:
     on_source = {part: by_seed(runs, "source", "method", part=part) for part in ("source_test", "source_test/A")}
     methods = {**NAMES, "linear probe": "linear-probe", "joint training": "joint"}
     scratch = target["", "scratch"]
-    for name, (level, apart, *read) in rows_of("halves.md", "At the paper's length").items():
+    for name, (level, apart, *read) in rows_of("halves.md", "At the paper's length, at half its resolution").items():
         called, _, source = name.partition(" with " if " with " in name else " from " if "scratch" not in name else "?")
         arm = (source, methods[called])
         assert len(target[arm].dropna()) == 3
