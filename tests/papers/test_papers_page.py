@@ -72,3 +72,13 @@ def test_the_page_of_agreement_quotes_the_stored_sentences() -> None:
     assert len(text.split()) < 2_500
     for score in CLAIMS[CLAIMS["what"] == "agreement"]["text"].str.extract(r"largest \|z\| (\d\.\d\d)")[0].dropna():
         assert score in text
+
+
+def test_the_page_of_protocols_is_what_studies_and_published_settings_make() -> None:
+    script = runpy.run_path(str(ROWS.with_name("protocols.py")))
+    assert (RESULTS / "protocols.md").read_text(encoding="utf-8") == script["page"]()
+    compared = {(paper, item): settings for paper, item, _, settings in script["rows"]()}
+    assert set(compared) <= {(row.paper, row.item) for row in TABLE.itertuples()}
+    assert compared["liu2019", "Figure 4"]["fine_tuning"] == ("1 x the rate", "0.1 x the rate")
+    assert compared["merlin2020", "Figure 1"]["inputs"] == ("32 pixels", "16 pixels")
+    assert compared["liu2019", "Figure 3"]["fitted"][1] == "not kept"

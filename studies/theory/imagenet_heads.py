@@ -1,6 +1,6 @@
 """Heads on fixed ImageNet features, trained to training error 0 as Liu et al. (2019, Table 1) train them.
 
-    TRANSFERSCOPE_DATA=FOLDER python studies/imagenet_heads.py [TARGET ...]   # of imagenet-why-TARGET.toml, or all
+    TRANSFERSCOPE_DATA=FOLDER python studies/theory/imagenet_heads.py [TARGET ...]   # default all
     python studies/runs_csv.py runs/imagenet-heads.sqlite docs/results/runs/imagenet-heads.csv \\
         --diagnostics weight_deviation
 
@@ -15,7 +15,7 @@ from pathlib import Path
 
 import tomli_w
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parents[1]
 TARGETS = ("cifar10", "svhn", "fashion-mnist", "usps", "mnist", "glyphs")
 
 
