@@ -25,6 +25,7 @@ def study_of(target: str) -> dict[str, object]:
     network = str((HERE.parent / "examples" / "imagenet.py").resolve()) + ":efficientnet_lite0"
     return {
         "name": f"imagenet-heads-{target}",
+        "recipe": "equal",
         "store": "imagenet-heads.sqlite",
         "seeds": 5,
         "target": study["target"],
