@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from papers.pages import RESULTS, module_of
+from papers.pages import RESULTS, module_of, numbers, rows_of
 from transferscope.estimate import Estimate
 from transferscope.numerics.intervals import t_interval
 
@@ -81,6 +81,22 @@ def test_the_source_of_figure_9_gains_before_it_loses() -> None:
     tuned = accuracy[accuracy["method"] == "fine-tune"].pivot(index="seed", columns="pretrain_step", values="value")
     gains = tuned.sub(scratch, axis=0).mean()
     assert (gains < 0).all()  # why the row reads other runs
+
+
+def test_the_rise_of_figure_9_is_sure_and_its_fall_is_not() -> None:
+    runs = raw("why-long.csv")
+    accuracy = runs[(runs["part"] == "target_test") & (runs["name"] == "accuracy")]
+    scratch = accuracy[accuracy["method"] == "scratch"].set_index("seed")["value"]
+    tuned = accuracy[accuracy["method"] == "fine-tune"].fillna({"pretrain_step": 6000})
+    table = tuned.pivot(index="seed", columns="pretrain_step", values="value")
+    gains, shown = 100 * table.sub(scratch, axis=0), rows_of("why.md", "How long to pre-train (Figure 9)")
+    half = stats.t.ppf(1 - 0.05 / 12, 4) * gains.std() / math.sqrt(5)
+    assert [numbers(cell)[0] for cell in shown["fine-tuning"]] == pytest.approx(100 * table.mean(), abs=0.051)
+    for cell, mean, width in zip(shown["over scratch"], gains.mean(), half, strict=True):
+        assert numbers(cell) == pytest.approx([mean, mean - width, mean + width], abs=0.051)
+    lost = 100 * (table[1000.0] - table[6000.0])
+    assert lost.mean() > 0 > lost.mean() - stats.t.ppf(0.975, 4) * lost.std() / math.sqrt(5)
+    assert MODULE.liu_figure_9().word == "inconclusive"
 
 
 def test_half_images_fail_the_acceptance_test_of_the_paper() -> None:
