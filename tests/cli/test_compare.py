@@ -116,19 +116,3 @@ def test_ctrl_c_says_the_answer_so_far_and_how_to_go_on(call: Call, monkeypatch:
     on = call(*given)
     assert on.code == 0
     assert "so far, 24 labels: " in on.err
-
-
-@pytest.mark.long
-def test_steps_are_found_by_training_from_scratch_after_what_takes_none(
-    call: Call, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Labels without a pattern cannot be learnt in 16 steps, the most that are allowed here; a budget leaves 4."""
-    monkeypatch.setattr("transferscope.analyses.compare.study_file.FIRST_STEPS", 4)
-    monkeypatch.setattr("transferscope.analyses.compare.study_file.MOST_STEPS", 16)
-    given = [*COMPARE, "--labels", 24, "--methods", "scratch", "linear-probe", "--pretraining-steps", 3]
-    given += ["--no-tuning", "--seeds", 2, "--workers", 0]
-    for limit, steps in (([], 16), (["--minutes", "1"], 4)):
-        said = call(*given, *limit)
-        assert said.code == 0
-        assert written()["training"]["steps"] == steps
-        assert ("16 steps: training from scratch is still not finished" in said.out) == (steps == 16)

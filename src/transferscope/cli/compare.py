@@ -34,9 +34,10 @@ def compare(options: Options, context: typer.Context) -> None:
         show_results(options)
         return
     # with torch, which results that exist do not need
-    from transferscope.analyses.compare.question import answer, ask
+    from transferscope.analyses.compare.question import ask
     from transferscope.analyses.compare.study_file import tuning_in_words
     from transferscope.cli.execute import execute, report_on, run_and_report
+    from transferscope.study.spec import read_spec
 
     if options.target.endswith(".toml") and is_alone:
         refuse_others(context, {"as_json"}, f"{options.target} is a study file, which says what is run")
@@ -81,7 +82,7 @@ def compare(options: Options, context: typer.Context) -> None:
     for word, sentence in (("network", asked.note), ("tuning", tuning_in_words(asked.tables))):
         if sentence:
             say(f"{word + ':':<9}{sentence}")
-    status = answer(asked, execute, typer.echo)
+    status = execute(read_spec(asked.path))
     report_on(asked.path, status, json_of="compare" if options.as_json else None)
 
 

@@ -2,7 +2,6 @@
 
 import json
 import tomllib
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,22 +9,20 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cases_of_methods import classification_task
 from studies import write_npz
-from transferscope.analyses.compare.question import compare, enough_steps
+from transferscope.analyses.compare.question import compare
 from transferscope.analyses.compare.study_file import (
     matching_transforms,
     network_in_words,
     study_tables,
     write_study,
 )
-from transferscope.analyses.compare.summary import summarise
 from transferscope.data.load import load
 from transferscope.data.task import Dataset, LabelledSet
 from transferscope.errors import SettingsError, TransferscopeError
 from transferscope.store import Store
 from transferscope.study.run import run_study
-from transferscope.study.spec import StudySpec, parse_spec, read_spec
+from transferscope.study.spec import parse_spec, read_spec
 
 QUICK: dict[str, Any] = {"training": {"steps": 20}, "pretraining": {"steps": 20}, "engine": {"workers": 0}}
 
@@ -202,32 +199,6 @@ def test_adamw_is_searched_around_a_rate_of_its_own(tmp_path: Path) -> None:
     assert tables()["training"]["lr"] == 0.01
     with pytest.raises(SettingsError, match="optimiser"):
         tables(optimiser="adam")
-
-
-@pytest.mark.long
-def test_steps_are_doubled_until_training_from_scratch_is_finished(tmp_path: Path) -> None:
-    task = classification_task(n_target=60)
-    assert task.source is not None
-    quick = {**QUICK, "training": {"steps": 3}}
-    tables = tables_of(task.source, target=task.target, labels=[40], **quick, folder=tmp_path, tuning=False)
-    spec = read_spec(write_study(tables, tmp_path)[0])
-    tried = []
-    with Store.open(spec.store) as store:
-
-        def run(trial: StudySpec) -> None:
-            tried.append((trial.training.steps, trial.seeds, list(trial.methods)))
-            run_study(trial, store)
-
-        steps, finished = enough_steps(spec, store, run)
-        assert [steps for steps, _, _ in tried] == [3 * 2**i for i in range(len(tried))]
-        assert len(tried) > 1
-        assert {(seeds, *methods) for _, seeds, methods in tried} == {((0,), "scratch")}
-        assert (steps, finished) == (tried[-1][0], True)
-        costs = {cell.cell.key: cell.cost for cell in store.cells(spec.name)}
-        run_study(replace(spec, training=replace(spec.training, steps=steps)), store)
-        assert costs.items() <= {cell.cell.key: cell.cost for cell in store.cells(spec.name)}.items()  # not run again
-        accuracy = summarise(store, spec.name).frames.final("accuracy", "target_train")
-        assert accuracy.loc[accuracy["method"] == "scratch", "value"].mean() > 0.9
 
 
 def test_a_study_file_that_was_edited_is_set_aside(tmp_path: Path) -> None:

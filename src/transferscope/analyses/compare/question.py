@@ -3,7 +3,7 @@
 import operator
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeGuard
@@ -17,12 +17,8 @@ from transferscope.analyses.compare.results import compare_results
 from transferscope.analyses.compare.sources import Source, named_sources
 from transferscope.analyses.compare.study_file import (
     NOTHING,
-    first_steps,
-    is_large,
-    most_steps,
     network_in_words,
     study_tables,
-    with_steps,
     write_study,
 )
 from transferscope.analyses.compare.summary import summarise
@@ -31,19 +27,15 @@ from transferscope.analyses.results.runs import RunColumns
 from transferscope.arguments import checks_arguments
 from transferscope.data.task import Dataset
 from transferscope.errors import SettingsError, refuse_unused
-from transferscope.methods import Scratch
 from transferscope.methods.recipes import Protocol
 from transferscope.models import Pretrained
 from transferscope.models.build import makes_network
 from transferscope.store import Store
 from transferscope.study.decisions import MOST_SEEDS
-from transferscope.study.finished import arm_trainings
-from transferscope.study.frames import read_study
-from transferscope.study.places import open_new
 from transferscope.study.run import Event, ignore, run_study
-from transferscope.study.spec import StudySpec, parse_spec, read_spec
+from transferscope.study.spec import parse_spec, read_spec
 from transferscope.study.status import StudyStatus
-from transferscope.wording import cell_words, counted
+from transferscope.wording import cell_words
 
 LONGEST_RUN = 10.0
 """Minutes that a run may be expected to take which nobody has asked for: by name, with --seeds or with a budget."""
@@ -94,10 +86,8 @@ def compare(
     LONGEST_RUN is not begun unless methods are named or there is a limit of time; the answer says what it would take.
 
     Every method trains as its field trains it (`methods.recipes`: optimiser, rates, steps by the number of labels,
-    augmentation), but for what `training` says. With `recipe = "equal"` all take the same steps: the rate and one
-    further setting of each method are chosen by cross-validation on target labels, the search equally long for all;
-    and unless `training` says how many steps to take, or `minutes` limits the time, the first seed of training from
-    scratch with one of the own networks is run with more steps until its training is finished.
+    augmentation), but for what `training` says. With `recipe = "equal"` all take the same steps, and the rate and one
+    further setting of each method are chosen by cross-validation on target labels, the search equally long for all.
 
     What was done before in the same folder is not done again, so that an interrupted call goes on where it was, and a
     call with more seeds, labels or methods only does the rest.
@@ -224,7 +214,7 @@ def compare(
     show = shown_in_notebook(on_event)
     spec = read_spec(asked.path)
     with Store.open(spec.store) as store:
-        warn_of_failures(answer(asked, lambda one: run_study(one, store, on_event=show)))
+        warn_of_failures(run_study(spec, store, on_event=show))
         return ComparisonResult(summarise(store, spec.name), Path(spec.store), asked.path)
 
 
@@ -235,14 +225,12 @@ class Asked:
     Attributes:
         aside: Where a file of this name that somebody had edited was moved; None when there was none.
         note: Why it has the network that it has; empty where that was asked for.
-        finds_steps: Whether its steps are to be found by training from scratch.
     """
 
     path: Path
     aside: Path | None
     tables: dict[str, Any]
     note: str
-    finds_steps: bool
 
 
 def ask(
@@ -297,36 +285,10 @@ def ask(
         metric=metric,
         folder=folder,
     )
-    spec = parse_spec(tables, place="the comparison")  # what cannot be done leaves an earlier study file as it is
-    trains = any(isinstance(method, Scratch) for method in spec.methods.values())
-    finds = (
-        recipe == "equal"
-        and not {"steps", "epochs"} & training.keys()
-        and trains
-        and not limited
-        and ":" not in spec.network.name
-    )
+    parse_spec(tables, place="the comparison")  # what cannot be done leaves an earlier study file as it is
     note = network_in_words(tables, network)
     path, aside = write_study(tables, folder, note=note)
-    return Asked(path, aside, tables, note, finds)
-
-
-def answer(
-    asked: Asked, run: Callable[[StudySpec], StudyStatus], say: Callable[[str], None] = lambda _: None
-) -> StudyStatus:
-    """Run a comparison; where its steps are to be found, those that are found are written to the study file."""
-    spec = read_spec(asked.path)
-    if asked.finds_steps:
-        without = {name: method for name, method in spec.methods.items() if not method.takes_steps}
-        if without:  # an answer within the first minute
-            run(replace(spec, methods=without, seeds=spec.seeds[:2], diagnostics={}))
-        say("training from scratch, first seed: the number of steps is doubled until it is finished")
-        with open_new(spec.store, files=spec.files) as store:
-            steps, finished = enough_steps(spec, store, run)
-        say(f"{counted(steps, 'step')}: training from scratch is {'' if finished else 'still not '}finished")
-        write_study(with_steps(asked.tables, steps), asked.path.parent, note=asked.note)
-        spec = read_spec(asked.path)
-    return run(spec)
+    return Asked(path, aside, tables, note)
 
 
 def warn_of_failures(status: StudyStatus, *, calls: int = 4) -> None:
@@ -344,29 +306,6 @@ def warn_of_failures(status: StudyStatus, *, calls: int = 4) -> None:
             f"said: {first.failure.message}",
             stacklevel=calls,
         )
-
-
-def enough_steps(spec: StudySpec, store: Store, run: Callable[[StudySpec], object]) -> tuple[int, bool]:
-    """How many steps it takes to finish training from scratch, by its runs of the first seed, and whether they do.
-
-    The steps of the study are doubled, up to eight times the first, until training from scratch is finished at every
-    number of labels; see `study.finished.arm_trainings`. The runs are cells of the study and not done again.
-
-    A run that failed, or diverged, is taken as finished: the study itself says what happened.
-    """
-    engine = replace(spec.engine, keep="all")  # the study itself deletes what it does not keep, once it is finished
-    scratch = {name: method for name, method in spec.methods.items() if isinstance(method, Scratch)}
-    trial = replace(spec, seeds=spec.seeds[:1], methods=scratch, engine=engine, race=None)
-    networks = [spec.network.name, *(str(source.network) for source in spec.sources.values())]
-    large = any(map(is_large, networks))
-    steps, most = spec.training.steps or first_steps(large=large), most_steps(large=large)
-    while True:
-        run(replace(trial, training=replace(spec.training, steps=steps)))
-        frames = read_study(store, spec.name)
-        finished = not any(arm.unfinished and arm.method == frames.baseline for arm in arm_trainings(frames))
-        if finished or steps >= most:
-            return steps, finished
-        steps = min(2 * steps, most)
 
 
 def _is_place(target: object) -> TypeGuard[str | Path]:

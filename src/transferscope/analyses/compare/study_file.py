@@ -39,12 +39,9 @@ LARGEST_LENET, LARGEST = 40, 64
 of LeNet grows with the image (4 million weights at 64 x 64 in colour, 70 million at 224 x 224; conv4 has 31,000 at
 64 x 64); and images are brought to at most the second, because the time of a step grows with the number of pixels."""
 
-FIRST_STEPS, FIRST_STEPS_OF_OTHERS = 1500, 200
-"""Optimiser steps of every method where none are given: with the own small networks, and with those of other packages
-and of the user, a step of which takes a hundred times as long."""
-
-MOST_STEPS = 12_000
-"""Optimiser steps that `compare` goes up to by itself with the own networks, and in proportion with others."""
+STEPS, STEPS_OF_OTHERS = 1500, 200
+"""Optimiser steps of every method under equal budgets where none are given: with the own small networks, and with those
+of other packages and of the user, a step of which takes a hundred times as long."""
 
 RATE_OF: Mapping[str, float] = {"sgd": 0.01, "adamw": 0.001}
 """Learning rate around which settings are searched where none is given, by optimiser."""
@@ -200,7 +197,7 @@ def _equal_training(
     """
     training = {**({"optimiser": "adamw"} if reads_texts and large else {}), **training}
     lr = (RATE_OF_OTHERS if large else RATE_OF).get(training.get("optimiser", "sgd"), RATE_OF["sgd"])
-    steps = {} if "epochs" in training else {"steps": first_steps(large=large)}
+    steps = {} if "epochs" in training else {"steps": STEPS_OF_OTHERS if large else STEPS}
     longer = {} if "epochs" in pretraining else {"steps": PRETRAINING_STEPS}
     given = {"batch_norm": "auto"} if only_networks else {}
     of_both: dict[str, Any] = {key: training[key] for key in ("optimiser", "precision") if key in training}
@@ -280,16 +277,6 @@ def _untaught(methods: Mapping[str, Method], data: Sequence[Dataset], networks: 
     return left_out
 
 
-def first_steps(*, large: bool) -> int:
-    """The steps of every method that a comparison begins with, where some network is large or none is."""
-    return FIRST_STEPS_OF_OTHERS if large else FIRST_STEPS
-
-
-def most_steps(*, large: bool) -> int:
-    """The steps that it goes up to by itself."""
-    return MOST_STEPS * first_steps(large=large) // FIRST_STEPS
-
-
 def is_large(network: str) -> bool:
     """Whether a network is of others, a step of which takes long: their names have a colon in them."""
     return ":" in network
@@ -306,11 +293,6 @@ def tuning_in_words(tables: Mapping[str, Any]) -> str:
         f"the first seed of {listed(list(grids))} tries {n_settings} settings by cross-validation on its own target "
         f"labels, which takes {times:.1f} times as long as a run; --no-tuning leaves that out"
     )
-
-
-def with_steps(tables: Mapping[str, Any], steps: int) -> dict[str, Any]:
-    """The study of a comparison with another number of steps of every method."""
-    return {**tables, "training": {**tables["training"], "steps": steps}}
 
 
 def _method_table(table: str, name: str, *, probe: bool) -> dict[str, Any]:
