@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+BARE := $(VENV)/.bare
 OPTIONAL := $(VENV)/.optional
 WORKERS ?= auto
 
@@ -18,7 +19,13 @@ $(OPTIONAL): $(READY)
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,hf,ray,slurm,mlflow]'
 	touch $@
 
-demo: $(READY)  ## rendered glyphs -> real handwritten digits, six arms, 6 seeds, ends in a report
+# What a user has: no tools of development, of which curvlinops brings a torchvision that may be of another torch.
+$(BARE): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e .
+	touch $@
+
+demo: $(BARE)  ## rendered glyphs -> real handwritten digits, six arms, 6 seeds, ends in a report
 	$(BIN)/transferscope demo --out demo-out
 
 picture: demo  ## the picture and the ten lines of the demo that README and docs show; needs Chromium for a page

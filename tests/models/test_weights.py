@@ -17,9 +17,11 @@ from transferscope.models import (
     LoadReport,
     Network,
     NetworkSettings,
+    Pretrained,
     TwoLayerHead,
     build_network,
     open_network,
+    open_pretrained,
     save_weights,
 )
 from transferscope.models.weights import is_whole
@@ -433,3 +435,12 @@ def test_a_file_with_flipped_bytes_never_ends_in_another_error(suffix: str, tmp_
         except (CorruptDataError, NetworkError):
             refused += 1
     assert refused > 50
+
+
+def test_weights_of_another_size_of_images_say_which(tmp_path: Path) -> None:
+    lenet = NetworkSettings("lenet")
+    save_weights(build_network(lenet, (1, 28, 28), 3, seed=0), tmp_path / "w.safetensors")
+    with pytest.raises(NetworkError, match=r'on images of 28 x 28 pixels, and these have 16 x 16; .*"resize:28"'):
+        open_pretrained(Pretrained(lenet, tmp_path / "w.safetensors"), (1, 16, 16))
+    with pytest.raises(NetworkError, match="of widths"):  # of no size
+        open_pretrained(Pretrained(NetworkSettings("lenet", (3, 4, 5)), tmp_path / "w.safetensors"), (1, 16, 16))

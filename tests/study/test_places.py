@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from transferscope.errors import SettingsError
-from transferscope.study.places import StudyAddress, find_study, read_toml
+from transferscope.study.places import StudyAddress, find_study, parse_toml, read_toml
 
 
 def written(tmp_path: Path, content: bytes) -> Path:
@@ -74,3 +74,10 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     for path in (tmp_path / "study.toml", Path("/dev/zero")):
         with pytest.raises(SettingsError, match="is a device or pipe; expected a study file in TOML"):
             read_toml(path)
+
+
+@pytest.mark.parametrize("text", ["name = 1979-05-27", "[target]\ndata = 07:32:00", "labels = [1979-05-27T07:32:00Z]"])
+def test_a_date_is_no_text(text: str) -> None:
+    with pytest.raises(SettingsError, match=r"s\.toml: (name|data|labels) = .* is a date of TOML"):
+        parse_toml(text, place="s.toml")
+    assert parse_toml('name = "1979-05-27"', place="s.toml") == {"name": "1979-05-27"}

@@ -15,6 +15,7 @@ from transferscope.cli.terminal import say
 from transferscope.data import Dataset, load
 from transferscope.data.catalogue import CATALOGUE, fetch, locate
 from transferscope.data.leakage import remarks_of
+from transferscope.data.load import DATA_SETS
 from transferscope.data.places import cache_folder, data_folder
 from transferscope.data.readers import READERS
 from transferscope.errors import SettingsError, unknown_name
@@ -67,7 +68,7 @@ def show(options: Options, context: typer.Context) -> None:
 
 def _is_network(name: str) -> bool:
     """Whether a name is of a network rather than of data; "folder:photos" is written as package:class is."""
-    if name.partition(":")[0] in READERS:
+    if name.partition(":")[0] in {*READERS, *DATA_SETS}:
         return False
     with suppress(SettingsError):  # what reads data says what is wrong
         return makes_network(name) or isinstance(BACKBONES[name], BackboneEntry)

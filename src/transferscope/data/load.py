@@ -16,8 +16,8 @@ from transferscope.data.catalogue import CATALOGUE, CatalogueEntry, read_entry
 from transferscope.data.counter_random import check_seed
 from transferscope.data.half_images import half_images
 from transferscope.data.places import data_folder, find_path
-from transferscope.data.readers import READERS, Reader
-from transferscope.data.spec import NETWORK_FILE, TABLES, DataSpec, parse_spec
+from transferscope.data.readers import FONTS, READERS, Reader
+from transferscope.data.spec import NETWORK_FILE, DataSpec, parse_spec, path_options
 from transferscope.data.splits import few_shot
 from transferscope.data.task import Dataset, LabelledSet
 from transferscope.data.transforms import apply_transforms, check_transforms
@@ -27,15 +27,6 @@ from transferscope.files import expanded
 _LOG = logging.getLogger(__name__)
 
 _HALVES = "half-images"
-_PATHS: dict[str, tuple[str, ...]] = {
-    "npz": (),
-    "folder": ("labels",),
-    **dict.fromkeys(TABLES, ("test", "encoding", "together")),
-    "text": ("test", "tokenizer"),
-    "hf-dataset": ("tokenizer",),
-    "glyphs": ("fonts",),
-}
-"""Kinds of names with a path, and their options that are paths."""
 
 
 def _as_data(target: object) -> Reader | CatalogueEntry:
@@ -162,14 +153,17 @@ def seen_from(spec: str, folder: Path) -> str:
         kind, path = "folder", kind
     if path and kind == _HALVES:
         path = seen_from(path, folder)
-    elif path and kind in _PATHS:
+    elif path and kind in READERS:
         path = seen(path)
-    elif path and kind.endswith(".py"):
-        kind = seen(kind)
+    elif path:
+        kind = seen(kind) if kind.endswith(".py") else kind
+        function, colon, place = path.partition(":") if kind not in DATA_SETS else ("", "", path)
+        path = f"{function}{colon}{seen(place)}" if place else path
+    options = (FONTS,) if kind == "glyphs" else _path_options(kind, path)
     items = []
     for item in query.split("&") if query else ():
         key, _, value = item.partition("=")
-        is_path = key in _PATHS.get(kind, ())
+        is_path = key in options
         if key == "tokenizer":  # or the name of one on a hub
             is_path = is_path and Path(seen(unquote(value).removeprefix("hf:"))).exists()
             value = value.removeprefix("hf:")
@@ -184,6 +178,16 @@ def seen_from(spec: str, folder: Path) -> str:
     return f"{named}?{'&'.join(items)}" if items or "?" in named else named
 
 
+def _path_options(kind: str, path: str) -> tuple[str, ...]:
+    """The options of a kind of names that are paths."""
+    if kind in READERS:
+        return path_options(READERS[kind]) or ()
+    try:
+        return path_options(_plugin(DataSpec(kind, kind, path))[0]) or ()
+    except (TransferscopeError, ValueError):  # said where the data are read
+        return ()
+
+
 def check_name(spec: str, transforms: Sequence[str] = ()) -> None:
     """Check what can be checked of data without loading them.
 
@@ -195,11 +199,10 @@ def check_name(spec: str, transforms: Sequence[str] = ()) -> None:
     parsed = parse_name(spec)
     if parsed.kind == _HALVES:
         check_name(parsed.path)
-    elif parsed.kind in READERS:
-        if parsed.kind not in ("glyphs", "scenes"):
-            find_path(parsed.path)
     elif parsed.kind not in CATALOGUE:
-        _plugin(parsed)
+        reader, parsed = (READERS[parsed.kind], parsed) if parsed.kind in READERS else _plugin(parsed)
+        if path_options(reader) is not None:
+            find_path(parsed.path)
 
 
 def _limited(examples: LabelledSet, limit: int | None, seed: int) -> LabelledSet:
@@ -219,19 +222,27 @@ def _read(spec: DataSpec, seed: int) -> Dataset:
         return read_entry(CATALOGUE[spec.kind], seed=seed)
     if spec.kind in READERS:
         return READERS[spec.kind](spec, seed)
-    plugin = _plugin(spec)
+    plugin, spec = _plugin(spec)
     if isinstance(plugin, CatalogueEntry):
         spec.allow(())
         return read_entry(plugin, seed=seed)
     return _made_by(plugin, spec, seed)
 
 
-def _plugin(spec: DataSpec) -> Reader | CatalogueEntry:
-    """The data set of another package or file that a name means."""
-    if not spec.path and spec.kind in DATA_SETS:
-        return DATA_SETS[spec.kind]
+def _plugin(spec: DataSpec) -> tuple[Reader | CatalogueEntry, DataSpec]:
+    """The data set of another package or file that a name means, and the name with the path that it has for it."""
+    if spec.kind in DATA_SETS and (not spec.path or path_options(DATA_SETS[spec.kind]) is not None):
+        return DATA_SETS[spec.kind], spec
     if spec.path and (spec.kind.endswith(".py") or _is_module(spec.kind)):
-        return DATA_SETS[f"{spec.kind}:{spec.path}"]
+        function, colon, path = spec.path.partition(":")
+        found = DATA_SETS[reference := f"{spec.kind}:{function}"]
+        if not colon:
+            return found, spec
+        if path_options(found) is not None:
+            return found, replace(spec, kind=reference, path=path)
+        raise SettingsError(f"{spec.text!r} has the path {path!r} and {reference} takes none; leave it out")
+    if spec.kind in DATA_SETS:
+        raise SettingsError(f"{spec.text!r} has a path and the data set {spec.kind!r} takes none; leave it out")
     raise _unknown(spec)
 
 

@@ -1,8 +1,8 @@
 """How data are named: `KIND`, `KIND:PATH`, each with options as in `KIND:PATH?key=value&key=value`."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 from urllib.parse import unquote
 
 from transferscope.errors import SettingsError, unknown_name
@@ -79,6 +79,31 @@ class DataSpec:
             if word == value:
                 return word
         raise unknown_name(f"{key} of {self.kind}", value, among)
+
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def reads_path(*options: str) -> Callable[[Function], Function]:
+    """Mark a function of a `DataSpec` and a seed as one whose names have a path: KIND:PATH?key=value.
+
+    Paths in study files and in names are relative to where they stand; they reach the function absolute.
+
+    Args:
+        options: Options of the name that are paths too.
+    """
+
+    def marked(function: Function) -> Function:
+        function.path_options = options  # type: ignore[attr-defined]
+        return function
+
+    return marked
+
+
+def path_options(function: object) -> tuple[str, ...] | None:
+    """The options that are paths of a kind of names with a path; None for a kind without one."""
+    found = getattr(function, "path_options", None)
+    return found if isinstance(found, tuple) else None
 
 
 def parse_spec(text: str) -> DataSpec:

@@ -14,6 +14,7 @@ from transferscope.data.input_form import InputForm
 from transferscope.data.load import load, parse_name
 from transferscope.data.npz import LEFT_OUT, read_array
 from transferscope.data.places import find_path
+from transferscope.data.readers import READERS
 from transferscope.data.readers.images import image_form
 from transferscope.data.readers.tables import table_encoding, table_form
 from transferscope.data.spec import TABLES, DataSpec, parse_spec
@@ -84,7 +85,7 @@ def read_unlabelled(spec: str, form: InputForm) -> Unlabelled:
     elif parsed.kind == "text":
         raw = _texts(parsed, form)
     else:
-        raw = load(spec).test.inputs
+        raw = load(parsed.text).test.inputs
     inputs = as_in_study(raw, form, name=spec)
     remarks = (*remarks, *far_from_training(inputs, form))
     return Unlabelled(inputs, tuple(names or map(str, range(len(raw)))), remarks)
@@ -127,6 +128,11 @@ def _with_kind(spec: str, form: InputForm) -> str:
         return f"folder:{spec}"
     if Path(spec).suffix == ".npz":
         return f"npz:{spec}"
+    own = parse_name(form.data)
+    if own.kind not in READERS and own.path and Path(own.path).suffix == Path(spec).suffix:  # a plugin's kind
+        _, _, query = form.data.partition("?")
+        function = own.path.partition(":")[0] if ":" in own.path else ""
+        return f"{':'.join(filter(None, (own.kind, function, spec)))}{f'?{query}' if query else ''}"
     return f"text:{spec}" if _are_texts(parse_spec(form.data)) else f"table:{spec}"
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, ClassVar, Literal
 
-from annotated_types import Ge
+from annotated_types import Ge, Le
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -144,9 +144,11 @@ class TargetTraining(Method):
         return lambda loss, features: loss
 
 
-RateShare = Annotated[Positive, Says("Learning rate as a share of the training settings' rate")]
+MOST_SHARE = 1e6  # of a rate: none that trains is near it
+RateShare = Annotated[Positive, Le(MOST_SHARE), Says("Learning rate as a share of the training settings' rate")]
 BackboneRate = Annotated[
     Positive,
+    Le(MOST_SHARE),
     Says(
         "Learning rate of the backbone as a share of the training settings' rate",
         'Without a recipe a tenth, the "standard practice" of section 6.1.2 of Liu et al. (2020, MeRLin).',
@@ -176,7 +178,8 @@ class FineTuning(TargetTraining):
 
     lr_scale: BackboneRate = 0.1
     head_lr_scale: Annotated[
-        Positive | None, Says("Learning rate of the head as such a share", "None for `lr_scale`.")
+        Annotated[Positive, Le(MOST_SHARE)] | None,
+        Says("Learning rate of the head as such a share", "None for `lr_scale`."),
     ] = None
     head: FirstHead = field(default="random", kw_only=True)
     frozen_blocks: FrozenBlocks = field(default=0, kw_only=True)

@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+import torch
 from torch import Tensor, nn
 
 from transferscope.errors import CorruptDataError, NetworkError, SettingsError
@@ -98,7 +100,16 @@ def open_pretrained(
         if pretrained.weights is None:
             raise NetworkError(f"{settings.name} is a backbone without weights; give them as weights = FILE")
         frame = build_network(settings, input_shape, n_outputs, seed=seed)
-        return open_network(frame, pretrained.weights, head=head, read_as=settings.read_as(input_shape))
+        try:
+            return open_network(frame, pretrained.weights, head=head, read_as=settings.read_as(input_shape))
+        except NetworkError as error:
+            side = _side_of(pretrained.weights, settings, input_shape)
+            if side is None:
+                raise
+            raise NetworkError(
+                f"{pretrained.weights} is of {settings.name} on images of {side} x {side} pixels, and these have "
+                f'{input_shape[1]} x {input_shape[2]}; bring them to its size with transforms = ["resize:{side}"]'
+            ) from error
     known = input_of(settings)
     if known is None or not known.is_scaled:
         raise NetworkError(
@@ -124,6 +135,24 @@ def open_pretrained(
         fresh = new_head(network.n_features, n_outputs, seed=seed)  # as a network of random weights has
         return OpenedNetwork(network.under(fresh), replace(report, n_outputs=0))
     return OpenedNetwork(network, report)
+
+
+_SIDES = (8, 12, 14, 16, 20, 24, 28, 32, 36, 40, 48, 56, 64, 72, 80, 84, 96, 112, 128, 160, 192, 224, 256)
+"""Sides of images, in pixels, that networks are usually trained on."""
+
+
+def _side_of(weights: Path, settings: NetworkSettings, input_shape: tuple[int, ...]) -> int | None:
+    """The side of square images on which a backbone has weights of the shapes in a file; None for no usual one."""
+    if len(input_shape) != 3:
+        return None
+    stored = {name: tensor.shape for name, tensor in read_state_dict(weights).items()}
+    for side in _SIDES:
+        with suppress(NetworkError), torch.device("meta"):
+            frame = build_network(settings, (input_shape[0], side, side), 1, seed=0)
+            own = {name: tensor.shape for name, tensor in frame.state_dict().items() if name.startswith("features.")}
+            if (side, side) != input_shape[1:] and all(stored.get(name) == shape for name, shape in own.items()):
+                return side
+    return None
 
 
 def notes_of(network: NetworkSettings) -> dict[str, str]:

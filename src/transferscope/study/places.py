@@ -1,8 +1,9 @@
 """Studies by what a person types: the TOML of a study file, and the store that a file, path or URL means."""
 
+import datetime
 import os
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
@@ -76,9 +77,12 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def parse_toml(text: str, *, place: str) -> dict[str, Any]:
-    """The tables in a text of TOML; a SettingsError if it is none, or has numbers or nesting that cannot be read."""
+    """The tables in a text of TOML; a SettingsError if it is none, or has dates, or what cannot be read.
+
+    Dates are refused since no setting is one: a name that looks so needs quotation marks.
+    """
     try:
-        return tomllib.loads(text)
+        tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"{place} is not valid TOML: {error}") from error
     except RecursionError as error:
@@ -87,6 +91,23 @@ def parse_toml(text: str, *, place: str) -> dict[str, Any]:
         ) from error
     except ValueError as error:  # Python's limit on the digits of a number
         raise SettingsError(f"{place} holds a number with thousands of digits; expected one of 64 bits") from error
+    for key, date in _dates(tables):
+        raise SettingsError(
+            f'{place}: {key} = {date} is a date of TOML, and no setting is one; write {key} = "{date}" for text'
+        )
+    return tables
+
+
+def _dates(value: object, key: str = "") -> Iterator[tuple[str, object]]:
+    """Dates and times in tables, with their keys."""
+    if isinstance(value, Mapping):
+        for name, one in value.items():
+            yield from _dates(one, str(name))
+    elif isinstance(value, list):
+        for one in value:
+            yield from _dates(one, key)
+    elif isinstance(value, datetime.date | datetime.time):
+        yield key, value
 
 
 def find_study(path: Path) -> StudyAddress:

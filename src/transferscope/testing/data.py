@@ -3,11 +3,13 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 
 from transferscope.data import Dataset, load
 from transferscope.data.leakage import check_leakage
+from transferscope.data.load import seen_from
 from transferscope.data.splits import few_shot
 from transferscope.data.task import LabelledSet, TransferTask
 from transferscope.errors import SettingsError
@@ -87,6 +89,11 @@ def _gives_subsets(case: DataCase) -> None:
     require(len(one) == n and one.fingerprint == again.fingerprint, "few-shot subsets of one seed differ")
 
 
+def _is_found_from_elsewhere(case: DataCase) -> None:
+    name = seen_from(case.name, Path.cwd())
+    require(load(name).fingerprint == case.data.fingerprint, f"by its absolute name {name} it is another")
+
+
 def _refuses_unknown_options(case: DataCase) -> None:
     try:
         load(f"{case.name}{'&' if '?' in case.name else '?'}no_such_option=1")
@@ -101,6 +108,7 @@ DATA_PROMISES: dict[str, Callable[[DataCase], None]] = {
     "it has labels that can be told apart": _has_labels,
     "what it is tested on is not trained on": _tests_on_others,
     "it gives few-shot subsets": _gives_subsets,
+    "its paths may be absolute": _is_found_from_elsewhere,
     "it refuses options that it does not know": _refuses_unknown_options,
 }
 """What is tried, by what it is called."""

@@ -10,7 +10,7 @@ from transferscope.data.task import Kind, LabelledSet
 from transferscope.diagnostics import Examples
 from transferscope.diagnostics.features import features_of
 from transferscope.errors import NetworkError
-from transferscope.models import Network, NetworkSettings, OpenedNetwork, build_network
+from transferscope.models import Network, NetworkInput, NetworkSettings, OpenedNetwork, build_network
 from transferscope.scores.score import TargetView
 from transferscope.study.facts import examples_as_read
 from transferscope.study.fitting import spread_examples
@@ -44,11 +44,11 @@ class LabelledTarget:
     subset: LabelledSet
     labels: np.ndarray
     device: torch.device
-    _read: dict[str, Examples] = field(default_factory=dict, compare=False, repr=False)
+    _read: dict[NetworkInput | None, Examples] = field(default_factory=dict, compare=False, repr=False)
 
     def read_by(self, network: Network) -> Examples:
         """The examples as a network reads them; standardised by themselves where its scaling is not known."""
-        key = str(network.input)
+        key = network.input
         if key not in self._read:
             seen = examples_as_read(self.subset, network.input, "the target")
             scale = scale_of(network, seen)
@@ -65,6 +65,11 @@ class LabelledTarget:
         if not torch.isfinite(features).all():
             raise NetworkError(
                 f"the features of {candidate.name} hold NaN or infinity; its training diverged, so leave it out"
+            )
+        if len(features) > 1 and bool((features == features[0]).all()):
+            raise NetworkError(
+                f"the features of {candidate.name} are the same for all {len(features)} target examples, so that no "
+                "score can rate it; check its weights and how its inputs are scaled, or leave it out"
             )
         if candidate.n_source_classes is None:
             return TargetView(features.numpy(), self.labels, None)

@@ -6,7 +6,7 @@ Those of tables and texts import pandas, which takes a while.
 from collections.abc import Callable
 from importlib import import_module
 
-from transferscope.data.spec import DataSpec
+from transferscope.data.spec import TABLES, DataSpec, reads_path
 from transferscope.data.task import Dataset
 
 Reader = Callable[[DataSpec, int], Dataset]
@@ -22,14 +22,15 @@ def _reader(module: str, name: str) -> Reader:
 
 
 READERS: dict[str, Reader] = {
-    "npz": _reader("images", "read_npz"),
-    "folder": _reader("images", "read_folder"),
-    "csv": _reader("tables", "read_table"),
-    "parquet": _reader("tables", "read_table"),
-    "table": _reader("tables", "read_table"),
-    "text": _reader("texts", "read_texts"),
-    "hf-dataset": _reader("texts", "read_hf_dataset"),
+    "npz": reads_path()(_reader("images", "read_npz")),
+    "folder": reads_path("labels")(_reader("images", "read_folder")),
+    **dict.fromkeys(TABLES, reads_path("test", "encoding", "together")(_reader("tables", "read_table"))),
+    "text": reads_path("test", "tokenizer")(_reader("texts", "read_texts")),
+    "hf-dataset": reads_path("tokenizer")(_reader("texts", "read_hf_dataset")),
     "glyphs": _reader("rendered", "read_glyphs"),
     "scenes": _reader("rendered", "read_scenes"),
 }
 """What reads each kind of name."""
+
+FONTS = "fonts"
+"""Option of glyphs, which have no path, that is one."""

@@ -1,0 +1,83 @@
+"""Kinds of data of other packages and files whose names have paths and options that are paths."""
+
+import sys
+from collections.abc import Iterator
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from transferscope import consent
+from transferscope.data import load
+from transferscope.data.load import check_name, seen_from
+from transferscope.data.unlabelled import input_form, read_unlabelled
+from transferscope.errors import MissingDataError, SettingsError, UnknownNameError
+from transferscope.registry import Registry
+from transferscope.testing import check_data
+
+CODE = """
+import numpy as np
+from transferscope.data import Dataset, DataSpec, LabelledSet, reads_path
+
+@reads_path("mask")
+def arrays(spec, seed):
+    spec.allow(("mask",))
+    x = np.load(spec.path)
+    if "mask" in spec.options:
+        x = x * np.load(spec.one("mask"))
+    def part(rows):
+        return LabelledSet(rows.astype(np.float32), np.arange(len(rows)) % 2, ("a", "b"))
+    return Dataset("arrays", part(x[:20]), part(x[20:]))
+
+def plain(spec, seed):
+    spec.allow(())
+    rows = np.random.default_rng(seed).normal(size=(20, 2)).astype(np.float32)
+    return Dataset("plain", *(LabelledSet(rows + k, np.arange(20) % 2, ("a", "b")) for k in (0, 9)))
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    (tmp_path / "of_a_stranger.py").write_text(CODE)
+    np.save(tmp_path / "x.npy", np.random.default_rng(0).normal(size=(30, 3)))
+    np.save(tmp_path / "mask.npy", np.array([1.0, 0.0, 2.0]))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    points = [EntryPoint(f"npy-{name}", f"of_a_stranger:{name}", "transferscope.data") for name in ("arrays", "plain")]
+    fresh = Registry("data set", "transferscope.data", {}, lambda target: target)
+    monkeypatch.setattr("transferscope.registry.entry_points", lambda group: points)
+    monkeypatch.setattr(sys.modules["transferscope.data.load"], "DATA_SETS", fresh)
+    yield tmp_path
+    sys.modules.pop("of_a_stranger", None)
+
+
+@pytest.mark.parametrize("kind", ["npy-arrays", "of_a_stranger:arrays", "of_a_stranger.py:arrays"])
+def test_a_kind_of_a_plugin_takes_paths_as_own_kinds_do(
+    kind: str, folder: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    consent.give(kind)
+    x, mask = np.load(folder / "x.npy"), np.load(folder / "mask.npy")
+    data = load(f"{kind}:x.npy?mask=mask.npy")
+    assert np.array_equal(data.test.inputs, (x * mask)[20:].astype(np.float32))
+    check_data(f"{kind}:x.npy?mask=mask.npy")
+    with pytest.raises(MissingDataError):
+        check_name(f"{kind}:none.npy")
+    form = input_form(f"{kind}:x.npy?mask=mask.npy", (), data)
+    assert np.array_equal(read_unlabelled("x.npy", form).inputs, data.test.inputs)
+    absolute = seen_from(f"{kind}:x.npy?mask=mask.npy", folder)
+    monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
+    if ".py" not in kind:
+        assert absolute == f"{kind}:{folder}/x.npy?mask={folder}/mask.npy"
+    consent.give(absolute.rpartition(":")[0])
+    assert load(absolute).fingerprint == data.fingerprint
+
+
+def test_a_kind_without_a_path_says_so(folder: Path) -> None:
+    consent.give("of_a_stranger:plain")
+    assert load("npy-plain").train.input_shape == (2,)
+    for name in ("npy-plain:x.npy", "of_a_stranger:plain:x.npy"):
+        with pytest.raises(SettingsError, match=r"has (a|the) path .*takes none"):
+            load(name)
+    with pytest.raises(UnknownNameError):
+        load("npy-array:x.npy")
