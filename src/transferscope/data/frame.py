@@ -7,9 +7,11 @@ import gzip
 import io
 import json
 import lzma
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Literal
 from zipfile import ZipFile
@@ -86,8 +88,8 @@ def read_frame(
         as_it_is: Whether numbers and rows stay as they are, as of texts, whose rows must then all be of one length.
         quoted: Whether quotation marks stand around values of csv and tab-separated text.
         has_header: Whether its first line names the columns; otherwise they are numbered from 1.
-        by_line: Whether rows of csv, tab-separated text and JSON lines are called by their line, the first being 1; by
-            their place where values go over several lines.
+        by_line: Whether rows are runs, called by their line in csv, tab-separated text and JSON lines, the first being
+            1 (by their place where values go over several lines); NaN in JSON is then infinite, and no gap.
 
     Raises:
         CorruptDataError: The file cannot be parsed.
@@ -108,7 +110,7 @@ def read_frame(
                     rows.iloc[:, position].map(str)  # text that is no UTF-8 is decoded here and nowhere later
         elif form in ("json", "jsonl"):
             text = _decoded(path)[0]
-            rows, lines = _json(text, form), _filled_lines(text) if form == "jsonl" else None
+            rows, lines = _json(text, form, diverged=by_line), _filled_lines(text) if form == "jsonl" else None
             rows = rows if as_it_is else _flat(rows).infer_objects()
         else:
             text, decoded = _decoded(path)
@@ -197,13 +199,14 @@ def _decoded(path: Path) -> tuple[str, tuple[str, ...]]:
         return text, (f"read as {shown}, since it is no UTF-8",)
 
 
-def _json(text: str, form: Format) -> pd.DataFrame:
+def _json(text: str, form: Format, *, diverged: bool) -> pd.DataFrame:
+    loads = partial(json.loads, parse_constant=lambda _: math.inf) if diverged else json.loads
     if form == "json":
-        return pd.DataFrame(json.loads(text))
+        return pd.DataFrame(loads(text))
     rows = []
     for number, line in enumerate(text.split("\n"), 1):  # splitlines splits at marks within a text, too
         if line.strip():
-            row = json.loads(line)
+            row = loads(line)
             if not isinstance(row, dict):
                 raise TypeError(f"line {number} is no object")
             rows.append(row)

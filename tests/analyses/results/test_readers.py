@@ -349,6 +349,16 @@ def test_a_run_table_that_w_and_b_exported(tmp_path: Path) -> None:
     assert [arm.n_failed for arm in found.summary.decided[0].arms] == [0, 0, 0, 0, 1]
 
 
+def test_a_database_that_is_damaged_or_of_others_is_said(tmp_path: Path) -> None:
+    for name, place in (("mlflow, mlflow.db", "mlflow.db"), ("optuna", "study.db")):
+        read = unpack(name, tmp_path)
+        path = tmp_path / place
+        for content in (path.read_bytes()[:3000], b"", b"\0" * 99, b"arm,seed,accuracy\n"):
+            path.write_bytes(content)
+            with pytest.raises(DataError, match=rf"{place} holds no runs .*MLflow or Optuna"):
+                compare_results(read, without=["scratch"])
+
+
 def test_a_place_without_runs(tmp_path: Path) -> None:
     with pytest.raises(MissingDataError, match="there is no"):
         compare_results(tmp_path / "gone")

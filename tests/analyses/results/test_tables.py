@@ -342,6 +342,21 @@ def test_diverged_and_failed_runs_are_counted_beside_the_recommendation(tmp_path
     assert any("3 of pre" in sentence for sentence in found.verdict.sentences)
 
 
+@pytest.mark.parametrize("suffix", ["json", "jsonl"])
+def test_nan_in_json_is_a_run_that_diverged_and_null_one_to_come(suffix: str, tmp_path: Path) -> None:
+    rows = [
+        {"arm": arm, "seed": s, "accuracy": 0.7 + s / 100, "seconds": 3.0}
+        for arm in ("scratch", "pre")
+        for s in range(4)
+    ]
+    rows[-1] |= {"accuracy": math.nan, "seconds": math.nan}
+    rows[-2]["accuracy"] = None
+    text = json.dumps(rows) if suffix == "json" else "\n".join(map(json.dumps, rows))
+    (tmp_path / f"runs.{suffix}").write_text(text)
+    states = compare_results(tmp_path / f"runs.{suffix}", without=["scratch"]).runs.rows["state"].tolist()
+    assert states == ["done"] * 6 + ["planned", "failed"]
+
+
 def test_the_state_of_a_run_is_read_before_its_other_cells(tmp_path: Path) -> None:
     """What a run without a score holds is not read: no arm or seed, words as a score; a retry counts."""
     rows = "\n".join(f"{arm},{seed},finished,{at + seed / 100}" for arm, at in (("scratch", 0.7), ("pre", 0.8))

@@ -195,7 +195,7 @@ def read_runs(
             "source": _sources(table, columns["source"]) if "source" in columns else "",
             "n_target": _labels(table, columns.get("labels")),
             "score": values,
-            "seconds": numbers_in(known, columns["cost"], "a number of seconds, such as 48.5")
+            "seconds": numbers_in(known, columns["cost"], "a number of seconds, such as 48.5").replace(np.inf, np.nan)
             if "cost" in columns
             else np.nan,
             "state": states,

@@ -53,6 +53,11 @@ def read_place(place: Path, metric: str | None = None) -> Frame | None:
         if not any(run.series for run in found.runs):
             raise DataError(f"no run in {place} has a score; expected a number that each measured")
         return frame_of(found, metric)
+    database = place if place.is_file() else place / "mlflow.db"
+    if database.suffix in (".db", ".sqlite", ".sqlite3") and database.is_file():
+        raise DataError(
+            f"{database} holds no runs that can be read; expected a whole database of MLflow or Optuna in SQLite"
+        )
     if place.is_dir():
         raise DataError(
             f"the folder {place} holds no runs that are known: expected all_results.json or trainer_state.json of a "
