@@ -46,3 +46,13 @@ def _left_in(group: Path, limit_name: str, used_name: str, prefix: str) -> int |
         return max(0, int(limit) - int(used) + pages)
     except (OSError, ValueError, KeyError):  # "max" is no number
         return None
+
+
+def longest_file() -> int | None:
+    """Return the most bytes that a file of this process may have; None without a limit."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    most, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
+    return None if most == resource.RLIM_INFINITY else most

@@ -1,10 +1,13 @@
 """Stores that somebody sends: whatever they name, nothing outside of their folder is read as theirs or written."""
 
+import os
+import shutil
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -81,3 +84,45 @@ def test_a_folder_of_networks_that_is_a_link_to_elsewhere_is_not_followed(path: 
         Store.open(path, create=False)
     with Store.open(path, create=False, files=tmp_path) as store:  # unless the person says so
         assert store.files == tmp_path
+
+
+@pytest.fixture
+def shared(path: Path) -> Iterator[Path]:
+    """A store that this user may read alone, in a folder that all may write to; of root another user reads it."""
+    with TemporaryDirectory(prefix="transferscope-shared-") as name:
+        folder = Path(name)
+        folder.chmod(0o777)
+        store = Path(shutil.copy(path, folder))
+        store.chmod(0o444)
+        user = os.geteuid()
+        if user == 0:
+            os.seteuid(65534)
+        try:
+            yield store
+        finally:
+            os.seteuid(user)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="users of POSIX")
+def test_reading_a_store_that_may_not_be_written_leaves_nothing_beside_it(shared: Path) -> None:
+    with Store.open(shared, create=False) as store:
+        assert store.records("s").value.tolist() == [0.5]
+        with pytest.raises(StoreError, match="it cannot be written to"):
+            store.claim("s", ME)
+    assert [file.name for file in shared.parent.iterdir()] == [shared.name]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="limits of POSIX")
+def test_a_limit_of_the_size_of_files_is_said_as_such(path: Path) -> None:
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with Store.open(path) as store:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, before[1]))
+        try:
+            with pytest.raises(StoreError) as refused:
+                store.plan(study("t"), [cell(f"{i}", payload={"x": f"{i}" * 2000}) for i in range(100)])
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        assert "files of 50,000 bytes at most (`ulimit -f`)" in str(refused.value)
+        assert [row.name for row in store.studies()] == ["s"]

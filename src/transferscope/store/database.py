@@ -29,6 +29,7 @@ from sqlalchemy import literal_column as sql
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, OperationalError, SQLAlchemyError
 
 from transferscope.errors import StoreError, TransferscopeError, UnreachableError
+from transferscope.machine import longest_file
 from transferscope.store.encoding import DAMAGED
 
 BUSY_SECONDS = 120.0
@@ -235,8 +236,13 @@ def _compiled_insert(table: Table, dialect: Dialect, columns: tuple[str, ...]) -
 
 
 def _sqlite_url(path: Path) -> URL:
-    """The file; in a folder where nothing may be written, such as a read-only medium, as one that nobody changes."""
-    if not path.exists() or os.access(path.parent, os.W_OK) or path.with_name(f"{path.name}-wal").exists():
+    """The file; one that may not be written, or lies on a read-only medium, as one that nobody changes.
+
+    SQLite would leave two files beside it, which it cannot take away at the end.
+    """
+    effective = os.access in os.supports_effective_ids
+    may_write = all(os.access(one, os.W_OK, effective_ids=effective) for one in (path.parent, path))
+    if not path.exists() or may_write or path.with_name(f"{path.name}-wal").exists():
         return URL.create("sqlite", database=str(path))
     unchanging = {"uri": "true", "mode": "ro", "immutable": "1"}
     return URL.create("sqlite", database=f"file:{quote(os.fsencode(path))}", query=unchanging)
@@ -269,6 +275,11 @@ def _begin_sqlite(connection: Connection) -> None:
 
 def _reason(error: SQLAlchemyError | sqlite3.Error) -> str:
     cause = str(getattr(error, "orig", None) or error)
+    if "disk I/O error" in cause and (most := longest_file()) is not None:
+        return (
+            f"this process may write files of {most:,} bytes at most (`ulimit -f`); what was stored before is safe, "
+            "raise the limit and run again"
+        )
     for sign, reason in _REASONS.items():
         if sign in cause:
             return reason
