@@ -27,6 +27,7 @@ from transferscope.store.rows import (
     StudyRow,
     gc_paused,
 )
+from transferscope.store.shapes import FACTS, LABELS, NOTES, SPEC, require_shape
 from transferscope.wording import cell_words, counted
 
 _members = schema.study_cells
@@ -34,7 +35,6 @@ _members = schema.study_cells
 _KEY = re.compile(r"[\w-]{1,64}", re.ASCII)
 """What a key may be: the digits of a hash, or any other name without a sign that means something in a path."""
 
-_WHOLE = ("n_target", "n_source", "seed", "pretrain_step")
 _NUMBERS: frozenset[type] = frozenset({int, float, type(None)})
 _WHOLES: frozenset[type] = frozenset({int, type(None)})
 
@@ -140,6 +140,7 @@ def _outcomes(*columns: Sequence[Any]) -> list[tuple[Cost | None, dict[str, Any]
     for column in whole:
         _require_all(column, int)
     noted = tables_from_json(list(compress(notes, done)))
+    require_shape(NOTES, noted, "the notes of the runs")
     outcomes = iter(zip(map(Cost, seconds, *whole), noted, strict=True))
     return [next(outcomes) if is_done else (None, {}) for is_done in done]
 
@@ -290,7 +291,9 @@ def read_notes(connection: Connection, keys: Sequence[str]) -> dict[str, dict[st
     query = select(*columns, outcomes.checksum).join(schema.outcomes, outcomes.cell_id == schema.cells.c.id)
     numbers, found, *rest = _columns(connection, query.where(schema.cells.c.key.in_(keys)), 9)
     _refuse_damaged(connection, _damaged_outcomes(numbers, *rest))
-    return dict(zip(found, tables_from_json(rest[-2]), strict=True))
+    noted = tables_from_json(rest[-2])
+    require_shape(NOTES, noted, "the notes of the runs")
+    return dict(zip(found, noted, strict=True))
 
 
 def read_arrays(connection: Connection, study: int, name: str) -> dict[str, np.ndarray]:
@@ -367,7 +370,10 @@ def _needs(connection: Connection, study: int, cells: Sequence[int] | None = Non
 
 def _study(row: Row[Any]) -> StudyRow:
     _require_all([row.name], str)
-    return StudyRow(row.name, table_from_json(row.spec), table_from_json(row.facts), str(row.created))
+    spec, facts = table_from_json(row.spec), table_from_json(row.facts)
+    require_shape(SPEC, spec, f"the settings of the study {row.name}")
+    require_shape(FACTS, facts, f"the facts of the study {row.name}")
+    return StudyRow(row.name, spec, facts, str(row.created))
 
 
 def _state(state: object) -> CellState:
@@ -378,9 +384,7 @@ def _state(state: object) -> CellState:
 
 def _labels(texts: Sequence[object]) -> list[dict[str, Label]]:
     tables = tables_from_json(texts)
-    for name, kind in {(name, type(value)) for table in tables for name, value in table.items()}:
-        if kind not in ({int, type(None)} if name in _WHOLE else {str, *_NUMBERS}):
-            raise StoreError(DAMAGED)
+    require_shape(LABELS, tables, "the labels of the runs")
     return tables
 
 

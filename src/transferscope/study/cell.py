@@ -19,6 +19,21 @@ from transferscope.training import TrainingSettings
 
 
 @dataclass(frozen=True)
+class _Planned:
+    """What payloads hold beside tables of settings; see the recipes."""
+
+    checkpoints: tuple[int, ...] = ()
+    snapshots: tuple[int, ...] | None = None
+    checksum: str | None = None
+    contents: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, payload: Mapping[str, Any]) -> Self:
+        """Those of a payload."""
+        return settings_of(cls, {item.name: payload[item.name] for item in fields(cls) if item.name in payload})
+
+
+@dataclass(frozen=True)
 class PretrainRecipe:
     """How a cell of role "pretrain" is done; its labels say `n_source` and `seed`.
 
@@ -43,12 +58,13 @@ class PretrainRecipe:
     def from_payload(cls, payload: Mapping[str, Any]) -> Self:
         """The recipe that `as_payload` wrote down."""
         _require(payload, *(item.name for item in fields(cls)))
+        kept = _Planned.of(payload)
         return cls(
             settings_of(DataSettings, payload["source"]),
             settings_of(NetworkSettings, payload["network"]),
             settings_of(TrainingSettings, payload["pretraining"]),
-            tuple(payload["checkpoints"]),
-            payload["contents"],
+            kept.checkpoints,
+            kept.contents,
         )
 
 
@@ -105,17 +121,17 @@ class MethodRecipe:
         """The recipe that `as_payload` wrote down."""
         _require(payload, *(item.name for item in fields(cls)))
         _require(payload["method"], "name", "settings")
-        source, tuning, every = payload["source"], payload["tuning"], payload["snapshots"]
+        source, tuning, kept = payload["source"], payload["tuning"], _Planned.of(payload)
         return cls(
             settings_of(DataSettings, payload["target"]),
             None if source is None else settings_of(SourceSettings, source),
             settings_of(NetworkSettings, payload["network"]),
             settings_of(TrainingSettings, payload["training"]),
-            settings_of(METHODS[payload["method"]["name"]], payload["method"]["settings"]),
+            settings_of(METHODS[str(payload["method"]["name"])], payload["method"]["settings"]),
             None if tuning is None else settings_of(CellTuning, tuning),
-            None if every is None else tuple(every),
-            payload["checksum"],
-            payload["contents"],
+            kept.snapshots,
+            kept.checksum,
+            kept.contents,
             payload["draw"],
         )
 

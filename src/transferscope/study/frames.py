@@ -1,9 +1,10 @@
 """What the store holds of a study, as tables that figures and statistics read."""
 
+import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from transferscope.records import FinishedRuns, Meaning
 from transferscope.store import RecordColumns, Store, StoredCell, StudyRow
 from transferscope.study.measure import ACCURACY, METRICS, Measure
 from transferscope.study.places import metric_of
+from transferscope.study.tables import settings_of
 from transferscope.wording import Called, candidate_words, capitalised, short_method_words
 
 LABELS = ["source", "method", "n_target", "n_source", "seed", "pretrain_step", "diagnostic"]
@@ -272,7 +274,7 @@ def cells_frame(cells: Iterable[StoredCell]) -> pd.DataFrame:
         "pretrain_step": _numbers(labels, "pretrain_step"),
         "diagnostic": _texts(labels, "diagnostic"),
         "headline": _texts(notes, "headline"),
-        "meaning": [Meaning(**of["meaning"]) if "meaning" in of else None for of in notes],
+        "meaning": [_meaning(json.dumps(of["meaning"])) if "meaning" in of else None for of in notes],
         "left_out": [tuple(map(str, of.get("left_out") or ())) for of in notes],
         **{name: _numbers(notes, name) for name in _NUMBER_NOTES},
         "stopped_early": [of.get("status") == "converged" and "best_step" in of for of in notes],
@@ -282,6 +284,11 @@ def cells_frame(cells: Iterable[StoredCell]) -> pd.DataFrame:
         **{f"failure_{name}": [getattr(of, name) if of else "" for of in failures] for name in _FAILURE},
     }
     return pd.DataFrame(columns)
+
+
+@cache
+def _meaning(text: str) -> Meaning:
+    return settings_of(Meaning, json.loads(text))
 
 
 def records_frame(records: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:

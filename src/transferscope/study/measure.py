@@ -12,6 +12,7 @@ from transferscope.data.task import UNLABELLED
 from transferscope.estimate import Interval
 from transferscope.numerics import average_precision, class_intervals, class_measures
 from transferscope.numerics.intervals import t_interval, wilson_interval
+from transferscope.study.tables import settings_of
 from transferscope.wording import capitalised, measure_words, number_words, signed
 
 _BOUNDS = {"share": (0.0, 1.0), "R²": (-math.inf, 1.0)}
@@ -44,7 +45,7 @@ class Measure:
     def from_facts(cls, facts: Mapping[str, Any]) -> Self | None:
         """The number by which a stored study asks to be judged; None where it is judged by what is computed."""
         asked = facts.get("measure")
-        return cls(**asked) if isinstance(asked, Mapping) else None
+        return settings_of(cls, asked) if isinstance(asked, Mapping) else None
 
     def as_json(self) -> dict[str, Any]:
         """A number that runs leave, as the facts of a study hold it."""

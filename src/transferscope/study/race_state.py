@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from transferscope.store import Store
+from transferscope.study.tables import settings_of
 
 RACE = "race"
 
@@ -47,4 +48,4 @@ def race_state(documents: Mapping[str, Mapping[str, Any]]) -> RaceState | None:
     document = documents.get(RACE)
     if document is None:
         return None
-    return RaceState(document["end"], tuple(NotBegun(**arm) for arm in document["not_begun"]))
+    return settings_of(RaceState, document)

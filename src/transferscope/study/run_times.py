@@ -14,6 +14,7 @@ from transferscope.store import PlannedCell
 from transferscope.study.cell import MethodRecipe, PretrainRecipe
 from transferscope.study.fitting import number
 from transferscope.study.passes import Passes
+from transferscope.study.tables import settings_of
 from transferscope.training import TrainingSettings
 from transferscope.training.curve import curve_plan
 
@@ -56,7 +57,7 @@ class RunTimes:
     def __init__(self, cells: Sequence[PlannedCell], facts: Mapping[str, Any], seconds: Mapping[str, float]) -> None:
         self._recipes: dict[int, PretrainRecipe | MethodRecipe] = {}
         self._methods = {cell.key for cell in cells if cell.role == "method"}
-        self._passes = {name: Passes(**one) for name, one in facts.get("passes", {}).items()}
+        self._passes = {name: settings_of(Passes, one) for name, one in facts.get("passes", {}).items()}
         self._facts = facts
         alike: dict[tuple[str, str, str, bool], list[float]] = defaultdict(list)
         paces: dict[tuple[str, bool], list[float]] = defaultdict(list)

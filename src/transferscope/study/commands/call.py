@@ -21,6 +21,7 @@ from transferscope.estimate import Estimate
 from transferscope.records import Cost, Record
 from transferscope.store import Outcome, PlannedCell
 from transferscope.study.context import RunFailed, WorkContext
+from transferscope.study.tables import settings_of
 
 Function = Callable[..., Any]
 
@@ -177,7 +178,7 @@ def work(cell: PlannedCell, context: WorkContext) -> Outcome:
         RunFailed: It returned no score.
         Exception: Whatever it raises.
     """
-    call = Call(**cell.payload["call"])
+    call = settings_of(Call, cell.payload.get("call"))
     run = _of_this_process.get(call.reference)
     if run is None:
         with consent.reading():

@@ -16,6 +16,7 @@ from typing import Any, Self
 
 from transferscope.errors import MissingDataError, SettingsError
 from transferscope.files import content_digest, require_regular
+from transferscope.study.tables import settings_of
 from transferscope.user_code import files_of
 
 OWN = ("labels", "seed", "out", "rows")
@@ -58,13 +59,7 @@ class Job:
     @classmethod
     def from_payload(cls, payload: Mapping[str, Any]) -> Self:
         """The job that `as_payload` wrote down; a SettingsError if the store is damaged or of another version."""
-        try:
-            return cls(**{name: payload[name] for name in cls.__slots__})
-        except KeyError as error:
-            raise SettingsError(
-                f"a stored command lacks {error}: the store is damaged or of another version; restore it from a copy, "
-                "or run the study again in a new one"
-            ) from error
+        return settings_of(cls, {name: payload[name] for name in cls.__slots__ if name in payload})
 
     @property
     def reference(self) -> str:
