@@ -1,7 +1,7 @@
 """Stores whose keys, paths and JSON somebody has edited, drawn by seed: read, refused in a sentence, or run within.
 
-TRANSFERSCOPE_EDITED_STORES sets how many are drawn, TRANSFERSCOPE_EDITED_FROM from which seed on (docs/results/trust.md has a thousand); checksums are made anew, as
-whoever edits a store on purpose would.
+TRANSFERSCOPE_EDITED_STORES sets how many are drawn, TRANSFERSCOPE_EDITED_FROM from which seed on (docs/results/trust.md
+has a thousand); checksums are made anew, as whoever edits a store on purpose would.
 """
 
 import io

@@ -46,7 +46,7 @@ class _Data(TypedDict, total=False):
     name: str
     kind: str
     classes: list[str] | None
-    class_counts: dict[str, list[int]] | None
+    class_counts: dict[str, list[int] | None] | None
     n_train: int | None
     n_test: int | None
     n_outputs: int | None
