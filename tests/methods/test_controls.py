@@ -367,6 +367,21 @@ def test_texts_are_read_by_the_weights_of_scikit_learn(counted: Counted) -> None
     assert sorted(found.sum(axis=0)) == pytest.approx(sorted(expected.sum(axis=0)), abs=1e-5)
 
 
+def test_of_texts_the_control_is_logistic_regression_where_folds_do_not_tell() -> None:
+    """With two texts of each of two classes, against scikit-learn's; one class alone has no such fit."""
+    whole, _ = questions(40)
+    few = whole.take(np.arange(4))
+    fitted = Raw().fit(TransferTask(Dataset("texts", few, whole)), Network(nn.Flatten(), nn.Linear(24, 2), 24), OPTIONS)
+    assert fitted.notes == {"logistic": 1.0}
+    rows = fitted.network.features(torch.from_numpy(whole.inputs)).numpy().astype(np.float64)
+    unit = np.square(rows[:4] - rows[:4].mean(axis=0)).sum(axis=1).mean()
+    known = LogisticRegression(C=100.0 / unit, max_iter=1000).fit(rows[:4], few.labels)
+    assert fitted.predict(whole).tolist() == known.predict(rows).tolist()
+    one = whole.take(np.arange(0, 8, 2))
+    fitted = Raw().fit(TransferTask(Dataset("texts", one, whole)), Network(nn.Flatten(), nn.Linear(24, 2), 24), OPTIONS)
+    assert (fitted.notes, set(fitted.predict(whole).tolist())) == ({}, {0})
+
+
 def test_what_is_counted_in_texts_has_the_least_leave_one_out_error() -> None:
     """Each example left out once and predicted by scikit-learn's ridge regression with the best penalty."""
     part, _ = questions(30, seed=1)
@@ -412,7 +427,8 @@ def test_of_many_tokens_the_control_counts_the_frequent_ones(monkeypatch: pytest
     whole = Raw().fit(task, network, FitOptions(BUDGET))
     monkeypatch.setattr("transferscope.methods.raw.MOST_NUMBERS", 20 * 4)
     found = Raw().fit(task, network, FitOptions(BUDGET))
-    assert (whole.notes, found.notes) == ({}, {"read_tokens": 4.0})
+    logistic = {"logistic": 1.0}  # of equals
+    assert (whole.notes, found.notes) == (logistic, {"read_tokens": 4.0} | logistic)
     assert (whole.network.n_features, found.network.n_features) == (24, 4)
     assert (found.predict(part) == np.arange(20) % 2).all()
     assert isinstance(found.network.features, TfIdf)

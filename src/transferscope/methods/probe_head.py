@@ -147,16 +147,25 @@ def _in_their_span(rows: Float[np.ndarray, "N m"]) -> tuple[Float[np.ndarray, "N
 
 @torch.no_grad()
 def best_probe(
-    features: Float[Tensor, "N m"], train: TensorSet, examples: LabelledSet, training: TrainingSettings, *, seed: int
+    features: Float[Tensor, "N m"],
+    train: TensorSet,
+    examples: LabelledSet,
+    training: TrainingSettings,
+    *,
+    seed: int,
+    usual: Solver = "ridge",
 ) -> tuple[nn.Linear, Solver, bool]:
     """Ridge or logistic regression, whichever makes fewer errors over folds of the examples.
 
+    Args:
+        usual: Which it is of equals, and where there are fewer labels than folds times classes.
+
     Returns:
-        The head; which it is, of equals ridge regression, which is also taken for numbers, and where there are fewer
-        labels than folds times classes; and whether the solver reached its tolerance.
+        The head; which it is, ridge regression for numbers and for one class alone; and whether the solver reached its
+        tolerance.
     """
     weights = weights_in(training, train)
-    several: tuple[Solver, ...] = ("ridge", "logistic")
+    several: tuple[Solver, ...] = (usual, "logistic" if usual == "ridge" else "ridge")
 
     def fit(solver: Solver, rows: Int[Tensor, " n"]) -> tuple[nn.Linear, bool]:
         seen, labels = features[rows], train.labels[rows]
@@ -174,9 +183,12 @@ def best_probe(
         )
 
     rows = np.unique(np.linspace(0, len(examples) - 1, min(len(examples), MOST_JUDGED)).round().astype(np.int64))
-    few, best = examples.take(rows), several[0]
-    in_folds = examples.classes is not None and len(few) >= labels_needed(few, FOLDS)
-    if in_folds and (examples.kind == "multi-label" or few.labels.min() < few.labels.max()):
+    few = examples.take(rows)
+    of_classes = examples.kind == "multi-label" or (
+        examples.classes is not None and few.labels.min() < few.labels.max()
+    )
+    best = several[0] if of_classes else "ridge"
+    if of_classes and len(few) >= labels_needed(few, FOLDS):
         errors = dict.fromkeys(several, 0.0)
         for fold in stratified_folds(few, FOLDS, seed=seed):
             left = torch.from_numpy(rows[fold.validate])

@@ -17,7 +17,7 @@ from torch.nn import functional as F
 from transferscope.data.task import LabelledSet, TransferTask
 from transferscope.methods.common import domain, solved
 from transferscope.methods.method import Control, FitOptions, Fitted, Start
-from transferscope.methods.probe_head import MOST_JUDGED, best_probe
+from transferscope.methods.probe_head import MOST_JUDGED, Solver, best_probe
 from transferscope.methods.ridge_fit import ridge_work
 from transferscope.models.inputs import NetworkInput
 from transferscope.models.network import Network, n_weights
@@ -124,7 +124,8 @@ class Raw(Control):
     """Fit a linear model to the inputs themselves, without any network or source.
 
     Ridge regression with the penalty of least leave-one-out error, of classes on e_c - 1/K, or logistic regression,
-    whichever makes fewer errors over folds, see `probe_head.best_probe`. Features of tables are scaled as leave-one-out
+    whichever makes fewer errors over folds, see `probe_head.best_probe`; of texts logistic regression where that cannot
+    be told, as is usual for tf-idf. Features of tables are scaled as leave-one-out
     error prefers, see `training.pixel_scale`, and texts are read by the weights of their tokens, see `TfIdf`, those of
     the training examples alone. Where that is more than MOST_NUMBERS in all, or more than MOST_WORK, images are shrunk
     first, to a half, a third and so on of their size, and of the tokens the most frequent are counted.
@@ -136,7 +137,7 @@ class Raw(Control):
 
     name: ClassVar[str] = "raw"
     called: ClassVar[tuple[str, ...]] = ("ridge or logistic regression on the raw inputs", "linear on raw inputs")
-    version: ClassVar[int] = 5
+    version: ClassVar[int] = 6
     start: ClassVar[Start] = "random"
     uses_network: ClassVar[bool] = False
 
@@ -152,7 +153,9 @@ class Raw(Control):
         flat, notes = reader_of(task.target.train, len(task.target.train))
         inputs = outputs_of(flat.to(target.train.device), target.train)
         seed = stream_seed(options.seed, "solver")
-        head, solver, converged = best_probe(inputs, target.train, task.target.train, options.training, seed=seed)
+        train = task.target.train
+        usual: Solver = "logistic" if train.is_tokens else "ridge"
+        head, solver, converged = best_probe(inputs, target.train, train, options.training, seed=seed, usual=usual)
         known = NetworkInput(vocabulary=ANY_TOKEN) if task.target.train.is_tokens else None
         fitted = Network(flat, head, inputs.shape[1], input=known)
         notes |= {"logistic": 1.0} if solver == "logistic" else {}
