@@ -1,3 +1,4 @@
+import io
 import re
 from xml.etree import ElementTree
 
@@ -7,6 +8,7 @@ import pytest
 from transferscope.report.figures.style import (
     BASELINE_COLOUR,
     INK,
+    ON_PAPER,
     PAPER,
     drawing,
     inline_svg,
@@ -57,6 +59,19 @@ def test_hollow_marks_are_filled_with_the_paper_of_the_page() -> None:
     svg = inline_svg(drawn, "any", width=2.0)
     assert svg.count("fill: var(--paper); stroke: ") == 2
     assert svg.count("#ffffff") == drawn.count("#ffffff") - 2  # white text on a dark ground stays white
+
+
+def test_a_box_behind_text_has_no_edge_that_a_pdf_would_show() -> None:
+    """PDF viewers draw every line at least a pixel wide: boxes of INK were black frames on paper."""
+    with drawing(), mpl.rc_context({"pdf.compression": 0}):
+        figure = new_figure(2, 1.5)
+        figure.text(0.1, 0.5, "a heading", bbox=ON_PAPER)
+        file = io.BytesIO()
+        figure.savefig(file, format="pdf")
+    content = file.getvalue().decode("latin-1")
+    strokes = re.findall(r"([\d.]+) [\d.]+ [\d.]+ RG|([\d.]+) G\b", content)
+    assert strokes  # the box is drawn with an edge, whose colour is as good as white
+    assert all(float(rgb or grey) > 0.99 for rgb, grey in strokes)
 
 
 def test_text_is_escaped_and_no_formula() -> None:

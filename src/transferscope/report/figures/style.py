@@ -21,8 +21,10 @@ INK = "#1b1f23"
 PAPER = "#ffffff"
 """Colour inside hollow marks; on the page it follows the reader's setting, so that they stay hollow in the dark."""
 
-ON_PAPER = {"facecolor": PAPER, "edgecolor": INK, "linewidth": 0.01, "pad": 1.0}
-"""A box behind text that lines would cross, which follows the reader's setting as hollow marks do."""
+ON_PAPER = {"facecolor": PAPER, "edgecolor": "#fefefe", "linewidth": 0.01, "pad": 1.0}
+"""A box behind text that lines would cross, which follows the reader's setting as hollow marks do.
+
+Its edge is as good as white: PDF viewers draw a line of any width at least one pixel wide."""
 
 _PIXELS_PER_INCH = 107
 _TIP = "tip:"
