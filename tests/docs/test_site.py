@@ -22,7 +22,12 @@ from transferscope.study.tables import setting_names
 from transferscope.training import TrainingSettings
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted((ROOT / "design").glob("*.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
 
 
 def _anchors(page: Path) -> set[str]:
