@@ -45,13 +45,14 @@ WRONG: dict[str, dict[str, Any]] = {
     "no such diagnostic": {"diagnostics": {"weihgts": {}}},
     "a wrong moment": {"diagnostics": {"weights": {"at": ["middle"]}}},
     "both steps and epochs": {"training": {"steps": 3, "epochs": 1}},
-    "neither steps nor epochs": {"training": {"lr": 0.1}},
+    "neither steps nor epochs of equal budgets": {"recipe": "equal", "training": {"lr": 0.1}},
     "a name that is no file's": {"name": "a/b"},
     "an unknown key in a table within": {"network": {"name": "lenet", "input": {"sise": 3}}},
     "a target without data": {"target": {"labels": [3]}},
 }
 RIGHT: dict[str, dict[str, Any]] = {
     "as it is": {},
+    "as long as the recipe": {"training": {"lr": 0.1}},
     "a variant": {"methods": {"mine": {"method": "merlin", "rho": 2.0}}},
     "a list of diagnostics": {"diagnostics": ["weights"]},
     "a diagnostic with its scope": {"diagnostics": {"w": {"diagnostic": "weights", "every": 3, "part": "target_test"}}},

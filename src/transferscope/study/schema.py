@@ -27,7 +27,8 @@ def study_schema() -> dict[str, Any]:
     """
     definitions: dict[str, Any] = {}
     training = json_schema_of(TrainingSettings, definitions)
-    training["oneOf"] = [{"required": ["steps"]}, {"required": ["epochs"]}]
+    training["not"] = {"required": ["steps", "epochs"]}
+    long_enough = {"oneOf": [{"required": ["steps"]}, {"required": ["epochs"]}]}
     further = json_schema_of(FurtherPretraining, definitions)["properties"]
     methods = _family("method", METHODS, {}, definitions)
     scope = json_schema_of(MeasurementScope, definitions)["properties"]
@@ -73,9 +74,11 @@ def study_schema() -> dict[str, Any]:
         "properties": tables,
         "required": ["name"],
         "anyOf": [
-            {"required": ["target", "training", "methods"]},
+            {"required": ["target", "methods"]},
             {"required": ["run", "arms"], "properties": {"run": {"required": ["score"]}}},
         ],
+        "if": {"properties": {"recipe": {"const": "equal"}}, "required": ["recipe", "target"]},
+        "then": {"required": ["training"], "properties": {"training": long_enough, "pretraining": long_enough}},
         "additionalProperties": False,
         "definitions": definitions,
     }
