@@ -49,7 +49,7 @@ def test_a_budget_goes_where_it_helps() -> None:
     surface = product_surface(y)
     costs = Costs(per_pretrain=1.0, per_label=1.0)
     plan = best_split(surface, costs, 200_000.0)
-    assert plan.finetune_size > 2 * plan.pretrain_size
+    assert plan.sizes[1] > 2 * plan.n
     assert plan.cost == pytest.approx(200_000.0)
     with pytest.raises(SettingsError, match="the budget 10 does not pay for the smallest measured run, which costs"):
         best_split(surface, costs, 10.0)
@@ -65,11 +65,11 @@ def test_the_cheapest_way_to_a_target_is_that_of_the_law(target: float) -> None:
     found = cheapest_split(surface, Costs(c, k, run), target)
     assert found is not None
     assert found.cost == pytest.approx(c * n + k * s + run, rel=1e-9)
-    assert (found.pretrain_size, found.finetune_size) == pytest.approx((n, s), rel=1e-4)
+    assert found.sizes == pytest.approx((n, s), rel=1e-4)
     assert found.error == pytest.approx(target, rel=1e-9)
     assert found.error <= target
     best = best_split(surface, Costs(c, k, run), float(found.cost or 0))
-    assert (best.error, best.finetune_size) == pytest.approx((target, s), rel=1e-4)
+    assert (best.error, best.sizes[1]) == pytest.approx((target, s), rel=1e-4)
     if target < surface.least_error:
         searched = next_surface_run(surface, target_error=target, costs=Costs(c, k, run))
         assert searched is not None
@@ -81,8 +81,8 @@ def test_plans_keep_to_the_largest_feasible_size() -> None:
     costs, most = Costs(0.01, 0.5), 100_000.0
     found = cheapest_split(surface, costs, 0.02, largest_size=most)
     assert found is not None
-    assert found.pretrain_size == pytest.approx(most)
-    assert found.finetune_size == pytest.approx((9.0 / 0.02 * most**-0.2) ** (1 / 0.3), rel=1e-9)
+    assert found.n == pytest.approx(most)
+    assert found.sizes[1] == pytest.approx((9.0 / 0.02 * most**-0.2) ** (1 / 0.3), rel=1e-9)
     best = best_split(surface, costs, float(found.cost or 0), largest_size=most)
     assert best.error == pytest.approx(0.02)
     searched = next_surface_run(surface, target_error=0.02, costs=costs, largest_size=most)

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from scaling.examples import language_models
-from transferscope.scaling import Formula, compute_optimal, fit_surface, forecast_at
+from transferscope.scaling import Formula, compute_optimal, fit_surface, forecast_at, observe
+from transferscope.scaling.advice import MeasuredCost
 from transferscope.scaling.advice.compute import isoflop_minima
+from transferscope.scaling.surface import last_budgets, log_distance
 
 HOFFMANN = (0.34, 0.28, 406.4, 410.7, 1.69)
 BESIROGLU = (0.3478, 0.3658, 482.01, 2085.43, 1.8172)
@@ -38,7 +40,7 @@ def test_without_noise_the_optimum_is_the_closed_form(of: tuple[float, ...]) -> 
     n, d = free_sizes()
     surface = fit_surface(n, d, loss(of, n, d), free=True)
     for found in compute_optimal(surface, Formula(), [1e22, 5.88e23]):
-        assert found.plan.pretrain_size == pytest.approx(best_n(of, found.budget), rel=5e-3)
+        assert found.plan.n == pytest.approx(best_n(of, found.budget), rel=5e-3)
         assert found.plan.cost == pytest.approx(found.budget, rel=1e-9)
         assert not found.from_minima
 
@@ -52,7 +54,7 @@ def test_published_numbers_of_chinchilla_and_gopher() -> None:
     assert gopher.error == pytest.approx(1.993, abs=2e-3)
     assert chinchilla.error < gopher.error
     below, inside = (forecast_at(surface, Formula(), n.min() / by, np.median(d)) for by in (4, 0.5))
-    assert [one.beyond for one in (chinchilla, gopher, below, inside)] == [True, True, True, False]
+    assert [one.basis == "beyond" for one in (chinchilla, gopher, below, inside)] == [True, True, True, False]
     minima = isoflop_minima(surface, Formula())
     assert np.polyfit(np.log(minima[:, 0]), np.log(minima[:, 1]), 1)[0] == pytest.approx(0.28 / 0.62, abs=0.01)
 
@@ -64,7 +66,7 @@ def test_parabolas_through_the_budgets_give_the_best_number_of_parameters() -> N
     (found,) = compute_optimal(surface, Formula(), [1e23])
     assert found.from_minima
     assert found.parameters.low < best_n(BESIROGLU, 1e23) < found.parameters.high
-    assert found.plan.pretrain_size == pytest.approx(best_n(BESIROGLU, 1e23), rel=0.3)
+    assert found.plan.n == pytest.approx(best_n(BESIROGLU, 1e23), rel=0.3)
 
 
 def test_another_cost_moves_the_optimum_as_its_gradient_says() -> None:
@@ -72,7 +74,7 @@ def test_another_cost_moves_the_optimum_as_its_gradient_says() -> None:
     n, d = free_sizes()
     surface = fit_surface(n, d, loss(BESIROGLU, n, d), free=True)
     (found,) = compute_optimal(surface, Formula("6*N*D + 2e12*N"), [1e22])
-    N, D = found.plan.pretrain_size, found.plan.finetune_size
+    N, D = found.plan.sizes
     a, b, A, B, _ = BESIROGLU
     assert (a * A * N ** (-a - 1)) / (b * B * D ** (-b - 1)) == pytest.approx((6 * D + 2e12) / (6 * N), rel=0.02)
     assert best_n(BESIROGLU, 1e22) > 1.05 * N
@@ -97,3 +99,67 @@ def test_intervals_hold_the_loss_of_larger_budgets(exponent: float) -> None:
             interval = forecast_at(surface, None, at, 20 * at).interval
             held.append(interval.low <= truth(np.array(at), np.array(20 * at)) <= interval.high)
     assert np.mean(held) >= 0.8
+
+
+def isoflop_as_published(generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """N, D and budgets that are .93 to 1.35 times 6 N D."""
+    n, d = isoflop()
+    return n, d / generator.uniform(0.93, 1.35, len(n)), 6 * n * d
+
+
+@pytest.mark.parametrize("column", [True, False])
+def test_budgets_that_are_not_six_n_d_are_still_budgets(column: bool) -> None:
+    n, d, budgets = isoflop_as_published(np.random.default_rng(0))
+    surface = fit_surface(n, d, loss(HOFFMANN, n, d), free=True, spent=budgets if column else None)
+    cost = MeasuredCost.of_runs(np.stack([n, d], axis=1), budgets) if column else Formula()
+    minima = isoflop_minima(surface, cost)
+    assert len(minima) == 5
+    if not column:
+        for budget, least in minima:
+            assert least == pytest.approx(best_n(HOFFMANN, budget), rel=0.1)
+        return
+    assert minima[:, 0] == pytest.approx(np.geomspace(1e18, 1e21, 5), rel=1e-9)
+    assert cost.of(n, d) == pytest.approx(budgets, rel=0.4)
+    assert np.median(cost.of(n, d) / budgets) == pytest.approx(1, abs=0.02)
+
+
+def test_a_cost_is_read_off_runs() -> None:
+    n, d = free_sizes()
+    cost = MeasuredCost.of_runs(np.stack([n, d], axis=1), 6 * 1.1 * (n / 1e8) ** -0.05 * n * d)
+    assert cost.rate == pytest.approx(-0.05)
+    assert cost.of(1e8, 1e9) == pytest.approx(6.6e17)
+
+
+def test_one_badly_tuned_run_in_thirty_does_not_move_the_default() -> None:
+    n, d = isoflop()
+    errors = loss(HOFFMANN, n, d)
+    errors[[29, 33]] *= 1.08
+    truth = loss(HOFFMANN, np.array(70e9), np.array(1.4e12))
+    default, squares = (
+        forecast_at(fit_surface(n, d, errors, free=True, loss=one), None, 70e9, 1.4e12) for one in (None, "log")
+    )
+    assert default.error == pytest.approx(truth, rel=2e-3)
+    assert abs(np.log(squares.error / truth)) > 5e-3
+    assert default.ahead == pytest.approx((70e9 / n.max(), 1.4e12 / d.max()))
+
+
+def test_intervals_grow_in_proportion_to_the_log_distance() -> None:
+    n, d = free_sizes()
+    noise = np.exp(0.003 * np.random.default_rng(0).standard_normal(len(n)))
+    surface = fit_surface(n, d, loss(HOFFMANN, n, d) * noise, free=True)
+    score = next(iter(surface.scores.values()))
+    far = [forecast_at(surface, None, n.max() * times, d.max() * times).interval for times in (10, 100, 1000)]
+    widths = [np.log(one.high / one.low) for one in far]
+    assert widths[0] < widths[1] < widths[2]
+    assert log_distance(np.array([[10 * n.max(), d.max()], [n.min(), d.min()]]), np.stack([n, d], 1)) == pytest.approx(
+        [np.log(10), 0]
+    )
+    assert score.last_budget <= score.rate * 10
+
+
+def test_the_last_budgets_are_left_out_one_two_and_three_at_a_time() -> None:
+    n, d = isoflop()
+    data = observe(np.stack([n, d], axis=1), loss(HOFFMANN, n, d))
+    masks, spent = last_budgets(data), data.sizes.prod(axis=1)
+    assert [int(mask.sum()) for mask in masks] == [7, 14, 21]
+    assert spent[masks[0]].min() > spent[~masks[0]].max()

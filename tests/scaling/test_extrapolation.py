@@ -152,3 +152,14 @@ def test_no_point_of_a_whole_curve_is_called_broken(noise: float, shape: str) ->
     }[shape]
     y = np.exp(log_y + noise * np.random.default_rng(1).standard_normal(120))
     assert not broken(x, y).any()
+
+
+def test_one_loss_counts_for_fits_and_forecasts() -> None:
+    """A curve with one row 20 % too high: in absolute values the forecast is that of the curve without it."""
+    x = 1000.0 * 2.0 ** np.arange(12)
+    clean, bad = law(x), law(x)
+    bad[7] *= 1.2
+    at = [8 * x[-1]]
+    plain = extrapolate(x, clean, at=at).predicted[0]
+    off = {name: abs(np.log(extrapolate(x, bad, at=at, loss=name).predicted[0] / plain)) for name in ("log", "huber")}
+    assert off["huber"] < 0.5 * off["log"]

@@ -133,3 +133,30 @@ def test_pairs_have_the_correlation_of_their_noise() -> None:
 def test_candidates_lie_between_and_beyond() -> None:
     """Geometric means 32 and 113 in two digits, and 1.5, 2 and 4 times 160; 20 and 25 leave no room between them."""
     assert candidate_sizes(np.array([20.0, 25.0, 40.0, 80.0, 160.0])).tolist() == [32, 57, 110, 240, 320, 640]
+
+
+def test_a_curve_that_gained_little_has_a_width_that_grows_with_the_distance() -> None:
+    """A level curve of known noise: the log error scatters by .025 for each doubling beyond the largest size."""
+    x = 100.0 * 2.0 ** np.arange(6)
+    data = observe(x, np.full(6, 0.2) * np.array([1.0002, 0.9999, 1, 1.0001, 0.9998, 1]), stderr=np.full(6, 1e-5))
+    draws = draw_curve(data, label_grid([data]))
+    half = [np.log(e.high / e.low) / 2 for e in (draws.error_at(3200.0 * times) for times in (2, 4, 7.99))]
+    assert half == pytest.approx([1.645 * 0.025 * doublings for doublings in (1, 2, 3)], rel=0.25)
+
+
+@pytest.mark.parametrize(
+    ("errors", "chance", "may"),
+    [
+        ([0.9, 0.9, 0.89, 0.9, 0.88], 0.9, True),
+        ([0.9, 0.9, 0.89, 0.9, 0.88], None, True),
+        ([0.9, 0.8, 0.7, 0.6, 0.5], 0.9, False),
+        ([0.2, 0.2, 0.19, 0.2, 0.2], 0.9, False),
+        ([0.5, 0.5, 0.49, 0.5, 0.5], 0.9, False),
+    ],
+)
+def test_a_curve_at_chance_may_take_off(errors: list[float], chance: float | None, may: bool) -> None:
+    x = 10.0 * 2.0 ** np.arange(5)
+    data = observe(x, errors, stderr=np.full(5, 0.002))
+    draws = draw_curve(data, label_grid([data]), chance=chance)
+    assert draws.may_take_off == may
+    assert (draws.error_at(1279).low < 0.5 * errors[-1]) == may or not may

@@ -102,6 +102,9 @@ ROLES = {
         alone=True,
     ),
     "stderr": Role("standard errors", "stderr std_error standard_error se sem uncertainty"),
+    "budget": Role(
+        "budgets of compute", "budget compute compute_budget flops train_flops training_flops total_flops flop c"
+    ),
     "cost": Role("seconds of a run", "seconds cost runtime train_runtime train_time train_seconds training_time"),
     "state": Role("states of runs", "state status"),
     "predictions": Role("files of predictions", "predictions prediction_file predictions_file"),
@@ -206,18 +209,19 @@ def numbers_in(table: pd.DataFrame, column: str, expected: str = "plain numbers,
 
 
 def rows_where(table: pd.DataFrame, where: Mapping[str, str]) -> pd.DataFrame:
-    """The rows with a value by column.
+    """The rows with a value by column, or without it where the name of the column is followed by "!".
 
     Raises:
         UnknownNameError: There is no such column, or no such value in it.
     """
     for column, value in where.items():
-        if column not in table:
-            raise unknown_name("column", column, map(str, table.columns))
-        texts = table[column].map(cell_text)
+        name = column if column in table else column.removesuffix("!")
+        if name not in table:
+            raise unknown_name("column", name, map(str, table.columns))
+        texts = table[name].map(cell_text)
         if not (texts == value).any():
-            raise unknown_name(f"value of {column}", value, list(dict.fromkeys(texts)))
-        table = table[texts == value]
+            raise unknown_name(f"value of {name}", value, list(dict.fromkeys(texts)))
+        table = table[(texts == value) == (name == column)]
     return table
 
 
@@ -264,7 +268,9 @@ def long_form(
     role, columns = size, numbered
     if series is not None and len(numbered) < 2:
         named = set().union(*alike.values(), given.values())
-        others = table.columns.difference(list(named & {*table.columns}), sort=False)
+        others = list(table.columns.difference(list(named & {*table.columns}), sort=False))
+        if series == "task":
+            others = [name for name in others if plain_name(str(name)) not in SUMMARIES]
         role, columns = series, [name for name in others if pd.api.types.is_numeric_dtype(table[name])]
     taken = [value] if role == size else [role, value]  # a size by its name goes before another number of the row
     if len(columns) < 2 or any(given.get(one) in table or alike[one] for one in taken):
@@ -326,6 +332,10 @@ def columns_by_role(
         known = [name for names in alike for name in names]
         if not known and role in optional:
             continue
+        if role == "seed":  # the one that varies
+            known.sort(key=lambda name: frame[name].nunique() < 2)
+        if about.alone and not known:  # as lambada_acc, which is no common name
+            known = [str(name) for name in frame if _is_measure(frame, str(name)) and name not in taken]
         if about.alone and len(known) > 1:
             raise SettingsError(
                 f"the table holds several measures ({few(known)}); choose one with {option(role, known[0])}"
@@ -338,7 +348,7 @@ def columns_by_role(
         if not known:
             missing.append(role)
             continue
-        if known[1:] and known[1] in next(filter(None, alike)):
+        if known[1:] and plain_name(known[1], "²") == plain_name(known[0], "²"):
             raise SettingsError(
                 f"the columns {known[0]} and {known[1]} differ in case or signs alone, and either may hold "
                 f"{about.what}; name one with {option(role, known[0])}"
@@ -354,6 +364,19 @@ def columns_by_role(
             f"{' '.join(option(role, '') for role in missing)}"
         )
     return found, notes
+
+
+_SPREADS = frozenset(("stderr", "std", "sd", "se", "sem", "ci", "low", "high", "lower", "upper", "min", "max", "var"))
+
+
+def _is_measure(frame: pd.DataFrame, name: str) -> bool:
+    """Whether the name of a column of numbers has a word of a measure, and none of how far it spreads."""
+    words = words_in(name)
+    return bool(words & (RISING | FALLING)) and not words & _SPREADS and pd.api.types.is_numeric_dtype(frame[name])
+
+
+SUMMARIES = frozenset(("average", "avg", "mean", "overall", "total", "rank", "position", *PARAMETERS.split()))
+"""Columns of a leaderboard that are no task."""
 
 
 def better_of(measure: str, named: Better | None) -> Better:

@@ -24,6 +24,8 @@ def show_results(options: Options) -> None:
     """Print the answer and write the page, or print the runs to make next."""
     roles = [one.name for one in fields(RunColumns) if one.name not in ("wide", "better", "unit", "where")]
     columns = [*(options.columns or []), *([f"metric={options.metric}"] if options.metric else [])]
+    if options.wide == "tasks":
+        raise SettingsError("--wide tasks reads a leaderboard for --task; give the new task with it, or --wide arms")
     result = compare_results(
         options.target,
         without=options.without,
@@ -66,13 +68,13 @@ def show_proposal(options: Options) -> None:
     """Print which arm to try next on the task, and write a page."""
     labels, task = options.labels or [], str(options.task)
     if len(labels) > 1 or options.wide in ("labels", "seeds"):
-        raise SettingsError("--task reads one number of labels; give --labels once, and --wide arms at most")
+        raise SettingsError("--task reads one number of labels; give --labels once, and --wide arms or tasks at most")
     columns = LabelColumns(
         **named_columns(options.columns, _ROLES_OF_TASKS),
         score=options.metric,
         better=options.better,
         where=pairs("--where", options.where or ()),
-        wide=options.wide == "arms",
+        wide="tasks" if options.wide == "tasks" else options.wide == "arms",
     )
     tried = options.tried or []
     scores = pairs("--tried", tried, at=str.rpartition)  # names of arms may hold "="

@@ -1,6 +1,7 @@
 """Forecasts of one error curve, one for each candidate: a law on a window of the points."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -9,6 +10,7 @@ from transferscope.scaling.laws import Law, law_named
 from transferscope.scaling.observations import Observations
 from transferscope.scaling.posterior import Noise, power_posterior
 from transferscope.scaling.solve import QUICK, Problem, solve
+from transferscope.settings.questions import Loss
 from transferscope.wording import counted
 
 MOST_POINTS = 64
@@ -158,13 +160,14 @@ CANDIDATES = (
 
 
 def forecasts(
-    curve: Curve, origins: Float[np.ndarray, " O"], targets: Float[np.ndarray, " T"]
+    curve: Curve, origins: Float[np.ndarray, " O"], targets: Float[np.ndarray, " T"], loss: Loss = "log"
 ) -> Float[np.ndarray, "O K T"]:
     """What every candidate predicts from the points up to each origin.
 
     Args:
         origins: Sizes up to which points are seen.
         targets: Sizes to predict at, above 0.
+        loss: Residual of the fits.
 
     Returns:
         Log errors; NaN where a candidate has too few points, or sees the same points as an earlier one of its law.
@@ -176,7 +179,7 @@ def forecasts(
         places, masks = _windows(members, seen, len(curve))
         if not places or (posterior and len(curve) >= LONG):
             continue
-        predict = _posterior_mean if posterior else _best_fit
+        predict = _posterior_mean if posterior else partial(_best_fit, loss=loss)
         result[tuple(np.array(places).T)] = predict(law_named(name), curve, masks, targets)
     low, high = curve.log_y.min() + np.log(LOWEST), curve.log_y.max() + np.log(HIGHEST)
     return np.asarray(np.clip(result, low, high))
@@ -200,13 +203,13 @@ def _windows(
 
 
 def _best_fit(
-    law: Law, curve: Curve, masks: Bool[np.ndarray, "B m"], targets: Float[np.ndarray, " T"]
+    law: Law, curve: Curve, masks: Bool[np.ndarray, "B m"], targets: Float[np.ndarray, " T"], loss: Loss
 ) -> Float[np.ndarray, "B T"]:
     if law.last_only:
         last = masks.shape[1] - 1 - masks[:, ::-1].argmax(axis=1)
         return np.repeat(curve.log_y[last][:, None], len(targets), axis=1)
     y = np.repeat(np.exp(curve.log_y)[None], len(masks), axis=0)
-    fitted = solve(Problem(law, curve.x[:, None], y, masks * curve.counts), QUICK)
+    fitted = solve(Problem(law, curve.x[:, None], y, masks * curve.counts, loss), QUICK)
     return np.asarray(np.log(np.maximum(law.value(targets[:, None], fitted.theta), 1e-300)))
 
 

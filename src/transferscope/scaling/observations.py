@@ -25,6 +25,7 @@ class Observations:
         stderr: Standard errors of `errors`, shape (m,), above 0; None when unknown.
         notes: Sentences on what was left out or changed.
         rows: The row of the table that each came from, counted from 1; None when unknown.
+        spent: What each run cost, above 0; None when unknown.
     """
 
     sizes: Float[np.ndarray, "m v"]
@@ -32,6 +33,7 @@ class Observations:
     stderr: Float[np.ndarray, " m"] | None = None
     notes: tuple[str, ...] = ()
     rows: Int[np.ndarray, " m"] | None = None
+    spent: Float[np.ndarray, " m"] | None = None
 
     def __len__(self) -> int:
         return len(self.errors)
@@ -62,11 +64,17 @@ class Observations:
         stderr = None if self.stderr is None else self.stderr[which]
         notes = (*self.notes, note) if note else self.notes
         rows = None if self.rows is None else self.rows[which]
-        return Observations(self.sizes[which], self.errors[which], stderr, notes, rows)
+        spent = None if self.spent is None else self.spent[which]
+        return Observations(self.sizes[which], self.errors[which], stderr, notes, rows, spent)
 
 
 def observe(
-    sizes: ArrayLike, errors: ArrayLike, *, stderr: ArrayLike | None = None, rows: ArrayLike | None = None
+    sizes: ArrayLike,
+    errors: ArrayLike,
+    *,
+    stderr: ArrayLike | None = None,
+    rows: ArrayLike | None = None,
+    spent: ArrayLike | None = None,
 ) -> Observations:
     """Check and clean measurements.
 
@@ -78,6 +86,7 @@ def observe(
         errors: Shape (m,): error rates or losses.
         stderr: Their standard errors, shape (m,); None when unknown.
         rows: The rows of the table that they came from, counted from 1, shape (m,); None when unknown.
+        spent: What each run cost, shape (m,); None when unknown.
 
     Returns:
         The observations, sorted by size, the last column first.
@@ -93,13 +102,19 @@ def observe(
     sigma = None if stderr is None else _numbers("standard errors", stderr)
     if sigma is not None and sigma.shape != y.shape:
         raise DataError(f"there are {len(sigma)} standard errors and {len(y)} errors; expected one for each error")
-    raw = Observations(x, y, sigma, rows=None if rows is None else np.asarray(rows, dtype=np.int64))
+    cost = None if spent is None else _numbers("budgets", spent)
+    if cost is not None and cost.shape != y.shape:
+        raise DataError(f"there are {len(cost)} budgets and {len(y)} errors; expected one for each error")
+    raw = Observations(x, y, sigma, rows=None if rows is None else np.asarray(rows, dtype=np.int64), spent=cost)
     finite = np.isfinite(raw.errors) & np.isfinite(raw.sizes).all(axis=1)
     raw = _kept(raw, finite, "a size or error that is missing or not finite")
     raw = _kept(raw, (raw.sizes >= 0).all(axis=1) & (raw.errors >= 0), "a negative size or error")
     if raw.stderr is not None:
         positive = np.isfinite(raw.stderr) & (raw.stderr > 0)
         raw = _kept(raw, positive, "a standard error that is missing or not above 0")
+    if raw.spent is not None:
+        positive = np.isfinite(raw.spent) & (raw.spent > 0)
+        raw = _kept(raw, positive, "a budget that is missing or not above 0")
     for what, values in (("a size", raw.sizes), ("an error", raw.errors), ("a standard error", raw.stderr)):
         strange = np.zeros(0) if values is None else values[(values > 0) & ((values < LEAST) | (values > MOST))]
         if strange.size:

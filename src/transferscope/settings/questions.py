@@ -115,7 +115,13 @@ class ScalingQuestion:
         Says("Cost of training N parameters on D tokens", "A formula; None for 6*N*D operations."),
     ] = None
     at: Annotated[tuple[tuple[Size, ...], ...], Says("Sizes to predict at", "Each as (n,), (n, s) or (N, D).")] = ()
-    loss: Annotated[Loss, Says("Residual of the fits", "A few bad rows do not move huber.")] = "log"
+    loss: Annotated[
+        Loss | None,
+        Says(
+            "Residual of the fits",
+            "None for huber, which a few bad rows do not move, where both sizes vary freely; log.",
+        ),
+    ] = None
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -155,10 +161,11 @@ class LabelColumns:
     task: Annotated[str | None, Says("What was learnt", "A plan is of one.")] = None
     where: Annotated[Mapping[str, str], Says("The rows to keep", "A value by column.")] = field(default_factory=dict)
     wide: Annotated[
-        bool,
+        bool | Literal["tasks"],
         Says(
             "Columns of scores are an arm each",
-            "Those of numbers without another meaning; they are where one has a name of training from scratch.",
+            "Those of numbers without another meaning; they are where one has a name of training from scratch. With "
+            '"tasks" they are a task each, as on a leaderboard with a row for each model.',
         ),
     ] = False
 
@@ -180,6 +187,7 @@ class Columns:
         bool, Says("Rows at the same sizes are repeats", "Their mean and its standard error are used.")
     ] = False
     better: Annotated[Better | None, Says("Which scores are better", "None to tell by name and trend.")] = None
+    budget: Annotated[str | None, Says("Compute of a run on parameters and tokens", "None for 6 N D.")] = None
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -197,5 +205,7 @@ class Columns:
     def numeric(self) -> tuple[str, ...]:
         """The columns that hold numbers."""
         return tuple(
-            name for name in (self.error, self.pretrain_size, self.finetune_size, self.stderr) if name is not None
+            name
+            for name in (self.error, self.pretrain_size, self.finetune_size, self.stderr, self.budget)
+            if name is not None
         )

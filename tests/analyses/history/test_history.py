@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from fabricate import Fabrication, fabricate
 from transferscope.analyses.history import propose
-from transferscope.analyses.history.proposals import predict, standardised
+from transferscope.analyses.history.proposals import Prediction, predict, standardised
 from transferscope.analyses.history.question import _measure, gains_over
 from transferscope.analyses.history.records import (
     COLUMNS,
@@ -26,7 +26,7 @@ from transferscope.analyses.history.records import (
 )
 from transferscope.analyses.plan import LabelColumns
 from transferscope.cli.main import app
-from transferscope.errors import DataError, TransferscopeError
+from transferscope.errors import DataError, SettingsError, TransferscopeError
 from transferscope.study.frames import read_study
 from transferscope.study.measure import Measure
 
@@ -77,7 +77,8 @@ def test_the_next_arm_is_that_of_the_greedy_cover() -> None:
         weights = np.exp(4 * (1 - 2 / max(len(tried), 2)) * np.array(like))
         rise = [np.average(np.maximum(z[:, arm] - z[:, tried].max(axis=1), 0), weights=weights) for arm in range(9)]
         assert found.cover == pytest.approx(rise)
-        assert found.order[0] == int(np.argmax(rise))
+        best = np.argmax(found.improvement) if len(tried) == 3 else np.argmax(rise)  # the model's turn, after three
+        assert found.order[0] == int(best)
 
 
 def test_where_nothing_is_left_to_cover_the_improvement_decides() -> None:
@@ -310,3 +311,43 @@ def test_the_command_proposes(tmp_path: Path) -> None:
     assert (tmp_path / "page.html").is_file()
     with pytest.raises(TransferscopeError, match="--tried arm0"):
         CliRunner().invoke(app, ["compare", str(path), "--task", "new", "--tried", "arm0"], catch_exceptions=False)
+
+
+def test_cover_and_model_take_turns_after_three_runs() -> None:
+    """The cover falls and the improvement rises with the place of an arm, so that the two lists are opposite."""
+    falling = np.arange(8.0)[::-1]
+    found = Prediction(np.zeros(8), np.ones(8), np.arange(8.0), falling)
+    assert found.order == [0, 1, 2, 7, 3, 6, 4, 5]
+    assert replace(found, n_tried=3).order[:4] == [7, 0, 6, 1]
+    assert replace(found, n_tried=4).order[:3] == [0, 7, 1]
+
+
+def test_a_leaderboard_has_a_column_for_each_task() -> None:
+    board = pd.DataFrame(
+        {
+            "model": ["a", "b", "c"],
+            "params": [1, 2, 3],
+            "arc": [0.5, 0.6, 0.7],
+            "mmlu": [0.4, 0.5, 0.6],
+            "average": [9, 0, 0],
+        }
+    )
+    result = propose("new", board, tried={"a": 0.5}, columns=LabelColumns(wide="tasks"))
+    assert (result.n_tasks, result.open[0].arm) == (2, "c")
+
+
+def test_common_columns_of_a_harness_are_read() -> None:
+    """Of two columns of seeds the one that varies, a measure by a word of its name, and shots that are no number."""
+    rows = [
+        (task, f"m{arm}", 0, fold, "full" if arm == 3 else 10, 0.5 + 0.1 * arm)
+        for task in "ab"
+        for arm in range(4)
+        for fold in range(2)
+    ]
+    frame = pd.DataFrame(rows, columns=["task", "model", "seed", "fold", "shots", "lambada_acc"])
+    with pytest.raises(DataError, match=r"shots holds 'full' in row 7; .*--where 'shots!=VALUE' leaves rows out"):
+        propose("new", frame, tried={"m0": 0.5})
+    result = propose("new", frame, tried={"m0": 0.5}, columns=LabelColumns(where={"shots!": "full"}))
+    assert (result.measure, [one.arm for one in result.open]) == ("accuracy", ["m2", "m1"])
+    with pytest.raises(SettingsError, match="several measures"):
+        propose("new", frame.assign(piqa_acc=0.5), tried={"m0": 0.5}, columns=LabelColumns(where={"shots!": "full"}))

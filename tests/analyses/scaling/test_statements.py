@@ -297,3 +297,52 @@ def test_a_target_score_alone_needs_no_question() -> None:
     assert str(scaling(frame, target_score=0.07).verdict) == str(asked.verdict)
     with pytest.raises(SettingsError, match="target_score was given too"):
         scaling(frame, ScalingQuestion(), target_score=0.07)
+
+
+def test_pretraining_has_a_worth_at_each_s_by_the_runs_without_it() -> None:
+    """Training from scratch is 3 s^-.5; pre-training replaces .5 s + 100 further labels, in closed form."""
+    s = 50.0 * 2.0 ** np.arange(6)
+    rows = [
+        (n, size, 3 * (size + (n > 0) * (0.5 * size + 100) * n / 4000) ** -0.5) for n in (0, 1000, 4000) for size in s
+    ]
+    frame = pd.DataFrame(rows, columns=["n", "s", "error"])
+    found = scaling(frame, columns=Columns(finetune_size="s")).analysis.surfaces[0].worth
+    assert [one.s for one in found] == s.tolist()
+    assert [one.labels for one in found][:4] == pytest.approx(0.5 * s[:4] + 100, rel=0.1)
+    assert all(one.interval.low <= 0.5 * one.s + 100 <= one.interval.high for one in found)
+
+
+@pytest.mark.parametrize(("fixed", "kept"), [("ratio", "params"), ("tokens", "params"), ("params", "tokens")])
+def test_sizes_that_do_not_vary_apart_leave_a_law_over_one(fixed: str, kept: str) -> None:
+    size = 1e8 * 2.0 ** np.arange(6)
+    n, d = {"ratio": (size, 20 * size), "tokens": (size, 2e10 + 0 * size), "params": (1e9 + 0 * size, size)}[fixed]
+    frame = pd.DataFrame({"params": n, "tokens": d, "loss": 1.7 + 400 * n**-0.34 + 400 * d**-0.28})
+    result = scaling(frame, ScalingQuestion(at=((1e10,),)))
+    assert any(f"the law is over {kept} alone" in note for note in result.analysis.notes)
+    (curve,) = result.analysis.curves
+    assert curve.asked is not None
+    truth = {"ratio": (1e10, 2e11), "tokens": (1e10, 2e10), "params": (1e9, 1e10)}[fixed]
+    assert curve.asked.predicted[0] == pytest.approx(1.7 + 400 * truth[0] ** -0.34 + 400 * truth[1] ** -0.28, rel=0.02)
+
+
+def test_a_column_of_budgets_is_the_group_and_the_cost() -> None:
+    generator = np.random.default_rng(0)
+    budgets = np.repeat(np.geomspace(6e18, 1e20, 4), 7)
+    n = np.sqrt(budgets / 120) * np.tile(np.geomspace(0.2, 5, 7), 4)
+    tokens = budgets / 6 / n / generator.uniform(0.93, 1.35, len(n))
+    loss = 1.69 + 406.4 * n**-0.34 + 410.7 * tokens**-0.28
+    frame = pd.DataFrame({"params": n, "tokens": tokens, "flops": budgets, "loss": loss})
+    result = scaling(frame)
+    (one,) = result.analysis.surfaces
+    assert [best.from_minima for best in one.optima] == [True] * 3
+    assert one.optima[0].budget == pytest.approx(1e20)
+    assert one.optima[0].plan.cost == pytest.approx(1e20)
+    plain = scaling(frame.drop(columns="flops")).analysis.surfaces[0]
+    assert plain.largest_cost == pytest.approx((6 * n * tokens).max())
+
+
+def test_the_multiple_of_the_largest_measured_size_is_said() -> None:
+    result = scaling(language_models(), ScalingQuestion(at=((1e12, 1e11),)))
+    (said,) = [one for one in statements(result.analysis) if one.kind == "forecast at"]
+    measured = language_models()
+    assert said.facts["several"] == [("N", pytest.approx(1e12 / measured["params"].max()))]

@@ -6,11 +6,12 @@ one that most raises the best score so far, in the mean over the known tasks, ea
 
     w_t \propto \exp(4 (1 - 2 / P) r_t),
 
-r_t the correlation of its scores with those of the P arms that were tried on the new task (the probes). Where no arm
-raises it any more, the next is the one with the highest expected improvement on the best probe (Jones et al. 1998)
-under a model: tasks are draws of a normal distribution over arms, around their means over the known tasks, whose
-covariance has few directions (Tipping and Bishop 1999); what the probes say of the others is its conditional
-distribution. Of the new task the scale is taken from the probes and from the median spread of the known tasks.
+r_t the correlation of its scores with those of the P arms that were tried on the new task (the probes). After
+COVER_RUNS probes the cover and a model take turns, for with many known tasks the cover goes on for dozens of runs. The
+model names the arm with the highest expected improvement on the best probe (Jones et al. 1998): tasks are draws of a
+normal distribution over arms, around their means over the known tasks, whose covariance has few directions (Tipping and
+Bishop 1999); what the probes say of the others is its conditional distribution. Of the new task the scale is taken from
+the probes and from the median spread of the known tasks.
 """
 
 from collections.abc import Mapping
@@ -26,6 +27,8 @@ LEAST_SPREAD = 0.15
 PASSES = 30
 UNKNOWN_LEVEL = 3.0
 """Standard deviation of the level of a new task around its probes, in standardised scores: next to unknown."""
+COVER_RUNS = 3
+"""Probes that the cover chooses alone; chosen on the tables of docs/results/history.md."""
 LIKENESS = 4.0
 """By how much a known task that correlates with the new one weighs more: the logarithm at a correlation of 1."""
 
@@ -40,18 +43,28 @@ class Prediction:
         improvement: Expected improvement on the best probe, shape (A,); 0 for probes.
         cover: By how much each arm raises the best standardised score of the probes, in the weighted mean over the
             known tasks, shape (A,); 0 without probes.
+        n_tried: How many arms were tried.
     """
 
     mean: Float[np.ndarray, " A"]
     sd: Float[np.ndarray, " A"]
     improvement: Float[np.ndarray, " A"]
     cover: Float[np.ndarray, " A"]
+    n_tried: int = 0
 
     @property
     def order(self) -> list[int]:
-        """Arms by cover, then by improvement, the best first; of equal ones, those with the higher mean."""
-        keys = zip(-self.cover, -self.improvement, -self.mean, strict=True)
-        return [arm for _, arm in sorted((key, arm) for arm, key in enumerate(keys))]
+        """Arms to try, the next first: COVER_RUNS by the cover, then by improvement and by the cover in turn.
+
+        Of equal ones, those with the higher mean. What was tried comes last.
+        """
+        by_cover = list(np.lexsort((-self.mean, -self.improvement, -self.cover)))
+        by_model = list(np.lexsort((-self.mean, -self.cover, -self.improvement)))
+        chosen: dict[int, None] = {}
+        for run in range(self.n_tried, self.n_tried + len(by_cover)):
+            turn = by_cover if run < COVER_RUNS or (run - COVER_RUNS) % 2 else by_model
+            chosen[int(next(arm for arm in turn if arm not in chosen))] = None
+        return list(chosen)
 
 
 def standardised(scores: Float[np.ndarray, "T A"]) -> Float[np.ndarray, "T A"]:
@@ -91,7 +104,7 @@ def predict(scores: Float[np.ndarray, "T A"], probes: Mapping[int, float]) -> Pr
         u = (expected - best) / sd
         density = np.exp(-np.square(u) / 2) / np.sqrt(2 * np.pi)
         improvement = np.where(sd > 0, (expected - best) * special.ndtr(u) + sd * density, 0.0)
-    return Prediction(expected, sd, np.nan_to_num(improvement), _cover(z, places, values))
+    return Prediction(expected, sd, np.nan_to_num(improvement), _cover(z, places, values), len(places))
 
 
 def _cover(

@@ -13,6 +13,7 @@ from transferscope.analyses.columns import (
     check_one_measure,
     columns_by_role,
     long_form,
+    numbers_in,
     plain_name,
     rows_where,
     with_joined,
@@ -177,13 +178,21 @@ def read_scores(
         DataError: No row names an arm, one is spelled in two ways, or measures or units are mixed.
     """
     given = {role: getattr(columns, role) for role in _ROLES}
-    series = "arm" if columns.wide or any(plain_name(str(name)) in SCRATCH_NAMES for name in frame.columns) else None
+    series = (
+        "task"
+        if columns.wide == "tasks"
+        else "arm"
+        if columns.wide or any(plain_name(str(name)) in SCRATCH_NAMES for name in frame.columns)
+        else None
+    )
     frame = with_joined(with_joined(rows_where(frame, columns.where), columns.arm), columns.seed)
     frame, melted, how_read = long_form(frame, _ROLES, given, size="labels", value="score", series=series)
     optional = ["seed", "stderr", "task", "arm" if labelled else "labels"]
     option = as_option if labelled else _option_of_tasks
     by_role, notes = columns_by_role(frame, _ROLES, {**given, **melted}, optional=optional, option=option)
     labels, own_arm, score, seed, task, stderr = (by_role[role] for role in _ROLES)
+    if labels is not None:
+        numbers_in(frame, labels, f"a number of labels, such as 1000 (--where '{labels}!=VALUE' leaves rows out)")
     arm = own_arm or THIS_ARM
     frame = frame if own_arm else frame.assign(**{THIS_ARM: THIS_ARM})
     columns = replace(columns, labels=labels, arm=arm, score=score, seed=seed, task=task, stderr=stderr)

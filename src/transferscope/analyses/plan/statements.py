@@ -82,6 +82,9 @@ def statements(plan: LabelPlan) -> Iterator[Statement]:
         yield from _wanted(plan, arm)
     for arm in told:
         yield from _more(plan, arm)
+    still = [_name(plan, arm) for arm in told if arm.curve is not None and arm.curve.may_take_off]
+    if still:
+        yield state("still", arms=still)
     yield from _next(plan)
     least = min(arm.data.n_distinct for arm in told)
     if LEAST <= least < ENOUGH:

@@ -8,12 +8,13 @@ import numpy as np
 from transferscope.analyses.scaling.measurements import by_finetune_size
 from transferscope.analyses.scaling.question import affordable, check_free, costs_of, hints, prices_of
 from transferscope.errors import DataError, SettingsError
+from transferscope.estimate import Interval
 from transferscope.scaling.advice import (
     Advice,
     Cost,
     Formula,
+    MeasuredCost,
     Optimum,
-    Split,
     SurfaceRun,
     VariantGain,
     advise,
@@ -24,15 +25,18 @@ from transferscope.scaling.advice import (
     next_surface_run,
     variant_gain,
 )
-from transferscope.scaling.advice.budget import surface_draws
+from transferscope.scaling.advice.budget import spent_on, surface_draws
+from transferscope.scaling.advice.label_plan import draw_curve, label_grid, labels_for
 from transferscope.scaling.extrapolation import Extrapolation, extrapolate
 from transferscope.scaling.fit import LawFit, fit_law
+from transferscope.scaling.forecast import Forecast
 from transferscope.scaling.groups import HierarchicalFit, fit_hierarchical
 from transferscope.scaling.observations import Observations
 from transferscope.scaling.posterior import PowerPosterior
 from transferscope.scaling.surface import Surface, fit_surface, varies_freely
 from transferscope.settings.questions import ScalingQuestion
 from transferscope.study.measure import ERROR, Measure
+from transferscope.wording import few
 
 BUDGETS = (1.0, 10.0, 100.0)
 """Budgets of compute that are answered unasked, over the largest measured one."""
@@ -57,6 +61,17 @@ class CurveAnalysis:
     message: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Worth:
+    """How many further labels a pre-training on n replaces at s labels; `most` where it is infinite, and more."""
+
+    n: float
+    s: float
+    labels: float
+    interval: Interval
+    most: float
+
+
 @dataclass(frozen=True)
 class SurfaceAnalysis:
     """One group over (n, s), or over parameters N and tokens D.
@@ -71,19 +86,23 @@ class SurfaceAnalysis:
             both sizes vary freely.
         optima: The best parameters and tokens of each budget; of such a table alone.
         largest_cost: What the dearest measured run costs; NaN without costs.
+        costs: What a run costs; None when unknown.
+        worth: What the largest pre-training is worth at each s (`worth_by_s`).
     """
 
     name: str
     surface: Surface
-    now: Split
-    doubled: tuple[Split, Split]
+    now: Forecast
+    doubled: tuple[Forecast, Forecast]
     labels_better: float
-    forecasts: tuple[Split, ...]
-    split: Split | None
-    cheapest: Split | None
+    forecasts: tuple[Forecast, ...]
+    split: Forecast | None
+    cheapest: Forecast | None
     next_run: SurfaceRun | None
     optima: tuple[Optimum, ...]
     largest_cost: float
+    costs: Cost | None
+    worth: tuple[Worth, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -128,14 +147,13 @@ def analyse(
     free = over_both and (compute or all(varies_freely(data.sizes) for data in groups.values()))
     if free:
         check_free(question, compute=compute)
-    if compute and costs_of(question) is None:
-        question = replace(question, cost=Formula().text)
     surfaces, notes = _surfaces(groups, question, compute=compute, free=free) if over_both else ((), ())
     if over_both and question.at and not surfaces:
         question = replace(question, at=())
         notes = (*notes, "nothing was predicted at the sizes that were asked for, which takes laws over both sizes")
     if surfaces or compute:
-        notes = tuple(dict.fromkeys((*hints(groups, question), *notes, *_on_data(groups, ()))))
+        others = _only_in_table([one.name for one in surfaces[1:]], surfaces[0].name if surfaces else "")
+        notes = tuple(dict.fromkeys((*hints(groups, question), *others, *notes, *_on_data(groups, ()))))
         return Analysis(question, measure, (), "", (), surfaces, compute, notes)
     curves = by_finetune_size(groups) if over_both else dict(groups)
     question = replace(question, budget=None) if over_both else affordable(question, groups)
@@ -147,11 +165,13 @@ def analyse(
         for name in ([] if together is None else together.left_out)
         if len(np.unique(curves[name].sizes[:, 0])) > 1
     ]
+    lead = _lead(analysed, list(by_finetune_size(dict([next(iter(groups.items()))]))) if over_both else [])
+    others = _only_in_table([curve.name for curve in analysed if curve.name != lead], lead)
     return Analysis(
         question=question,
         measure=measure,
         curves=analysed,
-        lead=_lead(analysed, list(by_finetune_size(dict([next(iter(groups.items()))]))) if over_both else []),
+        lead=lead,
         gains=tuple(
             variant_gain(posteriors[baseline], posteriors[name], names=(baseline, name))
             for name, baseline in _baselines(groups, over_both).items()
@@ -159,7 +179,9 @@ def analyse(
         ),
         surfaces=(),
         compute=False,
-        notes=tuple(dict.fromkeys((*hints(groups, question), *notes, *not_falling, *_on_data(groups, analysed)))),
+        notes=tuple(
+            dict.fromkeys((*hints(groups, question), *others, *notes, *not_falling, *_on_data(groups, analysed)))
+        ),
     )
 
 
@@ -171,6 +193,11 @@ def _check_largest(groups: Mapping[str, Observations], question: ScalingQuestion
             f"the largest feasible size {limit:g} is below the largest measured one, {measured:g}, which was feasible; "
             "give a larger one, or leave out the rows above it"
         )
+
+
+def _only_in_table(names: list[str], told: str) -> tuple[str, ...]:
+    """Say which curves or groups the sentences are not about."""
+    return (f"the sentences are about {told}; in the table alone: {few(names)}",) if names else ()
 
 
 def _on_data(groups: Mapping[str, Observations], curves: tuple[CurveAnalysis, ...]) -> list[str]:
@@ -187,7 +214,8 @@ def _on_data(groups: Mapping[str, Observations], curves: tuple[CurveAnalysis, ..
 
 
 def _curve(name: str, data: Observations, pooled: PowerPosterior | None, question: ScalingQuestion) -> CurveAnalysis:
-    fit = fit_law(data.sizes, data.errors, stderr=data.stderr, loss=question.loss)
+    loss = question.loss or "log"
+    fit = fit_law(data.sizes, data.errors, stderr=data.stderr, loss=loss)
     try:
         advice = advise(
             data.sizes[:, 0],
@@ -198,11 +226,12 @@ def _curve(name: str, data: Observations, pooled: PowerPosterior | None, questio
             stderr=data.stderr,
             posterior=pooled,
             rows=data.rows,
+            loss=loss,
         )
     except DataError as error:
         return CurveAnalysis(name, data, fit, None, message=str(error))
     at = [size for (size,) in question.at]
-    asked = extrapolate(data.sizes[:, 0], data.errors, at=at, rows=data.rows) if at else None
+    asked = extrapolate(data.sizes[:, 0], data.errors, at=at, rows=data.rows, loss=loss) if at else None
     return CurveAnalysis(name, data, fit, advice, asked)
 
 
@@ -249,6 +278,7 @@ def _surfaces(
                 stderr=data.stderr,
                 loss=question.loss,
                 rows=data.rows,
+                spent=data.spent,
                 free=free,
             )
         except DataError as error:
@@ -260,6 +290,9 @@ def _surfaces(
 
 def _surface(name: str, surface: Surface, question: ScalingQuestion, *, compute: bool) -> SurfaceAnalysis:
     costs: Cost | None = costs_of(question)
+    if compute and costs is None:
+        spent = surface.observations.spent
+        costs = Formula() if spent is None else MeasuredCost.of_runs(surface.observations.sizes, spent)
     n, s = surface.largest
     pairs = np.array([[2 * n, s], [n, 2 * s]])
     draws = surface_draws(surface, per_law=100)
@@ -268,7 +301,7 @@ def _surface(name: str, surface: Surface, question: ScalingQuestion, *, compute:
     optima: tuple[Optimum, ...] = ()
     limit, target, budget = question.largest_size, question.target_score, question.budget
     both = compute or (costs is not None and costs.of_both)
-    dearest = float("nan") if costs is None else float(np.max(costs.of(*surface.observations.sizes.T)))
+    dearest = float("nan") if costs is None else float(spent_on(surface.observations, costs).max())
     if costs is not None and both:
         split = None if budget is None or compute else best_split(surface, costs, budget, largest_size=limit)
         if target is not None and surface.least_error > target:
@@ -294,4 +327,31 @@ def _surface(name: str, surface: Surface, question: ScalingQuestion, *, compute:
         ),
         optima=optima,
         largest_cost=dearest,
+        costs=costs,
+        worth=() if compute else worth_by_s(surface),
     )
+
+
+LEAST_SCRATCH = 3
+"""Different s without pre-training from which on a worth at each s is said."""
+
+
+def worth_by_s(surface: Surface) -> tuple[Worth, ...]:
+    """Return how many further labels replace the largest pre-training at each s, by the rows without pre-training.
+
+    At s it is the number of labels with which training from scratch (n = 0) has the error of the largest n, minus s.
+    """
+    data = surface.observations
+    scratch = data.take(data.sizes[:, 0] == 0)
+    if len(np.unique(scratch.sizes[:, 1])) < LEAST_SCRATCH or not (scratch.errors > 0).all():
+        return ()
+    from_scratch = replace(scratch, sizes=scratch.sizes[:, 1:])
+    curve = draw_curve(from_scratch, label_grid([from_scratch]))
+    n, found = float(data.sizes[:, 0].max()), []
+    for s in np.unique(data.sizes[data.sizes[:, 0] == n, 1]):
+        error = float(data.errors[(data.sizes == (n, s)).all(axis=1)].mean())
+        if s >= curve.sizes[0] and error > 0:
+            count = labels_for(curve, error)
+            low, value, high = (max(end, curve.sizes[0]) - s for end in (count.low, count.value, count.high))
+            found.append(Worth(n, float(s), value, Interval(low, high, count.level), count.limit - float(s)))
+    return tuple(found)

@@ -15,10 +15,9 @@ from transferscope.analyses.scaling.axes import (
     series_styles,
     short_size,
 )
-from transferscope.analyses.scaling.question import costs_of
 from transferscope.report.blocks import Figure
 from transferscope.report.figures.style import INK, MarkStyle, ordered_colours
-from transferscope.scaling.advice.budget import splits
+from transferscope.scaling.advice.budget import spent_on, splits
 from transferscope.scaling.extrapolation import extrapolate
 from transferscope.scaling.surface import Surface
 from transferscope.study.measure import ERROR, Measure
@@ -86,11 +85,11 @@ NEAR = 0.25
 
 def draw_isoflop(analysis: Analysis) -> Figure:
     """Parameters at equal compute, of the first group: measured budgets, and those that are answered."""
-    one, costs, measure = analysis.surfaces[0], costs_of(analysis.question), analysis.measure
+    one, costs, measure = analysis.surfaces[0], analysis.surfaces[0].costs, analysis.measure
     assert costs is not None
     surface = one.surface
     data = surface.observations
-    cost = np.asarray(costs.of(*data.sizes.T))
+    cost = spent_on(data, costs)
     measured = np.unique(np.quantile(cost, np.linspace(0, 1, MOST_BUDGETS - len(one.optima) + 2))[1:-1])
     budgets = [*measured, *(best.budget for best in one.optima)]
 
@@ -109,7 +108,7 @@ def draw_isoflop(analysis: Analysis) -> Figure:
             drawn[float(budget)] = (float(value[kept][-1]), float(path[kept, 0][-1]))
             rows.append(pd.DataFrame({"budget": budget, "n": path[:, 0], "tokens": path[:, 1], "value": value}))
         for best in one.optima:
-            axes.plot(best.plan.pretrain_size, measure.score(best.plan.error), "*", color=FORECAST, markersize=9)
+            axes.plot(best.plan.n, measure.score(best.plan.error), "*", color=FORECAST, markersize=9)
         log_axes(axes, x_title="Parameters N", y_title=measure.title, linear=measure.higher_is_better)
         for budget, (height, x) in drawn.items():
             axes.annotate(

@@ -74,8 +74,9 @@ def curves(frame: pd.DataFrame, columns: Columns) -> dict[str, Observations]:
     return by_name
 
 
-_ROLES = {"error": ROLES["score"], **{role: ROLES[role] for role in ("pretrain_size", "finetune_size")}}
-"""By field of `Columns`. A second size is looked for where the first is not called n."""
+_ROLES = {"error": ROLES["score"], **{role: ROLES[role] for role in ("pretrain_size", "finetune_size", "budget")}}
+"""By field of `Columns`. A second size is looked for where the first is not called n, and a budget of parameters and
+tokens."""
 
 
 def found_columns(frame: pd.DataFrame, columns: Columns) -> tuple[pd.DataFrame, Columns, tuple[str, ...]]:
@@ -89,17 +90,49 @@ def found_columns(frame: pd.DataFrame, columns: Columns) -> tuple[pd.DataFrame, 
     frame, melted, read = long_form(frame, _ROLES, given, size="pretrain_size", value="error")
     given |= melted
     roles = _ROLES if "pretrain_size" not in given else {role: _ROLES[role] for role in ("error", "pretrain_size")}
+    roles = roles | {role: _ROLES[role] for role in given if given[role]}
     taken = [name for name in (*columns.by, columns.stderr) if name is not None]
     by_role, notes = columns_by_role(
-        frame.drop(columns=taken, errors="ignore"), roles, given, optional=["finetune_size"], option=_option
+        frame.drop(columns=taken, errors="ignore"), roles, given, optional=["finetune_size", "budget"], option=_option
     )
     error, n = str(by_role["error"]), str(by_role["pretrain_size"])
     second = by_role.get("finetune_size") or columns.finetune_size
-    return frame, replace(columns, error=error, pretrain_size=n, finetune_size=second), (*read, *notes)
+    columns, budget = replace(columns, error=error, pretrain_size=n, finetune_size=second), by_role.get("budget")
+    columns, alone = _alone(frame, columns)
+    notes = [*notes, *alone]
+    if budget is not None and of_compute(columns):
+        return frame, replace(columns, budget=budget), (*read, *notes)
+    return frame, columns, (*read, *(note for note in notes if not note.endswith(_ROLES["budget"].what)))
+
+
+FIXED = 0.1
+"""Parameters, tokens, or tokens a parameter that differ by less than this in logarithm are the same in all runs."""
+
+
+def _alone(frame: pd.DataFrame, columns: Columns) -> tuple[Columns, tuple[str, ...]]:
+    """The columns for a law over parameters or tokens alone where the others are fixed or a fixed multiple of them."""
+    if not of_compute(columns):
+        return columns, ()
+    n, d = columns.pretrain_size, str(columns.finetune_size)
+    sizes = np.stack([pd.to_numeric(frame[name], errors="coerce").to_numpy(np.float64) for name in (n, d)])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        logs = np.log(sizes[:, (np.isfinite(sizes) & (sizes > 0)).all(axis=0)])
+    if logs.shape[1] < 2:
+        return columns, ()
+    ratio = logs[1] - logs[0]
+    for fixed, kept, what in (
+        (logs[0], d, f"all runs have {np.exp(logs[0].mean()):,.4g} parameters"),
+        (logs[1], n, f"all runs have {np.exp(logs[1].mean()):,.4g} tokens"),
+        (ratio, n, f"all runs have {np.exp(ratio.mean()):.3g} tokens a parameter"),
+    ):
+        if np.ptp(fixed) < FIXED:
+            note = f"{what}, so that the law is over {kept} alone, and its forecasts are of such runs"
+            return replace(columns, pretrain_size=kept, finetune_size=None), (note,)
+    return columns, ()
 
 
 def _option(role: str, column: str) -> str:
-    return as_option({"error": "score", "pretrain_size": "pretrain", "finetune_size": "labels"}[role], column)
+    return as_option({"error": "score", "pretrain_size": "pretrain", "finetune_size": "labels"}.get(role, role), column)
 
 
 def size_columns(columns: Columns) -> list[str]:
@@ -290,8 +323,9 @@ def _parts(frame: pd.DataFrame, columns: Columns) -> dict[str, pd.DataFrame]:
 def _observed(rows: pd.DataFrame, columns: Columns) -> Observations:
     stderr = None if columns.stderr is None else rows[columns.stderr].to_numpy()
     numbers = rows.index.to_numpy() + 1 if pd.api.types.is_integer_dtype(rows.index) else None
+    spent = None if columns.budget is None else rows[columns.budget].to_numpy()
     observed = observe(
-        rows[size_columns(columns)].to_numpy(), rows[columns.error].to_numpy(), stderr=stderr, rows=numbers
+        rows[size_columns(columns)].to_numpy(), rows[columns.error].to_numpy(), stderr=stderr, rows=numbers, spent=spent
     )
     return _averaged(observed) if columns.repeats else observed
 

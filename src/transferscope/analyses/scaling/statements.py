@@ -6,12 +6,11 @@ from functools import cache
 import numpy as np
 
 from transferscope.analyses.scaling.analysis import Analysis, CurveAnalysis, SurfaceAnalysis
-from transferscope.analyses.scaling.question import costs_of
 from transferscope.estimate import Estimate, Interval
-from transferscope.scaling.advice import Decision, Formula, NextRun, Split
+from transferscope.scaling.advice import Decision, Formula, MeasuredCost, NextRun
 from transferscope.scaling.advice.budget import LARGEST_FACTOR
 from transferscope.scaling.bootstrap import bootstrap
-from transferscope.scaling.extrapolation import Extrapolation
+from transferscope.scaling.forecast import SEVERAL, Forecast
 from transferscope.scaling.observations import Observations
 from transferscope.statements import Statement, Words, state
 from transferscope.study.measure import Measure
@@ -84,14 +83,14 @@ def _of_curve(analysis: Analysis, curve: CurveAnalysis) -> Iterator[Statement]:
     without, data = data.take(~pretrained), data.take(pretrained)
     errors = _means(data)[1]
     named = curve.name if len(analysis.curves) > 1 else ""
-    ahead = _forecasts(forecast)
-    n, error, interval = ahead[1]
+    four_times = forecast.each[1]
+    interval = _expected(four_times)
     far = state(
         "at zero" if data.zero_from is not None else "too few" if interval is None else "forecast",
         group=named,
         zero_from=data.zero_from,
-        n=n,
-        error=error,
+        n=four_times.n,
+        error=four_times.error,
         interval=interval,
         now=float(errors[-1]),
         gained=interval is not None and interval[1] < float(errors[-1]),
@@ -105,11 +104,10 @@ def _of_curve(analysis: Analysis, curve: CurveAnalysis) -> Iterator[Statement]:
         yield _decided(decision, named)
         run = advice.next_run
         if run is not None and decision.falls and decision.scenario != "reached":
-            yield _next_run(run, "n", ahead)
+            yield _next_run(run, "n", forecast.each)
         yield far
-    largest = float(curve.observations.sizes.max())
-    for n, error, interval in _forecasts(curve.asked):
-        yield state("forecast at", group=named, n=n, s=None, error=error, interval=interval, beyond=n > largest)
+    for one in () if curve.asked is None else curve.asked.each:
+        yield _plan("forecast at", one, named)
     yield from _rising(data)
     if analysis.gains:  # the smallest transfer gap against the first curve
         best = max(analysis.gains, key=lambda gain: gain.lower_gap)
@@ -117,18 +115,6 @@ def _of_curve(analysis: Analysis, curve: CurveAnalysis) -> Iterator[Statement]:
         yield state("variant", variant=best.variant, baseline=best.baseline, n=len(analysis.gains), **facts)
     if data.n_distinct < ENOUGH and (decision is None or decision.falls):
         yield state("few sizes", sizes=data.n_distinct, enough=ENOUGH)
-
-
-Forecast = tuple[float, float, tuple[float, float] | None]
-"""A size, the error that is expected there, and its interval; None with too few sizes for one."""
-
-
-def _forecasts(ahead: Extrapolation | None) -> list[Forecast]:
-    if ahead is None:
-        return []
-    found = [map(float, one) for one in (ahead.sizes, ahead.predicted, ahead.low, ahead.high)]
-    few = ahead.status == "too_few"
-    return [(n, error, None if few else (low, high)) for n, error, low, high in zip(*found, strict=True)]
 
 
 def _decided(decision: Decision, curve: str) -> Statement:
@@ -151,16 +137,20 @@ def _ends(one: Estimate | Interval) -> tuple[float, float]:
     return one.low, one.high
 
 
+def _expected(one: Forecast) -> tuple[float, float] | None:
+    return None if one.basis == "few sizes" else _ends(one.interval)
+
+
 def _next_run(run: NextRun, symbols: str, ahead: Sequence[Forecast] = ()) -> Statement:
     if run.information < LITTLE:
         return state("no next run")
-    error, interval = next(((error, interval) for n, error, interval in ahead if n == run.pretrain_size), (None, None))
+    expected = next((one for one in ahead if one.n == run.pretrain_size), None)
     return state(
         "next run",
         n=run.pretrain_size,
         s=run.finetune_size,
-        error=error,
-        interval=interval,
+        error=None if expected is None else expected.error,
+        interval=None if expected is None else _expected(expected),
         information=run.information,
         cost=run.cost,
         symbols=symbols,
@@ -199,16 +189,17 @@ def _means(data: Observations) -> tuple[np.ndarray, np.ndarray]:
     return sizes, np.array([data.errors[data.sizes[:, 0] == size].mean() for size in sizes])
 
 
-def _plan(kind: str, plan: Split, named: str, **facts: object) -> Statement:
+def _plan(kind: str, plan: Forecast, named: str, *, symbols: str = "ns", **facts: object) -> Statement:
     return state(
         kind,
         group=named,
-        n=plan.pretrain_size,
-        s=plan.finetune_size,
+        n=plan.n,
+        s=plan.s,
         cost=plan.cost,
         error=plan.error,
-        interval=_ends(plan.interval),
-        beyond=plan.beyond,
+        interval=_expected(plan),
+        beyond=plan.basis != "within",
+        several=[(symbol, times) for symbol, times in zip(symbols, plan.ahead, strict=False) if times >= SEVERAL],
         **facts,
     )
 
@@ -244,7 +235,7 @@ def _of_surface(analysis: Analysis) -> Iterator[Statement]:
         yield _next_run(run.run, "n + s")
     yield from (_plan("forecast at", point, named) for point in one.forecasts)
     yield from _worth(one)
-    yield from _outliers(one, question.loss)
+    yield from _outliers(one)
 
 
 def _doubled(one: SurfaceAnalysis, named: str) -> Statement:
@@ -254,19 +245,23 @@ def _doubled(one: SurfaceAnalysis, named: str) -> Statement:
         "double",
         more="labels" if chance >= CLEAR else "pre-training" if chance <= 1 - CLEAR else "",
         group=named,
-        n=more_n.pretrain_size,
-        s=more_s.finetune_size,
+        n=more_n.n,
+        s=more_s.s,
         now=one.now.error,
         with_n=more_n.error,
         with_s=more_s.error,
-        n_interval=_ends(more_n.interval),
-        s_interval=_ends(more_s.interval),
+        n_interval=_expected(more_n),
+        s_interval=_expected(more_s),
         chance=max(chance, 1 - chance),
     )
 
 
 def _worth(one: SurfaceAnalysis) -> Iterator[Statement]:
-    """How many labels the largest pre-training replaces, where the law that says so is the one to read."""
+    """How many labels the largest pre-training replaces: at each s, or by a law where that is the one to read."""
+    if one.worth:
+        n, each = one.worth[0].n, [(w.s, w.labels, w.interval.low, w.interval.high, w.most) for w in one.worth]
+        yield state("worth by s", n=n, each=each)
+        return
     fit = one.surface.fits[one.surface.interpolating]
     if fit.law.name != "effective-data" or len(fit.residuals) <= len(fit.law.parameters):
         return
@@ -293,17 +288,20 @@ def _of_compute(analysis: Analysis) -> Iterator[Statement]:
         elif one.cheapest is None:
             yield state("compute misses", group=named, target=question.target_score, times=LARGEST_FACTOR)
         else:
-            ratio = one.cheapest.finetune_size / one.cheapest.pretrain_size
-            yield _plan("compute for target", one.cheapest, named, target=question.target_score, ratio=ratio)
+            ratio = one.cheapest.sizes[1] / one.cheapest.n
+            yield _plan(
+                "compute for target", one.cheapest, named, target=question.target_score, ratio=ratio, symbols="ND"
+            )
     asked = [best for best in one.optima if question.budget is None or best.budget == question.budget]
     best = asked[0] if question.budget is not None else one.optima[1]
     yield _plan(
         "optimum",
         best.plan,
         named,
+        symbols="ND",
         budget=best.budget,
-        operations=isinstance(costs_of(question), Formula),
-        ratio=best.plan.finetune_size / best.plan.pretrain_size,
+        operations=isinstance(one.costs, Formula | MeasuredCost),
+        ratio=best.plan.sizes[1] / best.plan.n,
         asked=question.budget is not None,
         times=best.budget / largest,
     )
@@ -315,12 +313,12 @@ def _of_compute(analysis: Analysis) -> Iterator[Statement]:
         far=best.budget > FAR * largest,
         times=best.budget / largest,
     )
-    yield from (_plan("forecast at", point, named) for point in one.forecasts)
-    yield from _outliers(one, question.loss)
+    yield from (_plan("forecast at", point, named, symbols="ND") for point in one.forecasts)
+    yield from _outliers(one)
 
 
-def _outliers(one: SurfaceAnalysis, loss: str) -> Iterator[Statement]:
+def _outliers(one: SurfaceAnalysis) -> Iterator[Statement]:
     far = one.surface.outliers
     if far is not None:
         rows = [] if far.rows is None else [int(row) for row in far.rows]
-        yield state("outliers", n=len(far), of=len(one.surface.observations), rows=sorted(rows), loss=loss)
+        yield state("outliers", n=len(far), of=len(one.surface.observations), rows=sorted(rows), loss=one.surface.loss)

@@ -10,7 +10,7 @@ from transferscope.analyses.scaling.analysis import Analysis, CurveAnalysis, Sur
 from transferscope.analyses.scaling.question import costs_of
 from transferscope.analyses.scaling.statements import number
 from transferscope.report.blocks import Cell, Column, Table
-from transferscope.scaling.advice import Split
+from transferscope.scaling.forecast import Forecast
 from transferscope.wording import large_count
 
 _STATUS = {
@@ -73,7 +73,7 @@ def _plans(analysis: Analysis) -> Table:
     for one in analysis.surfaces:
         for what, plan in _runs(one):
             named = f"{one.name}: {what}" if len(analysis.surfaces) > 1 else what
-            sizes = (Cell(number(plan.pretrain_size)), Cell(number(plan.finetune_size)))
+            sizes = (Cell(number(plan.n)), Cell(number(plan.sizes[1])))
             cost = [] if plan.cost is None else [Cell(number(plan.cost))]
             rows.append((Cell(named), *sizes, _expected(analysis, plan), *cost))
     priced = costs_of(analysis.question) is not None
@@ -87,7 +87,7 @@ def _plans(analysis: Analysis) -> Table:
     return Table(columns, tuple(rows), "What is expected of each run")
 
 
-def _runs(one: SurfaceAnalysis) -> list[tuple[str, Split]]:
+def _runs(one: SurfaceAnalysis) -> list[tuple[str, Forecast]]:
     """What is said of one group over two sizes: what each run is, and what is expected of it."""
     asked = [("asked", point) for point in one.forecasts]
     if one.optima:
@@ -97,7 +97,7 @@ def _runs(one: SurfaceAnalysis) -> list[tuple[str, Split]]:
     return [("largest sizes", one.now), *doubled, *((what, plan) for what, plan in found if plan is not None), *asked]
 
 
-def _expected(analysis: Analysis, plan: Split) -> Cell:
+def _expected(analysis: Analysis, plan: Forecast) -> Cell:
     return Cell(
         analysis.measure.shown_score(plan.error), analysis.measure.shown_scores(plan.interval.low, plan.interval.high)
     )
@@ -112,7 +112,7 @@ def _budgets(analysis: Analysis) -> Table:
         ]
         for plan, within in [*answered, *((point, "asked") for point in one.forecasts)]:
             name = [Cell(one.name)] if len(analysis.surfaces) > 1 else []
-            n, tokens = plan.pretrain_size, plan.finetune_size
+            n, tokens = plan.sizes
             cells = (Cell(large_count(n), within), Cell(large_count(tokens)), Cell(f"{tokens / n:.3g}"))
             rows.append((*name, Cell(f"{plan.cost:.3g}"), *cells, _expected(analysis, plan)))
     columns = (
@@ -146,7 +146,7 @@ def expected_runs(analysis: Analysis) -> pd.DataFrame:
     for one in analysis.surfaces:
         for what, plan in _runs(one):
             ends = _ends(analysis, plan.interval.low, plan.interval.high)
-            sizes = (plan.pretrain_size, plan.finetune_size, plan.cost)
+            sizes = (plan.n, plan.s, plan.cost)
             rows.append((one.name, what, *sizes, score(plan.error), *ends))
     following = [(curve.name, curve.advice.next_run) for curve in analysis.curves if curve.advice is not None]
     following += [(one.name, one.next_run.run) for one in analysis.surfaces if one.next_run is not None]

@@ -126,7 +126,9 @@ class Options:
         ),
     ] = None
     where: Annotated[list[str] | None, typer.Option(metavar="COLUMN=VALUE ...", help="The rows to keep.")] = None
-    wide: Annotated[Literal["arms", "labels", "seeds"] | None, typer.Option(help="What score columns are of.")] = None
+    wide: Annotated[
+        Literal["arms", "labels", "seeds", "tasks"] | None, typer.Option(help="What score columns are of.")
+    ] = None
     better: Annotated[Literal["lower", "higher"] | None, typer.Option(help="Which scores are better. [by name]")] = None
     unit: Annotated[str | None, typer.Option(help='Unit of scores; "share" for shares of 1. [by size]')] = None
     predictions: Annotated[Path | None, typer.Option(help="Folder of what runs gave for test examples.")] = None

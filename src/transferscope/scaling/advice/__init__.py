@@ -2,7 +2,6 @@
 
 from transferscope.scaling.advice.advise import Advice, Decision, Scenario, VariantGain, advise, decide, variant_gain
 from transferscope.scaling.advice.budget import (
-    Split,
     SurfaceRun,
     best_split,
     cheapest_split,
@@ -10,7 +9,7 @@ from transferscope.scaling.advice.budget import (
     next_surface_run,
 )
 from transferscope.scaling.advice.compute import Optimum, compute_optimal
-from transferscope.scaling.advice.costs import Cost, Costs, Formula
+from transferscope.scaling.advice.costs import Cost, Costs, Formula, MeasuredCost
 from transferscope.scaling.advice.next_run import NextRun, next_run
 
 __all__ = [
@@ -19,10 +18,10 @@ __all__ = [
     "Costs",
     "Decision",
     "Formula",
+    "MeasuredCost",
     "NextRun",
     "Optimum",
     "Scenario",
-    "Split",
     "SurfaceRun",
     "VariantGain",
     "advise",

@@ -21,6 +21,7 @@ from transferscope.scaling.forecasts import broken
 from transferscope.scaling.laws.curves import POWER_FLOOR
 from transferscope.scaling.observations import observe
 from transferscope.scaling.posterior import PowerPosterior, WeightedDraws, power_posterior
+from transferscope.settings.questions import Loss
 
 Scenario = Literal["reached", "a", "b", "c", "d"]
 """The scenarios of Figure 3 of Mikami et al. 2021, and "reached".
@@ -169,6 +170,7 @@ def advise(
     stderr: ArrayLike | None = None,
     posterior: PowerPosterior | None = None,
     rows: ArrayLike | None = None,
+    loss: Loss = "log",
 ) -> Advice:
     """Advise on one curve over pre-training sizes.
 
@@ -182,6 +184,7 @@ def advise(
         stderr: Standard errors of `errors`; None when unknown.
         posterior: A posterior to use instead of one from this curve alone, as from `fit_hierarchical`.
         rows: Rows of the table, counted from 1, by which broken ones are named; None when unknown.
+        loss: Residual of the fits behind the forecast.
 
     Raises:
         DataError: Fewer than two different sizes above 0 with an error above 0 are left.
@@ -205,7 +208,7 @@ def advise(
     allowed = power_posterior(data) if posterior is None else posterior
     averaged = averaged_posterior(data, power_floor=allowed)
     largest = float(shown.sizes.max())
-    forecast = extrapolate(sizes, errors, at=largest * np.array(STEPS_AHEAD), rows=rows)
+    forecast = extrapolate(sizes, errors, at=largest * np.array(STEPS_AHEAD), rows=rows, loss=loss)
     notes = tuple(dict.fromkeys((*data.notes, *forecast.notes)))
     if target_error is None:
         return Advice(None, forecast, None, allowed, averaged, notes)

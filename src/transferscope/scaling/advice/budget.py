@@ -21,9 +21,10 @@ from transferscope.scaling.advice.next_run import (
 )
 from transferscope.scaling.bootstrap import Bootstrap, bootstrap
 from transferscope.scaling.fit import LawFit
-from transferscope.scaling.surface import Surface
+from transferscope.scaling.forecast import LEVEL, Forecast
+from transferscope.scaling.observations import Observations
+from transferscope.scaling.surface import HeldOutScore, Surface, log_distance
 
-LEVEL = 0.9
 SHARES = 400
 BUDGETS = 120
 """Budgets that are tried before the one between two of them is solved for; the least error falls with the budget, since
@@ -32,54 +33,61 @@ LARGEST_FACTOR = 1000.0
 """A target is looked for up to this multiple of the cost of the largest measured run."""
 
 
-@dataclass(frozen=True, slots=True)
-class Split:
-    """A run on two sizes n and s, and the error that is expected of it.
-
-    Attributes:
-        cost: What it costs; None without costs.
-        error: Weighted mean (of logarithms) over the laws.
-        interval: Where it lies (90 %): the spread of the laws, and what they miss elsewhere (`forecast_at`).
-        beyond: Whether n, s or their product lies above what was measured, or n or s below it.
-    """
-
-    pretrain_size: float
-    finetune_size: float
-    cost: float | None
-    error: float
-    interval: Interval
-    beyond: bool
+WIDTH = 1.2
+"""Half width of an interval beyond the measured sizes over its scale, where both sizes vary freely. Of nine tables of
+fine-tuned families .9 of the points are held with it, and more of simulated ones (benchmarks/scaling_compute.py)."""
 
 
-def forecast_at(surface: Surface, costs: Cost | None, n: float, s: float) -> Split:
+def forecast_at(surface: Surface, costs: Cost | None, n: float, s: float) -> Forecast:
     r"""The error at one (n, s), inside the measured sizes or beyond them.
 
     The interval is \exp(\log f \pm z \sqrt{u^2 + e^2}) with f, u the weighted mean and standard deviation of the log
-    error over the laws, and e the weighted root mean square of what each law misses where it was not fitted: outside
-    the measured sizes its score there (`HeldOutScore.extrapolation`), within them that of points left out.
+    error over the laws, and e the weighted root mean square of what each law misses where it was not fitted: within the
+    measured sizes at points left out, beyond them on larger sizes (`HeldOutScore.extrapolation`). Where both sizes vary
+    freely, e grows with the `log_distance` in proportion from that of the last budget on, and z is WIDTH.
 
     Args:
         costs: What a run costs; None when unknown.
         n: Pre-training size, or parameters.
         s: Fine-tuning size, or tokens.
     """
-    at, sizes = np.array([[n, s]]), surface.observations.sizes
-    least = np.array(_smallest(surface)) * (1 - 1e-9)
-    beyond = bool((at > sizes.max(axis=0)).any() or n * s > sizes.prod(axis=1).max() * (1 + 1e-9) or (at < least).any())
+    at, sizes = np.array([[n, s]]), next(iter(surface.fits.values())).observations.sizes
+    sizes = sizes[(sizes > 0).all(axis=1)]
+    distance = float(log_distance(at, sizes)[0])
+    beyond = distance > 1e-9
     weights = list(surface.weights.values())
     logs = np.log([surface.fits[name].predict(at)[0] for name in surface.weights])
-    scores = [surface.scores[name] for name in surface.weights if name in surface.scores]
-    missed = [score.extrapolation if beyond else score.leave_s_out for score in scores]
-    missed = [miss if np.isfinite(miss) else score.in_sample for miss, score in zip(missed, scores, strict=True)]
     middle = float(np.average(logs, weights=weights))
-    squares = np.average((logs - middle) ** 2, weights=weights)
+    squares, z = np.average((logs - middle) ** 2, weights=weights), float(special.ndtri((1 + LEVEL) / 2))
+    scores = [surface.scores[name] for name in surface.weights if name in surface.scores]
+    missed = [_missed(score, distance if beyond else None, free=surface.free) for score in scores]
     squares += np.average(np.square(missed), weights=weights) if missed else 0.0
-    half = float(special.ndtri((1 + LEVEL) / 2) * np.sqrt(squares))
-    interval = Interval(float(np.exp(middle - half)), float(np.exp(middle + half)), LEVEL)
-    return Split(n, s, None if costs is None else float(costs.of(n, s)), float(np.exp(middle)), interval, beyond)
+    half = (WIDTH if beyond and surface.free else z) * float(np.sqrt(squares))
+    return Forecast(
+        sizes=(n, s),
+        error=float(np.exp(middle)),
+        interval=Interval(float(np.exp(middle - half)), float(np.exp(middle + half)), LEVEL),
+        ahead=(n / float(sizes[:, 0].max()), s / float(sizes[:, 1].max())),
+        basis="beyond" if beyond else "within",
+        cost=None if costs is None else float(costs.of(n, s)),
+    )
 
 
-def best_split(surface: Surface, costs: Cost, budget: float, *, largest_size: float | None = None) -> Split:
+def _missed(score: HeldOutScore, distance: float | None, *, free: bool) -> float:
+    """What a law misses at a distance beyond what was measured; None for within."""
+    within = score.leave_s_out if np.isfinite(score.leave_s_out) else score.in_sample
+    if distance is None:
+        return within
+    beyond = score.extrapolation if np.isfinite(score.extrapolation) else within
+    return max(beyond, score.rate * distance) if free and np.isfinite(score.rate) else beyond
+
+
+def spent_on(data: Observations, costs: Cost) -> Float[np.ndarray, " m"]:
+    """Return what each run was said to cost, or what `costs` says."""
+    return np.asarray(costs.of(*data.sizes.T)) if data.spent is None else data.spent
+
+
+def best_split(surface: Surface, costs: Cost, budget: float, *, largest_size: float | None = None) -> Forecast:
     """The (n, s) with the least predicted error within a budget.
 
     Args:
@@ -163,7 +171,7 @@ def affordable(
 
 def cheapest_split(
     surface: Surface, costs: Cost, target_error: float, *, largest_size: float | None = None
-) -> Split | None:
+) -> Forecast | None:
     """The cheapest (n, s) whose predicted error is at most the target; None if none up to LARGEST_FACTOR is.
 
     Where the smallest measured run does not reach the target, its predicted error is it. Raises as `best_split`.
@@ -173,7 +181,7 @@ def cheapest_split(
     budgets = np.geomspace(floor, ceiling, BUDGETS)
     budgets[0] = floor  # which the splits of the smallest run need to the last digit
 
-    def split(budget: float) -> Split:
+    def split(budget: float) -> Forecast:
         return best_split(surface, costs, budget, largest_size=largest_size)
 
     def missed(budget: float) -> float:
@@ -318,7 +326,7 @@ def next_surface_run(
     cheapest = None
     if costs is not None and both:
         cheapest = cheapest_split(surface, costs, target_error, largest_size=largest_size)
-    plan = (limit, s) if cheapest is None else (cheapest.pretrain_size, cheapest.finetune_size)
+    plan = (limit, s) if cheapest is None else (cheapest.n, cheapest.sizes[1])
     draws = surface_draws(surface)
     candidates = candidate_runs(surface, most_n=max(limit, plan[0]), most_s=plan[1])
     error = draws.predict(np.array([plan]))[:, 0]
@@ -342,7 +350,7 @@ def _next_for_split(surface: Surface, costs: Costs, budget: float, largest_size:
     losses = np.log(draws.predict(actions))
     gains = share_of_value(draws.predict(candidates), losses, draws.weights, noise=draws.noise)
     run = next_run_by_cost(candidates, gains, costs)
-    return SurfaceRun(run, plan.pretrain_size, plan.finetune_size, target_error=None, reached=None)
+    return SurfaceRun(run, plan.n, plan.sizes[1], target_error=None, reached=None)
 
 
 def candidate_runs(surface: Surface, *, most_n: float, most_s: float) -> Float[np.ndarray, "R 2"]:

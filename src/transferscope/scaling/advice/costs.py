@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+from jaxtyping import Float
 
 from transferscope.errors import SettingsError
 
@@ -99,6 +100,36 @@ class Formula:
         """Cost of training N parameters on D tokens."""
         formula = ast.parse(self.text.replace("^", "**"), mode="eval").body
         return _evaluated(formula, {"N": parameters, "D": tokens})
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredCost:
+    """What runs were said to cost: 6 N D times a power of N, read off the budgets of a table.
+
+    Attributes:
+        factor: Of 6 N D, at N = 1.
+        rate: Of the power of N, above -1: published budgets count more than 6 N D in small models.
+    """
+
+    factor: float
+    rate: float
+
+    @classmethod
+    def of_runs(cls, sizes: Float[np.ndarray, "m 2"], spent: Float[np.ndarray, " m"]) -> "MeasuredCost":
+        """Fit the median factor and the power to runs on N and D that cost `spent`."""
+        log_n, ratio = np.log(sizes[:, 0]), np.log(spent) - np.log(6 * sizes.prod(axis=1))
+        centred = log_n - log_n.mean()
+        rate = float(np.clip(centred @ ratio / max(float(centred @ centred), 1e-12), -0.9, 0.9))
+        return cls(float(np.exp(np.median(ratio - rate * log_n))), rate)
+
+    @property
+    def of_both(self) -> bool:
+        """Whether each costs something."""
+        return True
+
+    def of(self, parameters: Size, tokens: Size) -> Size:
+        """Cost of training N parameters on D tokens."""
+        return self.factor * 6 * parameters ** (1 + self.rate) * tokens
 
 
 def _evaluated(node: ast.expr, sizes: Mapping[str, Size]) -> Size:

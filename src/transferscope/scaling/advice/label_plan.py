@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy import special
 
 from transferscope.errors import DataError
 from transferscope.estimate import Estimate, Interval
@@ -41,6 +42,16 @@ FALL_SPREAD = {2: 1.0, 3: 0.8, 4: 0.4, 5: 0.3}
 """By the fewest sizes it holds for: standard deviation of the logarithm of the factor by which the fall beyond the
 largest measured size differs from what the laws say. Chosen on development truths (benchmarks/plan.py)."""
 
+LEVEL_SPREAD, LITTLE_GAINED, GAINED = 0.01, 0.015, 0.2
+"""Standard deviation of the log error for each doubling beyond the largest measured size, whatever the laws say: the
+first in any case, and up to the second more where the log error has fallen by less than GAINED. Chosen on development
+curves (benchmarks/plan_curves.py): without it the intervals of curves that gained under 8 % held .60."""
+
+STILL, HIGH, TAKES_OFF, STEEPEST = 0.1, 0.4, 0.3, 1.5
+"""A curve whose log error has fallen by less than STILL, and which is above HIGH, or above 1 - 2 STILL times the error
+of guessing, may be at chance still. Then a share TAKES_OFF of its draws falls from some size on, with rates up to
+STEEPEST."""
+
 MOST_CORRELATION = 0.95
 SHRINKING = 4.0
 """Degrees of freedom with which a correlation of paired seeds is shrunk to 0."""
@@ -60,6 +71,7 @@ class CurveDraws:
         fitted: Error of each draw at the measured sizes, shape (N, m).
         noise: Relative noise of one measurement (a mean over seeds where there are seeds) around the curve.
         largest: The largest measured number of labels, where the error may be 0.
+        may_take_off: Whether it may be at chance still (`may_take_off`), so that its interval is wide.
     """
 
     observations: Observations
@@ -68,6 +80,7 @@ class CurveDraws:
     fitted: Float[np.ndarray, "N m"]
     noise: float
     largest: float
+    may_take_off: bool = False
 
     def at(self, size: float) -> Float[np.ndarray, " N"]:
         """Error of each draw at one number of labels within `sizes`, interpolated in logarithms."""
@@ -132,22 +145,42 @@ def draw_curve(data: Observations, grid: Float[np.ndarray, " G"], *, chance: flo
                 for (name, theta), count in zip(posterior.theta.items(), counts, strict=True)
             ]
         )
-    errors = _with_uncertain_fall(np.maximum(errors, ZERO), x, used)
+    errors = _with_uncertain_fall(np.maximum(errors, ZERO), x, used, chance)
     if zero_from is not None:
         errors[:, x >= zero_from] = ZERO
-    return CurveDraws(used, grid, errors[:, : len(grid)], errors[:, len(grid) :], max(posterior.noise, 1e-6), largest)
+    at_grid, fitted, still = errors[:, : len(grid)], errors[:, len(grid) :], may_take_off(used, chance)
+    return CurveDraws(used, grid, at_grid, fitted, max(posterior.noise, 1e-6), largest, still)
 
 
 def _with_uncertain_fall(
-    errors: Float[np.ndarray, "N X"], x: Float[np.ndarray, " X"], data: Observations
+    errors: Float[np.ndarray, "N X"], x: Float[np.ndarray, " X"], data: Observations, chance: float | None
 ) -> Float[np.ndarray, "N X"]:
-    """Each draw with its fall beyond the largest measured size (in log error) times a random factor above 0."""
+    """Each draw with its fall beyond the largest measured size times a random factor, and with what all laws miss."""
     spread = FALL_SPREAD[max(least for least in FALL_SPREAD if least <= data.n_distinct)]
-    factor = np.exp(spread * np.random.default_rng(1).standard_normal(len(errors)))[:, None]
+    z, level, late, rate = np.random.default_rng(1).standard_normal((4, len(errors), 1))
+    factor = np.exp(spread * z)
     last = np.log(errors[:, [len(x) - 1]])  # x ends with the measured sizes, the largest last
-    beyond = x > data.sizes[-1, 0]
+    ahead = np.log(np.maximum(x / data.sizes[-1, 0], 1.0))
+    missed = LEVEL_SPREAD + LITTLE_GAINED * np.exp(-max(_gained(data), 0.0) / GAINED)
     log_errors = np.log(errors)
-    return np.asarray(np.exp(np.where(beyond, last + factor * (log_errors - last), log_errors)))
+    beyond = last + factor * (log_errors - last) + missed * level * ahead / np.log(2)
+    if may_take_off(data, chance):
+        begins = special.ndtr(late) * np.log(REACH)
+        falls = (np.arange(len(errors))[:, None] % 10 < 10 * TAKES_OFF) * STEEPEST * special.ndtr(rate)
+        beyond = beyond - falls * np.maximum(ahead - begins, 0.0)
+    return np.asarray(np.exp(np.where(ahead > 0, beyond, log_errors)))
+
+
+def _gained(data: Observations) -> float:
+    """By how much the log error has fallen from the smallest to the largest measured size."""
+    first, last = (data.errors[data.sizes[:, 0] == size].mean() for size in (data.sizes[0, 0], data.sizes[-1, 0]))
+    return float(np.log(first / last))
+
+
+def may_take_off(data: Observations, chance: float | None) -> bool:
+    """Whether a curve has gained so little that it may be at chance still, from where it can fall suddenly."""
+    least = HIGH if chance is None else (1 - 2 * STILL) * chance
+    return _gained(data) < STILL and bool(data.errors[data.sizes[:, 0] == data.sizes[-1, 0]].mean() >= least)
 
 
 @dataclass(frozen=True, slots=True)
