@@ -1,0 +1,62 @@
+"""What docs/results/competence.md says, held to the runs behind it, and the script that makes them."""
+
+import argparse
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import ttest_rel
+
+from papers.pages import RESULTS, module_of
+from transferscope.data.task import Dataset, LabelledSet
+
+
+@pytest.fixture
+def script() -> ModuleType:
+    return module_of("benchmarks/competence.py")
+
+
+def test_the_table_of_the_page_is_that_of_the_runs(script: ModuleType) -> None:
+    lines = script.table(RESULTS / "runs" / "competence.csv").splitlines()
+    page = (RESULTS / "competence.md").read_text(encoding="utf-8")
+    assert len(lines) > 10
+    assert [line for line in lines if line not in page] == []
+
+
+def test_pairs_are_compared_on_the_seeds_that_both_have(script: ModuleType, tmp_path: Path) -> None:
+    ours, theirs = [0.5, 0.62, 0.7, 0.1], [0.4, 0.6, 0.61]
+    rows = [f"usps,ours: raw,100,{i},{one},2.0" for i, one in enumerate(ours)]
+    rows += [f"usps,{script.PAIRS['pixels'].called},100,{i},{one},4.0" for i, one in enumerate(theirs)]
+    (tmp_path / "runs.csv").write_text("\n".join([",".join(script.COLUMNS), *rows]) + "\n")
+    ends = ttest_rel(100 * np.array(ours[:3]), 100 * np.array(theirs)).confidence_interval(0.95)
+    cells = [cell.strip() for cell in script.table(tmp_path / "runs.csv").splitlines()[2].split("|")[1:-1]]
+    assert cells[:3] == ["usps", "100", "3"]
+    assert [float(cells[i]) for i in (4, 5, 7, 8)] == pytest.approx([60.7, 2.0, 53.7, 4.0])
+    assert cells[9] == f"+7.0 ({ends.low:+.1f} to {ends.high:+.1f})".replace("-", "−")
+
+
+def test_runs_that_are_there_are_not_made_again(
+    script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draw, seen = np.random.default_rng(0), []
+    part = LabelledSet(draw.normal(size=(40, 3)).astype(np.float32), np.arange(40) % 4, tuple("abcd"))
+    monkeypatch.setattr(script, "task_of", lambda name, model: script.Task(name, Dataset(name, part, part)))
+
+    def reference(given: Any) -> float:
+        seen.append((given.seed, given.y.tolist()))
+        return float(script.score(given.task, np.zeros(40)))
+
+    pairs = {"one": script.Pair("raw", "zeros", reference, ("usps",))}
+    monkeypatch.setattr(script, "PAIRS", pairs)
+    asked = {"tasks": ["usps", "svhn"], "pairs": ["one"], "labels": [8, 80], "seeds": 2, "model": ""}
+    for _ in range(2):
+        script.run(tmp_path / "runs.csv", argparse.Namespace(**asked))
+    runs = script.read(tmp_path / "runs.csv")
+    assert [seed for seed, _ in seen] == [0, 1]
+    assert all(sorted(labels) == [0, 0, 1, 1, 2, 2, 3, 3] for _, labels in seen)
+    assert runs[["task", "arm", "labels", "seed"]].to_numpy().tolist() == [
+        ["usps", arm, 8, seed] for seed in (0, 1) for arm in ("ours: raw", "zeros")
+    ]
+    assert set(runs.loc[runs["arm"] == "zeros", "score"]) == {0.25}
