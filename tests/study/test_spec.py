@@ -121,7 +121,7 @@ GRID: dict[str, Any] = {"trials": 2}
         ({"target": {"labels": 100}}, "[target] labels = 100 is of the wrong type; expected a list"),
         ({"target": {"labels": [True]}}, "[target] labels holds true, which is of the wrong type; expected a whole"),
         ({"target": {"limit": 0}}, "[target] limit = 0 is out of range; expected at least 1"),
-        ({"target": {"label": [1]}}, "[target] unknown key 'label': did you mean 'labels'? known are data, draw, labels, "),
+        ({"target": {"label": [1]}}, "[target] unknown key 'label': did you mean 'labels'? known are data, draw, "),
         ({"network": {"name": "lenets"}}, "[network] unknown network 'lenets': did you mean 'lenet'"),
         ({"network": {"widths": [2**70]}}, "[network] widths holds a whole number of 71 bits; expected at most 63"),
         ({"network": {"name": "mlp", "widths": [1] * 2000}}, "[network] mlp was given 2000 widths; expected at most"),
