@@ -2,7 +2,7 @@
 
     python -m benchmarks.decision_error SECTION [--studies N]
 
-SECTION is error, labels, power, examples, chance, settles, race or recorded; each prints a table of
+SECTION is error, sides, labels, power, examples, chance, gain, settles, race or recorded; each prints a table of
 docs/results/decision.md.
 
 A simulated study has arms with and without a source, and the score of arm a with seed s is
@@ -27,7 +27,7 @@ import numpy as np
 
 from transferscope.decision import Decision, Scores, decide, example_variance, next_runs
 from transferscope.decision.noise import Noise, noise
-from transferscope.decision.whether import can_be_called, looks, pairs
+from transferscope.decision.whether import can_be_called, gains, looks, pairs
 from transferscope.decision.which import draw_means, select
 
 RUNS = Path(__file__).parents[1] / "docs" / "results" / "runs"
@@ -215,6 +215,94 @@ def power(rng: np.random.Generator, n: int) -> None:
                 found = [noise(read[..., :s], design.clusters) for s in (3, 4, 5, 10)]
                 calls = [(p_values(one, design.n_ways)[:, 0] < LEVEL).mean() for one in found]
                 print(f"| {design} | {name} | {effect:g} sd | {' | '.join(f'{call:.2f}' for call in calls)} |")
+
+
+PLANS: tuple[int | None, ...] = (None, 3, 5, 10)
+
+
+def sides(rng: np.random.Generator, n: int) -> None:
+    """Print false calls on either side at any look at 3 to 12 seeds, and power, without a plan and with one."""
+    print("| arms | noise | planned seeds | false better | false worse | either |\n" + "|---" * 6 + "|")
+    for design, scale in itertools.product((DESIGNS[0], DESIGNS[1], DESIGNS[3], DESIGNS[4]), ("equal", "one x 10")):
+        values, sd = errors(rng, n, design, "normal", scale, 0.0)
+        values += truths(design, sd, "equal" if design.controls == 1 else "one ties")[..., None]
+        looked = [noise(values[..., :s], design.clusters) for s in range(3, SEEDS + 1)]
+        for planned in PLANS:
+            better, worse = np.zeros((2, n), dtype=bool)
+            for s, found in zip(range(3, SEEDS + 1), looked, strict=True):
+                up, down = _calls(found, design.n_ways, None if planned is None else s == planned)
+                better |= up.any(1)
+                worse |= down.any(1)
+            shares = " | ".join(f"{one.mean():.3f}" for one in (better, worse, better | worse))
+            print(f"| {design} | {scale} | {planned or 'none'} | {shares} |", flush=True)
+    print("\n| arms | effect | S = 3: none, planned | 5 | 10 | worse, S = 3 | 5 | 10 |\n" + "|---" * 8 + "|")
+    for numbers in ((1, 1, 1), (3, 1, 1), (1, 1, 3), (6, 1, 3)):
+        design = Design(*numbers)
+        values = errors(rng, n, design, "normal", "equal", 0.0)[0]
+        for effect in (2.0, 4.0):
+            cells = []
+            for side, sign in enumerate((1.0, -1.0)):
+                read = values.copy()
+                read[:, 0] += sign * effect
+                for s in (3, 5, 10):
+                    found = noise(read[..., :s], design.clusters)
+                    power = [_calls(found, design.n_ways, at)[side][:, 0].mean() for at in (None, True)]
+                    cells.append(f"{power[0]:.2f}, {power[1]:.2f}")
+            print(f"| {design} | {effect:g} sd | {' | '.join(cells)} |", flush=True)
+
+
+def _calls(found: Noise, n_ways: int, planned: bool | None) -> tuple[np.ndarray, np.ndarray]:
+    """Return which arms are called better, and which worse, shape (studies, ways) each."""
+    known = gains(found, np.arange(n_ways), np.arange(n_ways, found.mean.shape[-1]), planned=planned)
+    return known.callable & (known.low > 0), known.callable & (known.high < 0)
+
+
+def gain(rng: np.random.Generator, n: int) -> None:
+    """Print whether the chances that transfer helps come true, and how good the expected gain and losses are."""
+    rows = []
+    for s, k, tau in itertools.product((3, 5), (2, 4, 8, 12), (0.5, 1.0, 3.0)):
+        for _ in range(n):
+            n_ways = max(1, k // 2)
+            mean = tau * rng.standard_normal(k) + rng.choice([0.0, 0.0, 2.0, -2.0]) * (np.arange(k) < n_ways)
+            sds = rng.choice([0.7, 1.5]) * np.exp(rng.uniform(-0.6, 0.6, k))
+            shape = rng.choice(["normal", "t3", "skewed"])
+            values = mean[:, None] + sds[:, None] * _shaped(rng, (k, s), shape) + 1.5 * rng.standard_normal((1, s))
+            cost = 10 ** rng.uniform(0, 2, k)
+            made = values[:, None, :]
+            one = study(mean, made[:, 0], n_ways, np.arange(k), cost)
+            said = decide(one.read(np.ones(values.shape, dtype=bool)))
+            assert said.expected is not None
+            assert said.difference is not None
+            names, truth = [arm.name for arm in said.arms], mean[:n_ways].max() - mean[n_ways:].max()
+            own = mean[names.index(str(said.best_with))] - mean[n_ways:].max()
+            for name, which in ((said.recommended, 0), (names[int(cost.argmin())], 1)):
+                at = names.index(str(name))
+                lost, arm = mean.max() - mean[at], said.arms[at]
+                e = said.expected
+                rows.append([s, which, e.helps, truth > 1, own, e.gain, e.low, e.high, said.difference.value,
+                             lost, arm.shortfall, arm.at_most, e.harms, truth < -1])  # fmt: skip
+    table = np.array(rows, dtype=float)
+    print("| seeds | chance | below .1 | .1 | .3 | .5 | .7 | .9 |\n" + "|---" * 8 + "|")
+    edges = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.001)
+    first = table[table[:, 1] == 0]
+    for s, (name, said_at, came_at) in itertools.product((3, 5), (("helps", 2, 3), ("harms", 12, 13))):
+        of = first[first[:, 0] == s]
+        parts = [(of[:, said_at] >= low) & (of[:, said_at] < high) for low, high in itertools.pairwise(edges)]
+        cells = [
+            f"{of[p, said_at].mean():.2f} → {of[p, came_at].mean():.2f} of {p.sum()}" if p.sum() else "" for p in parts
+        ]
+        print(f"| {s} | {name} | {' | '.join(cells)} |")
+    for s in (3, 5):
+        of = first[first[:, 0] == s]
+        inside = (of[:, 6] <= of[:, 4]) & (of[:, 4] <= of[:, 7])
+        off, plain = of[:, 5] - of[:, 4], of[:, 8] - of[:, 4]
+        print(f"{s} seeds: 90 % ends of the gain cover {inside.mean():.3f}, width {(of[:, 7] - of[:, 6]).mean():.2f}; "
+              f"bias {off.mean():+.2f}, rmse {np.sqrt((off**2).mean()):.2f} (difference of means: {plain.mean():+.2f}, "
+              f"{np.sqrt((plain**2).mean()):.2f})")  # fmt: skip
+        for which, name in ((0, "recommended"), (1, "cheapest")):
+            one = table[(table[:, 0] == s) & (table[:, 1] == which)]
+            print(f"  {name}: expected loss {one[:, 10].mean():.2f}, came {one[:, 9].mean():.2f}; "
+                  f"its 90 % end covers {(one[:, 9] <= one[:, 11] + 1e-9).mean():.3f}")  # fmt: skip
 
 
 def noises(rng: np.random.Generator, n: int, design: Design) -> dict[str, np.ndarray]:
@@ -474,7 +562,7 @@ def recorded(rng: np.random.Generator, n: int) -> None:
         print(f"| {name} | {full.outcome}, {len(full.helping)} of {k} | {middle} | {ends} |", flush=True)
 
 
-SECTIONS = {f.__name__: f for f in (error, labels, power, examples, chance, settles, race, recorded)}
+SECTIONS = {f.__name__: f for f in (error, sides, labels, power, examples, chance, gain, settles, race, recorded)}
 
 
 def main() -> None:

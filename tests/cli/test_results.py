@@ -40,7 +40,7 @@ def test_runs_of_another_tool_and_columns_of_seeds(call: Call) -> None:
     """A diverged and a failed run stand beside the answer, and what was left out on the way in notes."""
     place = unpack("mlflow, mlflow.db", Path("store"))
     printed = call("compare", place, "--without", "scratch", "--metric", "test/accuracy")
-    assert "use pre" in printed.out
+    assert "Use pre" in printed.out
     assert all(words in printed.err for words in ("deleted", "all of pre"))
     answer = json.loads(call("compare", place, "--without", "scratch", "--metric", "test/accuracy", "--json").out)
     arms = {arm["name"]: arm["n_failed"] for arm in answer["result"]["decisions"]["0"]["arms"]}

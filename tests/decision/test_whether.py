@@ -160,7 +160,7 @@ def test_an_unstable_arm_is_named_and_hides_no_other() -> None:
     collapsed = decide(scores(values, 4))
     assert set(said.helping) == {"arm 0", "arm 1"}
     assert collapsed.unstable == ("arm 1",)
-    assert (collapsed.helping, collapsed.arms[1].call, collapsed.arms[1].why) == (("arm 0",), "not called", "unstable")
+    assert (collapsed.helping, collapsed.arms[1].call, collapsed.arms[1].why) == (("arm 0",), "not tested", "unstable")
 
 
 CASES: dict[str, tuple[dict[str, Any], str, str]] = {

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from transferscope.models import Pretrained
 
 _OF_TASKS = {"task", "tried", "columns", "where", "wide", "better", "metric", "labels", "out", "as_json"}
-_OF_RESULTS = {"without", "columns", "where", "wide", "better", "unit", "predictions", "width", "next_runs"}
-_OF_BOTH = {"metric", "margin", "out"}
+_OF_RESULTS = {"without", "columns", "where", "wide", "better", "unit", "predictions", "width", "next_runs", "planned"}
+_OF_BOTH = {"metric", "margin", "worth", "out"}
 
 
 def compare(options: Options, context: typer.Context) -> None:
@@ -59,6 +59,8 @@ def compare(options: Options, context: typer.Context) -> None:
     )
     margin = 1.0 if options.margin is None else options.margin
     is_race = options.seeds is None or options.until_settled or bool(options.race)
+    worth = {} if options.worth is None else {"worth": options.worth}
+    refuse_unused({"--worth": bool(worth) and not is_race}, "--seeds alone makes every run; add --until-settled")
     asked = ask(
         options.target,
         [_source(one, options) for one in options.source],
@@ -66,7 +68,7 @@ def compare(options: Options, context: typer.Context) -> None:
         methods=options.methods,
         diagnostics=options.diagnostics or [],
         seeds=options.seeds,
-        race={"margin": margin, **options.race} if is_race else None,
+        race={"margin": margin, **worth, **options.race} if is_race else None,
         network=options.network,
         training=options.training,
         pretraining=options.pretraining,

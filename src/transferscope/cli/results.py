@@ -38,6 +38,8 @@ def show_results(options: Options) -> None:
         ),
         predictions=options.predictions,
         margin=options.margin,
+        worth=options.worth,
+        planned=options.planned,
     )
     if options.next_runs is not None:
         rows = result.next(options.next_runs)

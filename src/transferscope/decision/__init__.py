@@ -7,7 +7,17 @@ What it promises is measured in docs/results/decision.md; it is no theorem.
 from transferscope.decision.decide import decide
 from transferscope.decision.examples import example_variance
 from transferscope.decision.race import Next, Run, next_runs
-from transferscope.decision.record import ArmFacts, Call, Covers, Decision, Difference, Outcome, Scores, Settles
+from transferscope.decision.record import (
+    ArmFacts,
+    Call,
+    Covers,
+    Decision,
+    Difference,
+    Expected,
+    Outcome,
+    Scores,
+    Settles,
+)
 from transferscope.decision.whether import LEAST_SEEDS
 
 __all__ = [
@@ -17,6 +27,7 @@ __all__ = [
     "Covers",
     "Decision",
     "Difference",
+    "Expected",
     "Next",
     "Outcome",
     "Run",

@@ -3,6 +3,7 @@
 import numpy as np
 from jaxtyping import Int
 
+from transferscope.decision.expected import expect
 from transferscope.decision.record import ArmFacts, Call, Decision, Difference, Reason, Scores
 from transferscope.decision.settles import what_settles
 from transferscope.decision.standing import Standing, stand
@@ -12,8 +13,15 @@ from transferscope.errors import SettingsError
 from transferscope.numerics.intervals import check_level
 
 
-def decide(scores: Scores, *, margin: float = 1.0, level: float = 0.95) -> Decision:
-    """What the runs say: whether a source helps, and which arm to use.
+def decide(
+    scores: Scores,
+    *,
+    margin: float = 1.0,
+    level: float = 0.95,
+    planned: int | None = None,
+    worth: float | None = None,
+) -> Decision:
+    """Decide from the runs whether transfer helps, and which arm to use.
 
     A transfer arm is called better where it is better than every baseline (`whether.gains`), has three seeds, is not
     erratic or its worst run lies above the best run of every baseline, and no baseline could still rise. The
@@ -23,15 +31,24 @@ def decide(scores: Scores, *, margin: float = 1.0, level: float = 0.95) -> Decis
 
     Args:
         margin: Differences up to this do not matter, in points; above 0.
-        level: Coverage of all intervals together, at any number of seeds.
+        level: One less the error on either side, of all intervals together and at any number of seeds.
+        planned: Number of seeds of every arm that was fixed before the first run: the look at it has .8 of the error.
+            None where it was not fixed, as in a race.
+        worth: Seconds of a run that a point is worth: the arm of the least expected loss is recommended, its cost
+            included. None for the cheapest within the margin.
 
     Raises:
-        SettingsError: The margin is not above 0, or the level is not between 0 and 1.
+        SettingsError: The margin or the worth is not above 0, the level is not between 0 and 1, or a worth is given
+            where no cost is known.
     """
     check_level(level)
     if not 0 < margin < np.inf:
         raise SettingsError(f"margin = {margin} was given; expected a number of points above 0")
-    now = stand(scores, margin=margin, level=level)
+    if worth is not None and not 0 < worth < np.inf:
+        raise SettingsError(f"worth = {worth} was given; expected a number of seconds above 0")
+    if worth is not None and np.isnan(scores.cost).all():
+        raise SettingsError("worth was given, and the time of no run is known; give a column of seconds, or no worth")
+    now = stand(scores, margin=margin, level=level, planned=planned, worth=worth)
     n = (~np.isnan(scores.values)).sum(axis=1)
     names = np.array(scores.arms, dtype=object)
     if now is None:
@@ -39,8 +56,8 @@ def decide(scores: Scores, *, margin: float = 1.0, level: float = 0.95) -> Decis
         rising = tuple(names[scores.unfinished])
         return Decision(
             outcome="nothing", recommended=None, chance=0.0, decided=False, best_with=None, best_without=None,
-            difference=None, helping=(), harmful=(), arms=empty, unstable=(), unfinished=rising, missing=(),
-            more_seeds=None, covers="nothing", why="", margin=margin, level=level,
+            difference=None, expected=None, helping=(), harmful=(), arms=empty, unstable=(), unfinished=rising,
+            missing=(), more_seeds=None, covers="nothing", why="", margin=margin, level=level, planned=planned,
         )  # fmt: skip
     noise, chosen = now.noise, now.selection
     best_with, best_without = _best_way(now), None
@@ -49,6 +66,10 @@ def decide(scores: Scores, *, margin: float = 1.0, level: float = 0.95) -> Decis
     difference = None
     if now.gains is not None and best_with is not None:
         difference = _difference(scores, now, int(np.flatnonzero(now.ways == best_with)[0]))
+    expected = None
+    if best_with is not None and len(now.controls) and noise.n.max() >= 2:
+        arms = (now.ways, now.controls, best_with)
+        expected = expect(noise, now.draws, *arms, now.examples, margin, scores.scale)
     by_gain = np.argsort(-noise.mean[now.ways], kind="stable")
     chance = float(chosen.chance[chosen.arm])
 
@@ -66,6 +87,7 @@ def decide(scores: Scores, *, margin: float = 1.0, level: float = 0.95) -> Decis
         best_with=name(best_with),
         best_without=name(best_without),
         difference=difference,
+        expected=expected,
         helping=listed(by_gain[now.better[by_gain]]),
         harmful=listed(by_gain[::-1][now.worse[by_gain[::-1]]]),
         arms=tuple(_facts(scores, now, arm) for arm in range(len(names))),
@@ -77,6 +99,7 @@ def decide(scores: Scores, *, margin: float = 1.0, level: float = 0.95) -> Decis
         why=now.why,
         margin=margin,
         level=level,
+        planned=planned,
     )
 
 
@@ -91,7 +114,7 @@ def _best_way(now: Standing) -> int | None:
 
 
 def _difference(scores: Scores, now: Standing, way: int) -> Difference:
-    """The gain of an arm with a source; its interval holds 0 where the arm is not called."""
+    """The gain of an arm with a source; its interval holds 0 where the arm is not tested."""
     assert now.gains is not None
     value, low, high, p = (float(getattr(now.gains, name)[way]) for name in ("value", "low", "high", "p"))
     if not np.isfinite(low):
@@ -112,7 +135,7 @@ def _possible(low: float, value: float, high: float, least: float, most: float) 
 def _facts(scores: Scores, now: Standing | None, arm: int) -> ArmFacts:
     n = int((~np.isnan(scores.values[arm])).sum())
     cost = float(scores.cost[arm])
-    mean = shortfall = None
+    mean = shortfall = at_most = None
     chance, adjusted, unstable, gain = 0.0, False, False, None
     call: Call = ""
     why: Reason = ""
@@ -122,9 +145,10 @@ def _facts(scores: Scores, now: Standing | None, arm: int) -> ArmFacts:
         plain = float(np.nanmean(scores.values[arm]))
         adjusted = abs(mean - plain) > 1e-9 * max(abs(mean), abs(plain), scores.scale)
         mean = mean if adjusted else plain
-        chance, shortfall = float(now.selection.chance[at]), float(now.selection.shortfall[at])
+        chosen = now.selection
+        chance, shortfall, at_most = (float(of[at]) for of in (chosen.chance, chosen.shortfall, chosen.at_most))
     if scores.with_source[arm]:
-        call = "not called"
+        call = "not tested"
         why = "too few seeds"
         if now is not None and n and now.gains is not None:
             way = int(np.flatnonzero(now.ways == at)[0])
@@ -148,6 +172,7 @@ def _facts(scores: Scores, now: Standing | None, arm: int) -> ArmFacts:
         cost=None if np.isnan(cost) else cost,
         chance=chance,
         shortfall=shortfall,
+        at_most=at_most,
         unstable=unstable,
         unfinished=bool(scores.unfinished[arm]),
         gain=gain,

@@ -19,7 +19,7 @@ the best baseline. inconclusive: none of these. source is target: a source is th
 said of transfer. no source, no control, nothing: no transfer arm, no baseline, or no arm at all has a run.
 """
 
-Call = Literal["better", "worse", "within the margin", "inconclusive", "not called", ""]
+Call = Literal["better", "worse", "within the margin", "inconclusive", "not tested", ""]
 """What is shown of a transfer arm beside the best baseline; "" for baselines."""
 
 Covers = Literal["seeds and test examples", "seeds", "test examples", "nothing"]
@@ -107,6 +107,27 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
+class Expected:
+    """What is to be expected of transfer, with a chance of 90 % between the ends; it is no test.
+
+    Attributes:
+        helps: Probability that the best transfer arm gains more than the margin over the best baseline.
+        same: Probability that the two differ by the margin at most. The three add up to 1.
+        harms: Probability that it loses more than the margin.
+        gain: Of the best transfer arm by its mean, in points, shrunk: the best of several is best by luck, too.
+        low: Lower end.
+        high: Upper end.
+    """
+
+    helps: float
+    same: float
+    harms: float
+    gain: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
 class ArmFacts:
     """What is known of one arm.
 
@@ -115,12 +136,13 @@ class ArmFacts:
         adjusted: Whether that is another number than the plain mean of its runs.
         cost: Seconds of a run; None where unknown.
         chance: Probability of being within the margin of the best arm.
-        shortfall: Expected distance to the best arm, in points; None without a run.
+        shortfall: Expected distance to the best arm, in points: what taking this arm loses; None without a run.
+        at_most: What it loses at most with 90 %, in points; None without a run.
         unstable: Whether it varies far more over seeds than the other arms.
         unfinished: Whether its training curve was still rising.
         gain: Over the best arm without a source; None for arms without a source, or where there is no such run.
         call: What is shown of `gain`.
-        why: Why it is not called: "unstable", "unfinished" (a baseline that it beats could still rise), "too few seeds"
+        why: Why it is not tested: "unstable", "unfinished" (a baseline that it beats could still rise), "too few seeds"
             or "source is target"; else "".
     """
 
@@ -133,6 +155,7 @@ class ArmFacts:
     cost: float | None
     chance: float
     shortfall: float | None
+    at_most: float | None
     unstable: bool
     unfinished: bool
     gain: Difference | None
@@ -169,6 +192,8 @@ class Decision:
         best_with: The best arm with a source; where some are called better, the best of these. None without a run.
         best_without: The best arm without a source; None without a run.
         difference: `best_with` less `best_without`: the gain of the first. None where one of them is.
+        expected: The chances that transfer helps or harms, and the gain that is to be expected; None where one of the
+            two is missing, or every arm has one run.
         helping: Transfer arms that are significantly better than every baseline, best first.
         harmful: Arms with a source called worse than the best without, worst first.
         arms: All arms in the order in which they were given.
@@ -180,6 +205,7 @@ class Decision:
         covers: What intervals speak of.
         why: What stands in the way where the outcome is "inconclusive", else "".
         margin: Differences up to this do not matter, in points.
+        planned: Number of seeds that was fixed before the first run; None where it was not.
         level: One less the error on either side, at any look at this number of labels: a false "better" has at most
             this error, and a false "worse" as much again, so that intervals cover 2 level - 1.
     """
@@ -191,6 +217,7 @@ class Decision:
     best_with: str | None
     best_without: str | None
     difference: Difference | None
+    expected: Expected | None
     helping: tuple[str, ...]
     harmful: tuple[str, ...]
     arms: tuple[ArmFacts, ...]
@@ -202,6 +229,7 @@ class Decision:
     why: Reason
     margin: float
     level: float
+    planned: int | None
 
     @property
     def confidence(self) -> float:

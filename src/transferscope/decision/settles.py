@@ -82,7 +82,8 @@ def _whether(now: Standing, future: Noise, takes: Bool[np.ndarray, " arms"]) -> 
     """Whether an arm with a source is called better, or none gains more than the margin, as in `whether.gains`."""
     ways, controls = now.ways[takes[now.ways]], now.controls[takes[now.controls]]
     beside = pairs(future, ways, controls, now.examples)
-    divided, share = looks(future.n[..., ways])[..., None], 1 - now.level
+    later = None if now.planned is None else False  # the planned look is over, or holds for all arms alone
+    divided, share = looks(future.n[..., ways], later)[..., None], 1 - now.level
     able = can_be_called(future, ways, controls)
     better = able & ((beside.below(0.0) * divided).max(-1) < share / len(now.ways))
     none = able.any(-1) & ((beside.above(now.margin) * divided).max(-2).min(-1) < share / len(now.controls))

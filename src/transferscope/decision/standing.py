@@ -25,6 +25,7 @@ class Standing:
         controls: Which do not.
         gains: Of `ways`; None where there are none of a kind.
         better: Which of `ways` are called better.
+        planned: Whether this is the look that was planned; None where none was.
         blocked: Which of `ways` would be called better if no arm without a source could still rise.
     """
 
@@ -44,10 +45,21 @@ class Standing:
     draws: Draws
     margin: float
     level: float
+    planned: bool | None
 
 
-def stand(scores: Scores, *, margin: float, level: float = 0.95, draws: int = DRAWS) -> Standing | None:
-    """Where a comparison stands; None without a run."""
+def stand(
+    scores: Scores,
+    *,
+    margin: float,
+    level: float = 0.95,
+    draws: int = DRAWS,
+    planned: int | None = None,
+    worth: float | None = None,
+) -> Standing | None:
+    """Return where a comparison stands; None without a run. Arguments as of `decide`."""
+    made = (~np.isnan(scores.values) | scores.failed).sum(axis=1)
+    at_plan = None if planned is None else bool((made == planned).all())
     at = np.flatnonzero((~np.isnan(scores.values)).any(axis=1))
     if not len(at):
         return None
@@ -69,7 +81,7 @@ def stand(scores: Scores, *, margin: float, level: float = 0.95, draws: int = DR
         read = estimated
         if covers == "test examples":
             read = replace(estimated, variance=np.zeros(len(at)), df=np.full(len(at), 1e6))
-        beside = gains(read, ways, controls, examples=examples, level=level)
+        beside = gains(read, ways, controls, examples=examples, level=level, planned=at_plan)
         rising = scores.unfinished[at][controls]
         would = beside.callable & (beside.low > 0)
         blocked = would & rising.any()
@@ -79,18 +91,28 @@ def stand(scores: Scores, *, margin: float, level: float = 0.95, draws: int = DR
         elif beside.callable.any() and beside.most < margin and not would.any():
             outcome = "no"
         else:
-            why = "unfinished" if blocked.any() else _why(estimated, ways, controls, beside, examples, margin, level)
+            why = (
+                "unfinished"
+                if blocked.any()
+                else _why(estimated, ways, controls, beside, examples, margin, level, at_plan)
+            )
     drawn = draw_means(estimated, examples, margin, draws, scale=scores.scale)
     allowed = ~shown_worse(estimated, examples, margin, (1 - level) / max(len(ways), 1))
     allowed[ways[worse]] = False
+    if worth is not None:
+        allowed[:] = True  # what an arm loses is in its price
     if not allowed.any():
         allowed = estimated.mean == estimated.mean.max()
     with_source = scores.with_source[at]
     ties = ~with_source if outcome == "inconclusive" else None
-    chosen = select(drawn.means, scores.cost[at], margin, allowed, ties)
+    chosen = select(drawn.means, scores.cost[at], margin, allowed, ties, worth)
     if better.any():
         helping = np.isin(np.arange(len(at)), ways[better])
-        if not helping[chosen.arm] and (with_source[chosen.arm] or chosen.shortfall[chosen.arm] > margin):
+        if (
+            worth is None
+            and not helping[chosen.arm]
+            and (with_source[chosen.arm] or chosen.shortfall[chosen.arm] > margin)
+        ):
             among = helping & allowed & (chosen.chance >= FAR_BELOW * chosen.chance[chosen.arm])
             chosen = select(drawn.means, scores.cost[at], margin, among) if among.any() else chosen
         if not with_source[chosen.arm]:
@@ -112,6 +134,7 @@ def stand(scores: Scores, *, margin: float, level: float = 0.95, draws: int = DR
         drawn,
         margin,
         level,
+        at_plan,
     )
 
 
@@ -123,6 +146,7 @@ def _why(
     examples: Float[np.ndarray, "arms arms"] | None,
     margin: float,
     level: float,
+    planned: bool | None,
 ) -> Reason:
     """What stands in the way of an outcome, but for arms that could still rise."""
     if estimated.n.max() < 2:
@@ -133,7 +157,7 @@ def _why(
         return "unstable"
     if not beside.callable.any():
         return "too few seeds"
-    without = gains(estimated, *stable, examples=examples, level=level)
+    without = gains(estimated, *stable, examples=examples, level=level, planned=planned)
     settled = without.most < margin or (without.callable & (without.low > 0)).any()
     if estimated.erratic.any() and (settled or (unstable & (beside.low > 0)).any()):
         return "unstable"

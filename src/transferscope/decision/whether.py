@@ -15,12 +15,22 @@ LEAST_SEEDS = 3
 """An arm with fewer is never called better or worse; an arm without a source needs two to be beaten."""
 
 
-def looks(n: Float[np.ndarray, "*_"]) -> Float[np.ndarray, "*_"]:
-    """What the error of a look at an arm with n seeds is divided by, so that any look errs in 1 - level at most.
+_AT_PLAN, _BESIDE = 0.8, 0.3
+"""Share of the error at the number of seeds that was planned, and of what any other look has without a plan."""
+
+
+def looks(n: Float[np.ndarray, "*_"], planned: bool | None = None) -> Float[np.ndarray, "*_"]:
+    """Return what the error of a look at an arm with n seeds is divided by, so that any look errs in 1 - level at most.
 
     Two arms of normal noise alone err at any look at 3 to 12 seeds in .046 for .05 (docs/results/decision.md).
+
+    Args:
+        planned: Whether this is the look at the number of seeds that was fixed before the first run, which has most of
+            the error; None where none was fixed.
     """
-    return np.clip(n - 0.5, 1.0, 7.0)
+    if planned:
+        return np.full_like(n, 1 / _AT_PLAN)
+    return np.clip(n - 0.5, 1.0, 7.0) / (1.0 if planned is None else _BESIDE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +138,7 @@ def gains(
     *,
     examples: Float[np.ndarray, "arms arms"] | None = None,
     level: float = 0.95,
+    planned: bool | None = None,
 ) -> Gains:
     """Compare arms with a source with those without (intersection-union, Bonferroni over the arms with a source).
 
@@ -144,9 +155,10 @@ def gains(
         ways: Arms with a source that have a run, T >= 1.
         controls: Arms without that have a run, C >= 1.
         examples: Variance that the draw of the test examples adds, by pair of arms; NaN where it is not known.
-        level: Coverage of the intervals, together and over all looks.
+        level: One less the error on either side, of all intervals together and over all looks.
+        planned: See `looks`.
     """
-    divided = looks(noise.n[..., ways])[..., None]
+    divided = looks(noise.n[..., ways], planned)[..., None]
     share = (1 - level) / divided
     n_ways, n_controls = len(ways), len(controls)
     beside = pairs(noise, ways, controls, examples)

@@ -52,12 +52,14 @@ class Selection:
     Attributes:
         chance: Probability of being within the margin of the best, by arm.
         shortfall: Expected distance to the best, in points, by arm.
+        at_most: A distance that is not exceeded with 90 %, by arm; at least the expected one.
         better: Probability of being better than the recommended arm by more than the margin, by arm.
     """
 
     arm: int
     chance: Float[np.ndarray, " arms"]
     shortfall: Float[np.ndarray, " arms"]
+    at_most: Float[np.ndarray, " arms"]
     better: Float[np.ndarray, " arms"]
 
 
@@ -150,6 +152,7 @@ def select(
     margin: float,
     allowed: Bool[np.ndarray, " arms"],
     first: Bool[np.ndarray, " arms"] | None = None,
+    worth: float | None = None,
 ) -> Selection:
     """Select the cheapest arm whose expected shortfall is at most half a margin, or a quarter above the smallest.
 
@@ -157,6 +160,8 @@ def select(
         cost: Of a run; arms of unknown cost come last.
         allowed: Arms that may be recommended; at least one.
         first: Arms that are preferred to others that cost about as much, or all where no cost is known; None for none.
+        worth: What a point is worth, in the unit of costs: the arm of the least expected loss is selected, cost
+            included, of those whose cost is known. None to select by the margin.
     """
     short = means.max(axis=1, keepdims=True) - means
     shortfall = short.mean(axis=0)
@@ -165,8 +170,12 @@ def select(
     of_near = np.nan_to_num(cost[near], nan=np.inf)
     later = np.zeros(len(near), dtype=bool) if first is None else ~first[near]
     arm = int(near[np.lexsort((shortfall[near], of_near, later, of_near > _ALIKE * of_near.min()))[0]])
+    if worth is not None:
+        loss = np.where(allowed, shortfall * worth + cost, np.nan)
+        arm = arm if np.isnan(loss).all() else int(np.nanargmin(loss))
     better = (means > means[:, [arm]] + margin).mean(axis=0)
-    return Selection(arm, (short <= margin).mean(axis=0), shortfall, better)
+    at_most = np.maximum(np.quantile(short, 0.9, axis=0), shortfall)  # a heavy tail can have its mean beyond
+    return Selection(arm, (short <= margin).mean(axis=0), shortfall, at_most, better)
 
 
 def shown_worse(

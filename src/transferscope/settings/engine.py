@@ -33,6 +33,13 @@ class RaceSettings:
             "Of accuracy, of average precision for several labels of each input, or of R² for numbers.",
         ),
     ] = 1.0
+    worth: Annotated[
+        Positive | None,
+        Says(
+            "Seconds of a run that a point is worth",
+            "The arm of the least expected loss is recommended, its time included. None: the cheapest in the margin.",
+        ),
+    ] = None
     runs: Annotated[Annotated[int, Ge(2)] | None, Says("Most runs in all", "None for no such limit.")] = None
     minutes: Annotated[
         Positive | None,

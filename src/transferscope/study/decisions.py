@@ -50,6 +50,19 @@ def margin_of(frames: StudyFrames) -> float:
     return float(race["margin"]) if isinstance(race, Mapping) and "margin" in race else frames.metric.margin
 
 
+def planned_of(frames: StudyFrames) -> int | None:
+    """Return the number of seeds that was fixed before the first run, or None."""
+    planned = frames.study.facts.get("planned_seeds")
+    return planned if isinstance(planned, int) else None
+
+
+def worth_of(frames: StudyFrames) -> float | None:
+    """Return the seconds that a point is worth, or None."""
+    race = frames.study.spec.get("race")
+    worth = race.get("worth") if isinstance(race, Mapping) else None
+    return float(worth) if isinstance(worth, int | float) else None
+
+
 def scores_of(
     frames: StudyFrames, n_target: int, *, arms: Sequence[Arm] | None = None, seeds: Sequence[int] | None = None
 ) -> Scores:
@@ -101,7 +114,8 @@ def scores_of(
 def decisions(frames: StudyFrames) -> dict[int, Decision]:
     """Return the decision on each number of labels of a study, ascending; see `decision.decide`."""
     own = sources_that_are_target(frames.study.facts)
-    made = {n: decide(scores_of(frames, n), margin=margin_of(frames)) for n in frames.sizes}
+    asked: dict[str, Any] = {"margin": margin_of(frames), "planned": planned_of(frames), "worth": worth_of(frames)}
+    made = {n: decide(scores_of(frames, n), **asked) for n in frames.sizes}
     return {n: _without_verdict(one) for n, one in made.items()} if own else made
 
 
@@ -122,7 +136,7 @@ def _without_verdict(decision: Decision) -> Decision:
         else replace(
             arm,
             gain=None if arm.gain is None else Difference(arm.gain.value, None, None, None),
-            call="not called",
+            call="not tested",
             why="source is target",
         )
         for arm in decision.arms
@@ -131,6 +145,7 @@ def _without_verdict(decision: Decision) -> Decision:
         decision,
         outcome="source is target" if decision.recommended is not None else decision.outcome,
         difference=bare,
+        expected=None,
         helping=(),
         harmful=(),
         arms=arms,

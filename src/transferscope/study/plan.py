@@ -61,11 +61,23 @@ def plan_study(spec: StudySpec, store: Store | None = None) -> StudyPlan:
     if controls:
         facts["controls"] = controls
     facts["called"] = called_of(spec.methods)
+    facts["planned_seeds"] = planned_seeds(planned[0] if planned else None, spec.seeds, is_race=spec.race is not None)
     facts["recipes"] = _recipes(spec, data.facts)
     created = datetime.now(UTC).isoformat(timespec="seconds")
     study = StudyRow(spec.name, spec.as_json(), facts, created)
     cells = tuple(plan_cells(spec, data.facts))
     return StudyPlan(study, cells, {"target_test_labels": data.target.test.labels}, data.facts)
+
+
+def planned_seeds(before: Mapping[str, Any] | None, seeds: Sequence[int], *, is_race: bool) -> int | None:
+    """Return how many seeds were fixed before the first run; None for a race.
+
+    Args:
+        before: The facts of the study as it was planned first, which seeds that are added do not change; None for a
+            new one.
+    """
+    fixed = before.get("planned_seeds") if before is not None else None if is_race else len(seeds)
+    return fixed if isinstance(fixed, int) else None
 
 
 def with_precision(spec: StudySpec, facts: Mapping[str, Any]) -> StudySpec:

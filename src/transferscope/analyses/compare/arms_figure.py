@@ -155,7 +155,7 @@ def _panel(
             markersize=13 if recommended else 6.5,
             clip_on=value < reach[0],
         )
-        call = f"not called: {c.facts.why}" if c.facts.why else c.facts.call
+        call = f"not tested: {c.facts.why}" if c.facts.why else c.facts.call
         call = call if c.facts.with_source else "baseline"
         level = metric.level(c.facts.mean)
         tip(drawn, f"{c.facts.name}: {level}, {metric.gain(value)} ({call})")

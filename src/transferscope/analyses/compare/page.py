@@ -7,7 +7,7 @@ from transferscope.analyses.compare.checkpoints import checkpoints_section
 from transferscope.analyses.compare.figures import draw_curves
 from transferscope.analyses.compare.samples import Found
 from transferscope.analyses.compare.settings import settings_section
-from transferscope.analyses.compare.statements import called, labels_saved, settling, which
+from transferscope.analyses.compare.statements import called, chances, labels_saved, losses, settling, which
 from transferscope.analyses.compare.summary import Summary
 from transferscope.analyses.compare.tables import methods_section
 from transferscope.analyses.compare.words import words_of
@@ -25,9 +25,13 @@ def study_parts(summary: Summary, target: Found = None) -> list[Part]:
         Section("Training curves", "curves", (curves,)) if curves else None,
         best_arm_section(summary, target),
     )
-    arms = " ".join(words.all_of(which(frames, decided)))
+    arms = " ".join(words.all_of([*which(frames, decided), *losses(frames, decided)]))
     parts = [
-        Part("whether", " ".join(words.all_of(called(frames, decided))), (methods_section(summary),)),
+        Part(
+            "whether",
+            " ".join(words.all_of([*called(frames, decided), *chances(frames, decided)])),
+            (methods_section(summary),),
+        ),
         Part("which", arms, tuple(section for section in of_which if section)),
     ]
     saved, checkpoints = labels_saved(frames, decided), checkpoints_section(summary)

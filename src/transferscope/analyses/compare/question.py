@@ -54,6 +54,7 @@ def compare(
     diagnostics: Sequence[str] = (),
     seeds: int | None = None,
     margin: float | None = None,
+    worth: float | None = None,
     runs: int | None = None,
     minutes: float | None = None,
     network: str | None = None,
@@ -67,6 +68,7 @@ def compare(
     without: Collection[str] | None = None,
     columns: RunColumns | None = None,
     predictions: str | Path | None = None,
+    planned: int | None = None,
     on_event: Callable[[Event], None] = ignore,
 ) -> ComparisonResult:
     """Compare ways to transfer, and ways that need no source, on a target; or results that are there; or your runs.
@@ -113,6 +115,8 @@ def compare(
             1; with `runs` or `minutes` the most of one arm. None until both questions are decided.
         margin: Differences up to this are of no interest, above 0: points of accuracy, of average precision for several
             labels of each input, or of R² for numbers. None for 1.
+        worth: Seconds of a run that a point is worth, above 0: the arm of the least expected loss is recommended, its
+            time included. None for the cheapest within the margin. Not with `seeds` alone.
         runs: Most runs, at least 2; None for no such limit.
         minutes: How long it may take from now, above 0: a run that would not fit is not begun, and what runs then is
             stopped. None for no such limit.
@@ -133,6 +137,7 @@ def compare(
         without: Of results: names of arms that need no source.
         columns: Of results: which column holds what.
         predictions: Of results: a folder with what each run gave for every test example.
+        planned: Of results: number of seeds of every arm that was fixed before the first run.
         on_event: Called with progress; without it, a notebook shows a bar.
 
     Raises:
@@ -145,12 +150,15 @@ def compare(
     """
     race: dict[str, Any] | None = None
     if seeds is None or runs is not None or minutes is not None:
-        asked_of_race = {"margin": margin, "runs": runs, "minutes": minutes}
+        asked_of_race = {"margin": margin, "worth": worth, "runs": runs, "minutes": minutes}
         race = {name: value for name, value in asked_of_race.items() if value is not None}
+    makes_runs = sources is not None or run is not None
+    refuse_unused({"worth": worth is not None and race is None and makes_runs}, "seeds alone make every run")
     of_results = {
         "without": without is not None,
         "columns": columns is not None,
         "predictions": predictions is not None,
+        "planned": planned is not None,
     }
     if run is not None:
         refuse_unused(
@@ -186,7 +194,15 @@ def compare(
             {name: bool(given) for name, given in {**of_training, "minutes": minutes, "metric": metric}.items()},
             "results are given, for which nothing is run",
         )
-        return compare_results(target, without=without, columns=columns, predictions=predictions, margin=margin)
+        return compare_results(
+            target,
+            without=without,
+            columns=columns,
+            predictions=predictions,
+            margin=margin,
+            worth=worth,
+            planned=planned,
+        )
     if sources is None:
         raise SettingsError(
             "compare was given no source; give what to transfer from after the target, as in compare(target, sources), "

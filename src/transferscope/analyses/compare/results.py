@@ -146,6 +146,8 @@ def compare_results(
     columns: RunColumns | None = None,
     predictions: str | Path | None = None,
     margin: float | None = None,
+    worth: float | None = None,
+    planned: int | None = None,
     name: str | None = None,
 ) -> ResultsComparison:
     """Say whether transfer helps, and which arm to use, from runs that are there, a row each.
@@ -159,6 +161,10 @@ def compare_results(
             several numbers of labels: what is said then holds for other test examples too.
         margin: Differences of no interest, above 0, in points of percent or in the unit of the score; None for one
             point, or a hundredth.
+        worth: Seconds of a run that a point is worth, above 0: the arm of the least expected loss is recommended, its
+            time included. None for the cheapest within the margin.
+        planned: Number of seeds of every arm that was fixed before the first run, at least 1: the test at it has more
+            power. None where it was not.
         name: What the runs are called; None for the name of the file or folder.
 
     Raises:
@@ -183,6 +189,6 @@ def compare_results(
         predictions=None if predictions is None else Path(predictions),
     )
     called = name or ("results" if place is None else place.resolve().stem)
-    summary = summarise_frames(frames_of(runs, called, margin=margin))
+    summary = summarise_frames(frames_of(runs, called, margin=margin, worth=worth, planned=planned))
     where = Path(called) if place is None else place
     return ResultsComparison(summary, str(where), where, runs)

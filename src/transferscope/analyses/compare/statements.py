@@ -1,5 +1,6 @@
 """What is said of a study's decisions, and of which arms: statements, whose words are in words.j2."""
 
+import math
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import TypeVar
@@ -93,6 +94,8 @@ def _answer(sizes: Sequence[int], one: _Named, *, learnt: bool) -> Statement:
         confidence=decision.confidence,
         margin=decision.margin,
         covers=decision.covers,
+        chances=_chances(decision),
+        lost=arm.shortfall,
         cheaper=arm.cost is not None and cost is not None and arm.cost < cost,
         why=decision.why,
         least_seeds=LEAST_SEEDS,
@@ -171,8 +174,9 @@ def notes(frames: StudyFrames, decided: Mapping[int, Decision]) -> Iterator[Stat
             yield state("untold", sizes=sizes, steps=untold[n_target])
     covers = {decision.covers for decision in decided.values()} - {"nothing"}
     if covers:
+        planned = {decision.planned for decision in decided.values()}
         least = min(decided.values(), key=lambda decision: decision.level)
-        facts = {"error": 1 - least.level, "confidence": least.confidence}
+        facts = {"error": 1 - least.level, "confidence": least.confidence, "planned": planned.pop()}
         yield state("scope", covers=_COVERS[min(covers, key=list(_COVERS).index)], **facts)
 
 
@@ -204,6 +208,49 @@ def called(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[Statem
     return tuple(statements)
 
 
+def _chances(decision: Decision) -> tuple[float, float, float] | None:
+    """Return the chances that transfer helps by more than the margin, makes no difference that matters, and harms."""
+    one = decision.expected
+    return None if one is None else (one.helps, one.same, one.harms)
+
+
+def chances(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[Statement, ...]:
+    """Return the chances that transfer helps or harms, with the gain that is to be expected, where they are known."""
+    statements = []
+    for n_target, decision in decided.items():
+        one = decision.expected
+        if one is not None:
+            named = _Named(frames, n_target, decision)
+            facts = {"best": named.pair(decision.best_with), "gain": one.gain, "ends": (one.low, one.high)}
+            told = (one.helps, one.same, one.harms)
+            statements.append(state("chances", sizes=[n_target], chances=told, margin=decision.margin, **facts))
+    return tuple(statements)
+
+
+def losses(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[Statement, ...]:
+    """Return what the arms that no cheaper one equals are expected to lose, at each number of labels."""
+    statements = []
+    for n_target, decision in decided.items():
+        one, front, least = _Named(frames, n_target, decision), [], math.inf
+        known = [
+            (arm.cost, arm.shortfall, arm.at_most, arm.name)
+            for arm in decision.arms
+            if arm.cost is not None and arm.shortfall is not None and arm.n_seeds > 1
+        ]
+        for cost, lost, at_most, name in sorted(known, key=lambda facts: facts[:2]):
+            if lost < least:
+                least = lost
+                front.append((one.pair(name), cost, lost, at_most))
+        if len(front) > 1:
+            statements.append(
+                state("losses", sizes=[n_target] if len(decided) > 1 else [], arms=front[-_MOST_OF_FRONT:])
+            )
+    return tuple(statements)
+
+
+_MOST_OF_FRONT = 5
+
+
 LEAST_CHANCE = 1 / 3
 """More seeds are proposed from this chance on that they decide a question."""
 
@@ -226,6 +273,8 @@ def settling(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[Stat
                 more=what.seeds,
                 chance=what.chance,
                 seconds=seconds,
+                arm=one.pair(decision.recommended),
+                at_most=one.facts(decision.recommended).at_most,
                 on_examples=what.question == "whether" and "test examples" in decision.covers,
             )
         )

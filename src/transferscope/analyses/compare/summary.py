@@ -11,7 +11,17 @@ from transferscope.analyses.compare.cautions import cautions, nothing_held_out, 
 from transferscope.analyses.compare.comparison import MEASURES, Comparison, compare_arms
 from transferscope.analyses.compare.lines import lines_of
 from transferscope.analyses.compare.settings import searches
-from transferscope.analyses.compare.statements import answers, called, completeness, lost_runs, notes, settling, which
+from transferscope.analyses.compare.statements import (
+    answers,
+    called,
+    chances,
+    completeness,
+    losses,
+    lost_runs,
+    notes,
+    settling,
+    which,
+)
 from transferscope.analyses.compare.words import words_of
 from transferscope.decision import Decision
 from transferscope.errors import StoreError
@@ -89,6 +99,8 @@ def summarise_frames(frames: StudyFrames) -> Summary:
         [
             *which(frames, decided),
             *called(frames, decided),
+            *chances(frames, decided),
+            *losses(frames, decided),
             *next_steps,
             *notes(frames, decided),
             *completeness(frames),

@@ -130,7 +130,7 @@ def _columns(
         Column(
             f"Over the best baseline ({metric.gain_unit})",
             f"Gain over the best baseline with its {confidence} CI, which holds for all arms and any number of seeds; "
-            "better or worse: the CI excludes 0. Not called: too few seeds, unstable, or a baseline could still rise",
+            "better or worse: the CI excludes 0. Not tested: too few seeds, unstable, or a baseline could still rise",
         ),
         lambda c: _gain(c, metric),
     )

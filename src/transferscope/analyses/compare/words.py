@@ -6,7 +6,7 @@ from functools import cache
 from transferscope.statements import Words
 from transferscope.study.frames import StudyFrames
 from transferscope.study.measure import Measure
-from transferscope.wording import candidate_words, capitalised, counted, few, listed, sizes_in_words
+from transferscope.wording import candidate_words, capitalised, counted, duration, few, listed, sizes_in_words
 
 
 def seeds_in_words(n: int, most: int) -> str:
@@ -47,7 +47,9 @@ def _words(metric: Measure, called: tuple[tuple[str, Sequence[str]], ...]) -> Wo
         "level": metric.level,
         "of_seeds": of_seeds,
         "over": lambda gain: "over" if gain >= 0 else "against",
+        "points": lambda points: metric.gain(abs(points))[1:],
         "reached": reached,
+        "seconds": duration,
         "within": metric.within,
         "with_labels": lambda sizes: f"with {sizes_in_words(sizes)},",
     }

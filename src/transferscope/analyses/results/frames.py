@@ -12,12 +12,16 @@ _LABELS = ("method", "source", "n_target", "seed")
 _FAILED = Failure("exception", "it is marked as failed, or its score is not a finite number")
 
 
-def frames_of(runs: Runs, name: str, *, margin: float | None = None) -> StudyFrames:
+def frames_of(
+    runs: Runs, name: str, *, margin: float | None = None, worth: float | None = None, planned: int | None = None
+) -> StudyFrames:
     """The runs as a study that nobody planned: each is a run of a method.
 
     Args:
         name: What they are called.
         margin: Differences of no interest, in points; None for what the measure says.
+        worth: Seconds of a run that a point is worth; None for the cheapest within the margin.
+        planned: Number of seeds of every arm that was fixed before the first run; None where it was not.
     """
     stored = [
         StoredCell(
@@ -44,8 +48,9 @@ def frames_of(runs: Runs, name: str, *, margin: float | None = None) -> StudyFra
     cells[["peak_memory", "trained_parameters", "examples_seen"]] = np.nan  # nothing says them
     unnamed = sorted(arm.method for arm in runs.with_source if not arm.source)
     facts = {"of_others": True, "measure": runs.measure.as_json(), "source_unnamed": unnamed, "target": {"name": name}}
+    asked = {name: value for name, value in (("margin", margin), ("worth", worth)) if value is not None}
     return StudyFrames(
-        study=StudyRow(name, {} if margin is None else {"race": {"margin": margin}}, facts, ""),
+        study=StudyRow(name, {"race": asked} if asked else {}, {**facts, "planned_seeds": planned}, ""),
         cells=cells,
         records=records_frame(records, cells),
         predictions={str(at): examples for at, examples in runs.examples.items()},

@@ -20,10 +20,10 @@ transferscope compare results.csv --without scratch tfidf
 transferscope compare results.csv --task birds --tried fine-tune=0.71"""
 
 PANELS = {
-    "Decision": "until_settled runs margin metric diagnostics",
+    "Decision": "until_settled runs margin worth metric diagnostics",
     NETWORK: "network weights",
     "Training": "recipe tuning",
-    "Your results": "without columns where wide better unit predictions width next_runs task tried",
+    "Your results": "without columns where wide better unit predictions width planned next_runs task tried",
 }
 
 
@@ -64,6 +64,7 @@ class Options:
         Mapping[str, Any], Takes(RaceSettings, "minutes runs", defaults={"minutes": "no limit", "runs": "no limit"})
     ]
     margin: Annotated[float | None, of(RaceSettings, "margin")] = None
+    worth: Annotated[float | None, of(RaceSettings, "worth", default="the cheapest within the margin")] = None
     metric: Annotated[str | None, of(TargetSettings, "metric", default="by labels")] = None
     network: Annotated[
         str | None,
@@ -133,6 +134,10 @@ class Options:
     unit: Annotated[str | None, typer.Option(help='Unit of scores; "share" for shares of 1. [by size]')] = None
     predictions: Annotated[Path | None, typer.Option(help="Folder of what runs gave for test examples.")] = None
     width: WidthOption = None
+    planned: Annotated[
+        int | None,
+        typer.Option(min=1, help="Seeds of every arm that were fixed before the first run: more power there."),
+    ] = None
     next_runs: Annotated[int | None, typer.Option("--next", min=1, help="Print so many next runs, as CSV.")] = None
     task: Annotated[str | None, typer.Option(help="Of several tasks: say what to try next on this.")] = None
     tried: Annotated[

@@ -15,7 +15,7 @@ from transferscope.study.commands.filled import digest_of, digests_of
 from transferscope.study.commands.settings import CommandSpec
 from transferscope.study.commands.target import check_target
 from transferscope.study.facts import DataFacts, surroundings
-from transferscope.study.plan import StudyPlan, cell_key, plan_study, shared_digest
+from transferscope.study.plan import StudyPlan, cell_key, plan_study, planned_seeds, shared_digest
 from transferscope.wording import ALL_LABELS
 
 VERSION = 1
@@ -30,14 +30,17 @@ def plan_commands(spec: CommandSpec, store: Store | None = None) -> StudyPlan:
         DataError: As `plan_study` for the methods beside them, or what they are to learn no command can be judged by.
     """
     controls = list(dict.fromkeys(arm.method for arm in spec.arms if arm.source is None))
+    before = [] if store is None else [row.facts for row in store.studies() if row.name == spec.name]
+    fixed = planned_seeds(before[0] if before else None, spec.seeds, is_race=spec.race is not None)
     if spec.beside is None:
         created = datetime.now(UTC).isoformat(timespec="seconds")
         facts = {"measure": spec.run.measure.as_json(), "controls": controls, **surroundings()}
+        facts["planned_seeds"] = fixed
         return StudyPlan(StudyRow(spec.name, spec.as_json(), facts, created), tuple(command_cells(spec)), {})
     own = plan_study(replace(spec.beside, engine=spec.engine), store)
     assert own.data is not None
     check_target(own.study.facts["target"])
-    facts = {**own.study.facts, "controls": [*own.study.facts.get("controls", ()), *controls]}
+    facts = {**own.study.facts, "controls": [*own.study.facts.get("controls", ()), *controls], "planned_seeds": fixed}
     study = replace(own.study, spec={**spec.as_json(), **own.study.spec}, facts=facts)
     cells = in_order_of_seeds(spec, [*own.cells, *command_cells(spec, own.data)])
     return replace(own, study=study, cells=tuple(cells))

@@ -1,0 +1,87 @@
+"""What is to be expected of transfer, what an arm loses, what a point is worth, and planned looks."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from decision.studies import scores
+from transferscope.decision import decide
+
+RNG = np.random.default_rng(53)
+
+
+@pytest.mark.parametrize(("ahead", "chance"), [(8.0, "helps"), (0.0, "same"), (-8.0, "harms")])
+def test_chances_add_up_and_follow_the_gain(ahead: float, chance: str) -> None:
+    values = 0.2 * RNG.normal(size=(6, 6)) + 70
+    values[:3] += ahead
+    found = decide(scores(values, 3)).expected
+    assert found is not None
+    assert found.helps + found.same + found.harms == pytest.approx(1)
+    assert getattr(found, chance) > 0.9
+    assert found.low < found.gain < found.high
+    assert found.gain == pytest.approx(ahead, abs=0.6)
+
+
+def test_of_one_run_each_nothing_is_expected() -> None:
+    assert decide(scores(RNG.normal(size=(4, 1)), 2)).expected is None
+    assert decide(scores(RNG.normal(size=(4, 5)), 4)).expected is None
+
+
+def test_the_gain_of_the_best_of_many_is_shrunk_and_its_ends_cover() -> None:
+    """Six transfer arms with true means of standard deviation 1 against two baselines, three seeds."""
+    off, plain, inside, helped, said, loss, end = [], [], [], [], [], [], []
+    for _ in range(150):
+        mean = RNG.normal(size=8)
+        found = decide(scores(mean[:, None] + RNG.normal(size=(8, 3)) + 1.5 * RNG.normal(size=3), 6))
+        assert found.expected is not None
+        assert found.difference is not None
+        truth = mean[int(str(found.best_with)[4:])] - mean[6:].max()
+        off.append(found.expected.gain - truth)
+        plain.append(found.difference.value - truth)
+        inside.append(found.expected.low <= truth <= found.expected.high)
+        said.append(found.expected.helps)
+        helped.append(mean[:6].max() - mean[6:].max() > 1)
+        arm = found.arms[int(str(found.recommended)[4:])]
+        loss.append(mean.max() - mean[int(arm.name[4:])] <= arm.at_most)
+        end.append(arm.at_most >= arm.shortfall)
+    assert abs(np.mean(off)) < np.mean(plain)
+    assert np.mean(inside) == pytest.approx(0.9, abs=3 * np.sqrt(0.09 / 150))
+    assert np.mean(said) == pytest.approx(np.mean(helped), abs=0.12)
+    assert np.mean(loss) > 0.9 - 3 * np.sqrt(0.09 / 150)
+    assert all(end)
+
+
+@pytest.mark.parametrize("worth", [0.01, 3.0, 1000.0])
+def test_a_worth_selects_the_least_expected_loss_with_the_cost(worth: float) -> None:
+    values = 0.3 * RNG.normal(size=(4, 5)) + np.array([90, 87, 70, 60])[:, None]
+    cost = np.array([60.0, 5.0, 1.0, np.nan])
+    said = decide(scores(values, 2, cost=cost), worth=worth)
+    by_hand = [np.inf if arm.cost is None else arm.shortfall * worth + arm.cost for arm in said.arms]
+    assert said.recommended == f"arm {int(np.argmin(by_hand))}"
+    assert said.recommended == {0.01: "arm 2", 3.0: "arm 1", 1000.0: "arm 0"}[worth]
+
+
+def test_a_worth_takes_a_cost_and_a_number() -> None:
+    for given, cost in ((0.0, 1.0), (np.inf, 1.0), (5.0, np.nan)):
+        with pytest.raises(ValueError, match="worth"):
+            decide(scores(RNG.normal(size=(3, 3)), 1, cost=np.full(3, cost)), worth=given)
+
+
+@pytest.mark.parametrize("seeds", [3, 5])
+def test_the_planned_look_has_most_of_the_error(seeds: int) -> None:
+    values = RNG.normal(size=(2, seeds)) + np.array([[1.5], [0.0]])
+    p = stats.ttest_rel(values[0], values[1], alternative="greater").pvalue
+
+    def found(planned: int | None, failed: int = 0) -> float:
+        table = np.column_stack([values, np.full((2, failed), np.nan)])
+        lost = np.isnan(table)
+        gain = decide(scores(table, 1, failed=lost), planned=planned).arms[0].gain
+        assert gain is not None
+        assert gain.p is not None
+        return gain.p
+
+    looks = min(seeds - 0.5, 7)
+    assert found(None) == pytest.approx(min(looks * p, 1))
+    assert found(seeds) == pytest.approx(min(p / 0.8, 1))
+    assert found(seeds + 1) == pytest.approx(min(looks * p / 0.3, 1))
+    assert found(seeds + 1, failed=1) == pytest.approx(min(p / 0.8, 1))  # all that were planned were made
