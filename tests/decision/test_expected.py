@@ -42,8 +42,8 @@ def test_the_gain_of_the_best_of_many_is_shrunk_and_its_ends_cover() -> None:
         said.append(found.expected.helps)
         helped.append(mean[:6].max() - mean[6:].max() > 1)
         arm = found.arms[int(str(found.recommended)[4:])]
-        loss.append(mean.max() - mean[int(arm.name[4:])] <= arm.at_most)
-        end.append(arm.at_most >= arm.shortfall)
+        loss.append(mean.max() - mean[int(arm.name[4:])] <= (arm.at_most or 0.0))
+        end.append((arm.at_most or 0.0) >= (arm.shortfall or 0.0))
     assert abs(np.mean(off)) < np.mean(plain)
     assert np.mean(inside) == pytest.approx(0.9, abs=3 * np.sqrt(0.09 / 150))
     assert np.mean(said) == pytest.approx(np.mean(helped), abs=0.12)
@@ -56,7 +56,7 @@ def test_a_worth_selects_the_least_expected_loss_with_the_cost(worth: float) -> 
     values = 0.3 * RNG.normal(size=(4, 5)) + np.array([90, 87, 70, 60])[:, None]
     cost = np.array([60.0, 5.0, 1.0, np.nan])
     said = decide(scores(values, 2, cost=cost), worth=worth)
-    by_hand = [np.inf if arm.cost is None else arm.shortfall * worth + arm.cost for arm in said.arms]
+    by_hand = [np.inf if arm.cost is None else (arm.shortfall or 0.0) * worth + arm.cost for arm in said.arms]
     assert said.recommended == f"arm {int(np.argmin(by_hand))}"
     assert said.recommended == {0.01: "arm 2", 3.0: "arm 1", 1000.0: "arm 0"}[worth]
 
