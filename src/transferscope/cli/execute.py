@@ -15,7 +15,7 @@ from transferscope.analyses.compare.study_page import build_report
 from transferscope.analyses.stored import open_result
 from transferscope.cli.as_json import print_analysis
 from transferscope.cli.commands.report import Options as ReportOptions
-from transferscope.cli.left_out import left_out_in_words
+from transferscope.cli.left_out import race_in_words
 from transferscope.cli.progress import study_view
 from transferscope.cli.report import report
 from transferscope.cli.status import failures, status_facts, summary, understood
@@ -195,7 +195,7 @@ def report_on(study: Path, status: StudyStatus, *, json_of: str | None = None) -
     if json_of is None:
         say("\n".join([summary(status), *failures(status.failed), ""]))
         report(ReportOptions(place=str(study), out=page))
-        for line in left_out_in_words(study):
+        for line in race_in_words(study):
             say(line)
         say(f"To go on with more seeds, sizes or methods, edit {study} and: transferscope run {quote(str(study))}")
     else:

@@ -1,4 +1,4 @@
-"""What a race left out for the time that it would take, and what to expect of it."""
+"""Why a race ended, what it left out for the time that it would take, and what to expect of that."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,8 +12,20 @@ from transferscope.study.race_state import NotBegun, race_state
 from transferscope.wording import counted, listed, method_words, rough_duration, signed
 
 
-def left_out_in_words(study: Path) -> Iterator[str]:
-    """Lines on what was not begun, dearest last: what it would take, and what it gained elsewhere.
+RACE_ENDS = {
+    "": "not at its end",
+    "decided": "both questions are decided",
+    "not worth it": "no further run is worth its seconds",
+    "seeds": "the arms that matter have all their seeds",
+    "runs": "as many runs as it may make",
+    "time": "its minutes are used",
+    "long runs": "what is left are long runs",
+}
+"""By `study.race_state.End`."""
+
+
+def race_in_words(study: Path) -> Iterator[str]:
+    """Say why a race ended, and what it has not begun, dearest last: what that would take, and gained elsewhere.
 
     Arms of which neither is known are counted; of a study that is no race nothing is said.
     """
@@ -21,7 +33,10 @@ def left_out_in_words(study: Path) -> Iterator[str]:
     with Store.open(address.store, create=False) as store:
         row = store.study(str(address.name))
         state = race_state(store.study_documents(row.name))
-        if state is None or not state.not_begun or row.spec.get("race") is None:
+        if state is None or row.spec.get("race") is None:
+            return
+        yield f"race: {RACE_ENDS[state.end]}"
+        if not state.not_begun:
             return
         frames = read_study(store, row.name)
     decided, sources = decisions(frames), row.spec.get("sources", {})

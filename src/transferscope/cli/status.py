@@ -10,6 +10,7 @@ from typing import Any
 from transferscope.cli.answer import as_text
 from transferscope.cli.as_json import print_json
 from transferscope.cli.commands.status import Options
+from transferscope.cli.left_out import RACE_ENDS
 from transferscope.cli.terminal import say
 from transferscope.report.blocks import Text
 from transferscope.store import Store, StoredCell, StudyCounts
@@ -24,17 +25,6 @@ from transferscope.wording import (
     precision_in_words,
     weights_in_words,
 )
-
-_RACE = {
-    "": "not at its end",
-    "decided": "both questions are decided",
-    "not worth it": "no further run is worth its seconds",
-    "seeds": "the arms that matter have all their seeds",
-    "runs": "as many runs as it may make",
-    "time": "its minutes are used",
-    "long runs": "what is left are long runs",
-}
-"""By `study.race_state.End`."""
 
 _SHOWN = 3
 """Failed cells that are named of each reason."""
@@ -106,7 +96,7 @@ def _show(store: Store, name: str) -> None:
     race = race_state(store.study_documents(name)) if standing.counts.done else None
     if race is not None and store.study(name).spec.get("race") is not None:
         left = f", {counted(len(race.not_begun), 'arm')} not begun for what they would take" if race.not_begun else ""
-        _say(f"  race: {_RACE[race.end]}{left}")
+        _say(f"  race: {RACE_ENDS[race.end]}{left}")
     if networks := _networks(store, name):
         _say(f"  networks on disk: {networks}")
     for line in failures(standing.failed):

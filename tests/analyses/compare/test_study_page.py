@@ -15,7 +15,7 @@ from transferscope.analyses.compare.arms_figure import draw_arms
 from transferscope.analyses.compare.statements import which
 from transferscope.analyses.compare.study_page import build_report
 from transferscope.analyses.compare.summary import Summary, summarise
-from transferscope.cli.left_out import left_out_in_words
+from transferscope.cli.left_out import race_in_words
 from transferscope.errors import StoreError
 from transferscope.report.page import QUESTIONS, ReportFiles
 from transferscope.study.race_state import NotBegun, RaceState, keep_state
@@ -137,10 +137,10 @@ def test_what_a_race_left_out_is_named_beside_the_choice(tmp_path: Path, small: 
         left = (("soup", "mnist", size, 540.0), ("bss", "mnist", size + 1, 9.0))  # with that many nothing was run
         keep_state(store, "usps", RaceState("time", tuple(NotBegun(*arm) for arm in left)))
         no_race_any_more, row = summarise(store, "usps"), store.study("usps")
-        assert not list(left_out_in_words(file))
+        assert not list(race_in_words(file))
         store.plan(replace(row, spec={**row.spec, "race": {}}), [one.cell for one in store.cells("usps")])
         summary = summarise(store, "usps")
-        assert list(left_out_in_words(file))
+        assert list(race_in_words(file))
     said = {one.kind: one.facts for one in which(summary.frames, summary.decided)}
     assert said["not begun"] == {"arms": [("soup", "mnist")], "seconds": 540.0}
     for other in (whole, no_race_any_more):  # which makes all runs
