@@ -44,10 +44,10 @@ from transferscope.study.by_role import WORK
 from transferscope.study.context import WorkContext
 
 _SECONDS_TO_END = 5.0
-_SECONDS_BETWEEN_CHECKS = 0.5
+_SECONDS_BETWEEN_CHECKS = 0.25
 _SECONDS_TO_SAY = 10.0
 """A command that takes too long is stopped by the worker, which can say what came of it; later than this it is not."""
-_SECONDS_TO_KEEP = 3.0
+_SECONDS_TO_KEEP = 2.0
 """A cell whose time is over is stopped by the worker, which can keep its state; later than this it is not."""
 _SECONDS_STOPPED = 5.0
 """A worker that is stopped for longer is given up; Ctrl-Z stops the runner too, which then does not count."""
@@ -139,9 +139,8 @@ class LocalBackend:
     def __exit__(self, *_raised: object) -> None:
         self._over.set()
         for worker in self._workers:
-            worker.pipe.close()  # an idle worker ends by itself
-            if worker.cell is not None:
-                worker.process.terminate()
+            worker.pipe.close()
+            worker.process.terminate()  # an idle worker would end by itself, but a busy machine makes it slow
         for worker in self._workers:
             _end(worker.process)
         self._workers.clear()
