@@ -335,3 +335,14 @@ def test_the_time_left_runs_down_while_a_run_is_under_way(
         monkeypatch.setattr(time, "monotonic", lambda: clock + seconds)  # noqa: B023
         left.append(race.seconds_left)
     assert left == pytest.approx([60, 30, 0], abs=5)
+
+
+def test_the_small_network_of_an_arm_is_timed_while_a_race_is_planned(data: Path, tmp_path: Path) -> None:
+    """So an arm that reads no pretrained network has an estimate before its first run, as all that train have."""
+    spec = race_of(data, tmp_path / "raced.sqlite", methods=tables_of("small-scratch", "fine-tune", "raw"))
+    plan = plan_study(spec)
+    assert plan.study.facts["passes"].keys() == {"mlp", "small-scratch"}
+    times = RunTimes(plan.cells, plan.study.facts, {})
+    expected = {str(cell.labels["method"]): times.expected(cell) for cell in plan.cells}
+    assert expected["raw"] is None  # nothing is trained
+    assert all(0 < seconds < 10 for method, seconds in expected.items() if method != "raw")

@@ -23,6 +23,7 @@ from transferscope.files import content_digest, require_regular
 from transferscope.methods import Method
 from transferscope.methods.common import LEAST_MOMENTUM, batch_norms, check_batch_norm, slow_statistics
 from transferscope.methods.recipes import Traits, augmentation_of
+from transferscope.methods.small_scratch import SmallScratch, small_network
 from transferscope.methods.tuning import combinations, with_settings
 from transferscope.models import (
     LoadReport,
@@ -291,6 +292,10 @@ def load_data(spec: StudySpec) -> StudyData:
         with _noted(faults, f"[sources.{name}]"):
             opened[name] = _opened(pretrained, target, spec, checksums.get(name), passes)
     _raise_all(faults)
+    trains_small = any(isinstance(method, SmallScratch) for method in spec.methods.values())
+    if spec.race is not None and trains_small and not target.train.is_tokens:
+        few = _few(target, spec.network, spec.training.batch_size)
+        passes[SmallScratch.name] = _timed(small_network(few, seed=0), few, spec)
     return StudyData(target, sources, opened, held_out, least_momentum, passes, family)
 
 
@@ -344,10 +349,17 @@ def _opened(
 
 def _passes(network: Network, target: Dataset, settings: NetworkSettings, spec: StudySpec) -> Passes:
     """What passes through a network take on this machine, from which a race tells what its runs take."""
-    n = EXAMPLES if ":" in settings.name else spec.training.batch_size  # the own ones are small: calls take their time
+    return _timed(network, _few(target, settings, EXAMPLES if ":" in settings.name else spec.training.batch_size), spec)
+
+
+def _few(target: Dataset, settings: NetworkSettings, n: int) -> LabelledSet:
+    """Examples to time a network by; a batch for the own ones, which are small, so that calls take their time."""
     few = target.train.take(np.linspace(0, len(target.train) - 1, n).astype(np.int64))
-    few = examples_as_read(few, input_of(settings), target.name)
-    inputs = to_tensors(few, scale_of(network, few)).batch(torch.arange(n)).inputs
+    return examples_as_read(few, input_of(settings), target.name)
+
+
+def _timed(network: Network, few: LabelledSet, spec: StudySpec) -> Passes:
+    inputs = to_tensors(few, scale_of(network, few)).batch(torch.arange(len(few))).inputs
     network.eval().to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     with thread_limit(spec.engine.threads):
         measured = Passes.of(network, inputs, spec.methods)

@@ -90,7 +90,8 @@ class RunTimes:
         method, n_target = recipe.method, number(cell, "n_target")
         if method.takes_steps:
             if not method.uses_network:  # it trains one of its own, which is small
-                trained, network, passes, seconds = 2, method.name, Passes(), 0.0
+                passes = self._passes.get(method.name, Passes())
+                trained, network, seconds = 2, method.name, passes.seconds
             fixed = passes.fixed.get(str(cell.labels["method"]), 0.0)
             runs = method.most_runs * (1 if self._takes_over(cell) else 1 + _searched(recipe))
             n_test = self._facts.get("target", {}).get("n_test", 0)
