@@ -29,10 +29,10 @@ from transferscope.decision.which import SETTLED
 
 ROOT = Path(__file__).parents[1]
 RUNS = ROOT / "docs" / "results" / "runs"
+TORCHGEO_WITHOUT_SOURCE = ("rcf", "imagestats")  # random filters, and statistics of the image
 WITHOUT_SOURCE = frozenset(
-    ("raw", "scratch", "small-scratch", "random-features", "boosting", "boosting-ridge", "merlin-target-only")
-    + ("rcf", "imagestats")  # of torchgeo-bench: random filters, and statistics of the image
-)
+    ["raw", "scratch", "small-scratch", "random-features", "boosting", "boosting-ridge", "merlin-target-only"]
+).union(TORCHGEO_WITHOUT_SOURCE)
 SEEDS, GRID = 12, 5
 SHARES = (0.05, 0.1, 0.2, 0.3, 0.5, 1.0)
 OURS = "transferscope"

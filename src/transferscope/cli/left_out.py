@@ -11,7 +11,6 @@ from transferscope.study.places import find_study
 from transferscope.study.race_state import NotBegun, race_state
 from transferscope.wording import counted, listed, method_words, rough_duration, signed
 
-
 RACE_ENDS = {
     "": "not at its end",
     "decided": "both questions are decided",
