@@ -21,6 +21,7 @@ class MerlinTargetOnly(Control, Merlin):
     name: ClassVar[str] = "merlin-target-only"
     called: ClassVar[tuple[str, ...]] = ("MeRLin's objective without a source", "MeRLin, no source")
     version: ClassVar[int] = 2
+    recipe: ClassVar[str] = "scratch"
     takes_steps: ClassVar[bool] = True
     keeps_network: ClassVar[bool] = True
 

@@ -147,6 +147,14 @@ def test_sources_are_brought_to_the_shape_of_the_target(
     assert matching_transforms(shapes) == transforms
 
 
+@pytest.mark.parametrize(("own", "side"), [(8, 16), (12, 24), (16, 28), (28, 28), (40, 40), (70, 64)])
+def test_where_no_network_is_named_small_images_come_to_the_size_of_lenet_and_at_most_to_twice_theirs(
+    own: int, side: int
+) -> None:
+    expected = [] if own == side else [f"resize:{side}"]
+    assert matching_transforms([(1, own, own), (1, own, own)], largest=64) == [expected, expected]
+
+
 @pytest.mark.parametrize(
     ("side", "named", "network", "transforms", "said"),
     [

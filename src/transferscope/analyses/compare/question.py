@@ -37,7 +37,7 @@ from transferscope.study.spec import parse_spec, read_spec
 from transferscope.study.status import StudyStatus
 from transferscope.wording import cell_words
 
-LONGEST_RUN = 10.0
+LONGEST_RUN = 3.0
 """Minutes that a run may be expected to take which nobody has asked for: by name, with --seeds or with a budget."""
 
 

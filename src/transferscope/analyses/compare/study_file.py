@@ -31,8 +31,9 @@ from transferscope.study.read_alike import in_tokens_of
 from transferscope.study.spec import StudySpec, parse_spec
 from transferscope.wording import distinct, listed
 
-SMALLEST_LENET = 16
-"""Pixels on a side; smaller images are enlarged to this."""
+SMALLEST_LENET, USUAL_LENET = 16, 28
+"""Pixels on a side. Smaller images than the first are enlarged to it; where no network is named, smaller ones than the
+second to that, which LeNet was made for, and at most to twice their size: on fewer pixels it has few features left."""
 
 LARGEST_LENET, LARGEST = 40, 64
 """Pixels on a side where no network is named. Up to the first it is LeNet and beyond it conv4, because the hidden layer
@@ -367,15 +368,15 @@ def matching_transforms(shapes: Sequence[tuple[int, ...]], *, largest: int | Non
 
     Returns:
         For each data set the names of its transformations: "grey" or "colour" where its channels are not the target's,
-        and "resize:SIDE" to the target's size, or to 16 pixels on a side where the target is smaller. Only a target
-        below that size or above the largest, or one that is not square, which is brought to its longer side, is resized
-        itself.
+        and "resize:SIDE" to the target's size, or to 16 pixels on a side where the target is smaller, and with a
+        largest side to LeNet's usual one. Only a target below that size or above the largest, or one that is not
+        square, which is brought to its longer side, is resized itself.
     """
     if any(len(shape) != 3 for shape in shapes):
         return [[] for _ in shapes]
     channels, height, width = shapes[-1]
     side = max(SMALLEST_LENET, height, width)
-    side = side if largest is None else min(side, largest)
+    side = side if largest is None else min(max(side, min(USUAL_LENET, 2 * max(height, width))), largest)
     recoloured = [[] if shape[0] == channels else ["grey" if channels == 1 else "colour"] for shape in shapes]
     resized = [[] if shape[1:] == (side, side) else [f"resize:{side}"] for shape in shapes]
     return [first + second for first, second in zip(recoloured, resized, strict=True)]
