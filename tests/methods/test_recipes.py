@@ -74,7 +74,7 @@ def test_runs_are_made_anew_after_a_change_of_their_row_alone(monkeypatch: pytes
     before = {recipe: keys(recipe) for recipe in ("field", "equal")}
     rows = RECIPES["small-cnn"]
     changed = replace(rows["scratch"], training={**rows["scratch"].training, "warmup": 0.2})
-    table = {**RECIPES, "small-cnn": {**rows, "merlin": rows["scratch"], "scratch": changed}}
+    table = {**RECIPES, "small-cnn": {**rows, "scratch": changed}}
     monkeypatch.setattr(recipes, "RECIPES", table)
     after = {recipe: keys(recipe) for recipe in ("field", "equal")}
     assert after["equal"] == before["equal"]
