@@ -4,9 +4,10 @@
 
 Every curve is cut at its largest size over 2, 4, 8 and 16, thinned to k of the points that are left, and predicted.
 Prints, for each class of point counts, each class of factors and each level, the split-conformal factor from the
-development half of the curves, with the coverage on the development and on the confirmation half of each family. The
-printed factors are `FACTORS` of `transferscope/scaling/extrapolation.py`. Scores are appended to a file, so that a run
-that was stopped goes on where it was.
+development half of the curves, with the coverage on the development and on the confirmation half of each family.
+`FACTORS` of `transferscope/scaling/extrapolation.py` are rounded from those of 18 curves of each family, cut at a half
+and an eighth; the factors from 16 points on are those of all curves of before. Scores are appended to a file, so that a
+run that was stopped goes on where it was.
 """
 
 import argparse
@@ -16,12 +17,19 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from scaling_curves import TestCurve, benchmark_curves, language_model_curves, syn2real_curves, thinned
+from scaling_curves import (
+    TestCurve,
+    benchmark_curves,
+    language_model_curves,
+    simulated_curves,
+    syn2real_curves,
+    thinned,
+)
 
 from transferscope.scaling.extrapolation import extrapolate
 
 LEVELS = (0.9,)
-COUNTS = (3, 5, 8, 16)
+COUNTS = (3, 4, 5, 8, 16)
 AHEAD = (1.0, 1.5, 3.0, 6.0)
 """Least points, and least size over the largest seen one, of each class."""
 KEPT_POINTS = (3, 4, 6, 9, 12, 10**6)
@@ -39,7 +47,7 @@ def main() -> None:
     done = set()
     if arguments.kept.exists():
         done = {tuple(json.loads(line)["key"]) for line in arguments.kept.read_text().splitlines()}
-    curves = [*benchmark_curves(arguments.data), *syn2real_curves(arguments.data, seen=4)]
+    curves = [*benchmark_curves(arguments.data), *syn2real_curves(arguments.data, seen=4), *simulated_curves()]
     with arguments.kept.open("a") as file:
         for curve in [*curves, *language_model_curves(arguments.data)]:
             for key, part in cuts(curve):

@@ -63,6 +63,21 @@ def language_model_curves(data: Path) -> list[TestCurve]:
     return curves
 
 
+def simulated_curves() -> list[TestCurve]:
+    """Sixty curves of twelve sizes: a shifted power law, a Hill curve and a power law, with .3 to 3 % of noise."""
+    generator, curves = np.random.default_rng(0), []
+    x = np.geomspace(10, 10 * 2**11, 12)
+    for number in range(60):
+        top = generator.uniform(0.3, 0.9)
+        floor, half = top * generator.choice([0, 0.05, 0.2]), 10 ** generator.uniform(1, 3)
+        rate = generator.uniform(0.3, 1.2)
+        falls = ((1 + x / half) ** -rate, 1 / (1 + (x / half) ** rate), (x / 10) ** (-rate / 2))[number % 3]
+        noise = generator.choice([0.003, 0.01, 0.03]) * generator.standard_normal(12)
+        rows = pd.DataFrame({"x": x, "y": (floor + (top - floor) * falls) * np.exp(noise)})
+        curves.append(_cut("simulated", str(number), rows, rows["x"] < x[-3]))
+    return curves
+
+
 def thinned(curve: TestCurve, k: int) -> TestCurve:
     """The curve with about k of its points to fit on, evenly spaced in log size, the largest kept."""
     targets = np.linspace(np.log(curve.x.min()), np.log(curve.x.max()), k)

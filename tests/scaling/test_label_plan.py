@@ -151,6 +151,7 @@ def test_a_curve_that_gained_little_has_a_width_that_grows_with_the_distance() -
         ([0.9, 0.9, 0.89, 0.9, 0.88], None, True),
         ([0.9, 0.8, 0.7, 0.6, 0.5], 0.9, False),
         ([0.2, 0.2, 0.19, 0.2, 0.2], 0.9, False),
+        ([2.0, 2.0, 1.99, 2.0, 1.98], None, False),  # a loss
         ([0.5, 0.5, 0.49, 0.5, 0.5], 0.9, False),
     ],
 )

@@ -47,10 +47,10 @@ LEVEL_SPREAD, LITTLE_GAINED, GAINED = 0.01, 0.015, 0.2
 first in any case, and up to the second more where the log error has fallen by less than GAINED. Chosen on development
 curves (benchmarks/plan_curves.py): without it the intervals of curves that gained under 8 % held .60."""
 
-STILL, HIGH, TAKES_OFF, STEEPEST = 0.1, 0.4, 0.3, 1.5
-"""A curve whose log error has fallen by less than STILL, and which is above HIGH, or above 1 - 2 STILL times the error
-of guessing, may be at chance still. Then a share TAKES_OFF of its draws falls from some size on, with rates up to
-STEEPEST."""
+STILL, HIGH, TAKES_OFF, STEEPEST = 0.1, 0.45, 0.3, 1.5
+"""A curve whose log error has fallen by less than STILL, and is above 1 - 2 STILL times the error of guessing, may be
+at chance still; without the error of guessing one of a share, or percent, of errors above HIGH. Then a share
+TAKES_OFF of its draws falls from some size on, with rates up to STEEPEST."""
 
 MOST_CORRELATION = 0.95
 SHRINKING = 4.0
@@ -179,8 +179,9 @@ def _gained(data: Observations) -> float:
 
 def may_take_off(data: Observations, chance: float | None) -> bool:
     """Whether a curve has gained so little that it may be at chance still, from where it can fall suddenly."""
-    least = HIGH if chance is None else (1 - 2 * STILL) * chance
-    return _gained(data) < STILL and bool(data.errors[data.sizes[:, 0] == data.sizes[-1, 0]].mean() >= least)
+    last = float(data.errors[data.sizes[:, 0] == data.sizes[-1, 0]].mean())
+    high = HIGH <= last <= 1 or 100 * HIGH <= last <= 100 if chance is None else last >= (1 - 2 * STILL) * chance
+    return high and _gained(data) < STILL
 
 
 @dataclass(frozen=True, slots=True)
