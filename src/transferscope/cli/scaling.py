@@ -7,7 +7,13 @@ from transferscope.cli.options import named_columns
 from transferscope.errors import SettingsError
 from transferscope.settings.questions import Columns, ScalingQuestion
 
-_ROLES = {"score": "error", "pretrain": "pretrain_size", "labels": "finetune_size", "stderr": "stderr"}
+_ROLES = {
+    "score": "error",
+    "pretrain": "pretrain_size",
+    "labels": "finetune_size",
+    "stderr": "stderr",
+    "budget": "budget",
+}
 """Fields of `Columns` by the roles of columns."""
 
 

@@ -337,6 +337,11 @@ def test_a_column_of_budgets_is_the_group_and_the_cost() -> None:
     assert [best.from_minima for best in one.optima] == [True] * 3
     assert one.optima[0].budget == pytest.approx(1e20)
     assert one.optima[0].plan.cost == pytest.approx(1e20)
+    named = frame.rename(columns={"flops": "spent"})
+    of_name = scaling(
+        named, columns=Columns(pretrain_size="params", finetune_size="tokens", budget="spent", error="loss")
+    )
+    assert of_name.analysis.surfaces[0].optima[0].budget == pytest.approx(1e20)
     plain = scaling(frame.drop(columns="flops")).analysis.surfaces[0]
     assert plain.largest_cost == pytest.approx((6 * n * tokens).max())
 

@@ -89,8 +89,8 @@ def found_columns(frame: pd.DataFrame, columns: Columns) -> tuple[pd.DataFrame, 
     given = {role: name for role, name in named.items() if name != getattr(usual, role) or name in frame}
     frame, melted, read = long_form(frame, _ROLES, given, size="pretrain_size", value="error")
     given |= melted
-    roles = _ROLES if "pretrain_size" not in given else {role: _ROLES[role] for role in ("error", "pretrain_size")}
-    roles = roles | {role: _ROLES[role] for role in given if given[role]}
+    unasked = {"finetune_size"} - {role for role, name in given.items() if name} if "pretrain_size" in given else set()
+    roles = {role: about for role, about in _ROLES.items() if role not in unasked}
     taken = [name for name in (*columns.by, columns.stderr) if name is not None]
     by_role, notes = columns_by_role(
         frame.drop(columns=taken, errors="ignore"), roles, given, optional=["finetune_size", "budget"], option=_option

@@ -25,7 +25,7 @@ class Options:
         list[str] | None,
         typer.Option(
             metavar="ROLE=COLUMN ...",
-            help="Which column of a table holds what: score [error], pretrain (its size) [n], labels, stderr.",
+            help="Which column holds what: score [error], pretrain (its size) [n], labels, stderr, budget.",
         ),
     ] = None
     by: Annotated[list[str] | None, of(Columns, "by", metavar="COLUMN ...")] = None
