@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -285,6 +286,24 @@ def test_what_was_not_run_is_not_exported(
     with pytest.raises(error, match=said):
         export(classes, tmp_path / "net", **asked)
     assert not (tmp_path / "net").exists()
+
+
+def test_instead_of_an_arm_that_no_file_holds_the_best_within_the_margin_is_exported(
+    classes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Store.open(classes, create=False) as store:
+        found = decisions(read_study(store, "classes"))
+        assert found[40].recommended == "raw"
+        with pytest.raises(SettingsError, match="of what was run, export --method"):
+            chosen_run(store, "classes")
+        wide = {n: replace(one, margin=100.0) for n, one in found.items()}
+        monkeypatch.setattr("transferscope.study.export.decisions", lambda frames: wide)
+        choice = chosen_run(store, "classes")
+    means = {arm.name: arm.mean for arm in found[40].arms if arm.name != "raw"}
+    best = max(means, key=lambda name: means[name] or 0.0)
+    assert choice.instead_of == "raw"
+    assert str(Arm(choice.run.method, choice.run.source or "")) == best
+    assert 100 * choice.mean == pytest.approx(means[best])
 
 
 def test_an_unfinished_study_and_a_folder_in_use_are_refused(classes: Path, tmp_path: Path) -> None:

@@ -19,7 +19,10 @@ def export(options: Options, _: object = None) -> None:
 
     def begin(choice: Choice, again: bool) -> None:
         run, cost = choice.run, choice.run.cell.cost
-        if choice.chance is not None:
+        if choice.instead_of is not None:
+            say(f"the study recommends {choice.instead_of}, which no file of weights holds")
+            say(f"{in_words(run)} is the best that can be exported, and within the margin of it")
+        elif choice.chance is not None:
             say(f"the study recommends {in_words(run)} (chance {100 * choice.chance:.0f} %)")
         took = f": about {duration(cost.seconds)}, as in the study" if again and cost is not None else ""
         say(f"{'training again' if again else 'writing'} {in_words(run)}, seed {run.seed}{took}")

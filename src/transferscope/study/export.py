@@ -74,13 +74,16 @@ class Choice:
         run: The run, of the lowest seed unless one was named: chosen by its score on the test examples, that score
             would be too good.
         alike: All runs of its arm with as many labels.
-        chance: Where the arm is the one that the study recommends: its probability of being within the margin of the
-            best; None where it was named.
+        chance: Of an arm that was not named: its probability of being within the margin of the best; else None.
+        mean: Score of the arm, as the study's decision has it: adjusted for seeds that it lacks.
+        instead_of: The recommended arm, where no file of weights holds it and this one is within the margin of it.
     """
 
     run: Run
     alike: tuple[Run, ...]
     chance: float | None
+    mean: float
+    instead_of: str | None = None
 
 
 def chosen_run(
@@ -124,12 +127,15 @@ def chosen_run(
     runs = _of(runs, "number of labels", wanted, lambda run: str(run.n_labels))
     arms, decision = arms_by_key(frames), decided[int(wanted)]
     means = {arm.name: arm.mean for arm in decision.arms if arm.mean is not None}
-    if named:
-        kept = [run for run in runs if _method(run).keeps_network]
-        name = max((arms[run.cell.cell.key] for run in kept or runs), key=lambda arm: means[arm])
-    else:
-        assert decision.recommended is not None
-        name = decision.recommended
+    kept = [run for run in runs if _method(run).keeps_network]
+    best = max(kept or (runs if named else []), key=lambda run: means[arms[run.cell.cell.key]], default=None)
+    name = decision.recommended if best is None or not named else arms[best.cell.cell.key]
+    assert name is not None
+    instead_of = None
+    if not named and best is not None and not any(arms[run.cell.cell.key] == name for run in kept):
+        nearest = arms[best.cell.cell.key]
+        if means[nearest] >= means[name] - decision.margin:
+            name, instead_of = nearest, name
     alike = [run for run in runs if arms[run.cell.cell.key] == name]
     if not alike:
         raise StoreError(
@@ -139,10 +145,18 @@ def chosen_run(
     if not _method(alike[0]).keeps_network:
         subject = f"{name} is" if named else f"the study recommends {name} with {wanted} labels, which is"
         why = "fitted without a network" if isinstance(_method(alike[0]), Control) else "no network of its architecture"
-        raise SettingsError(f"{subject} {why}: no file of weights holds it; name another, as in --method fine-tune")
+        if named or best is None:
+            raise SettingsError(f"{subject} {why}: no file of weights holds it; name another arm that was run")
+        command = f"--method {best.method}{f' --from {best.source}' if best.source else ''}"
+        raise SettingsError(f"{subject} {why}: no file of weights holds it; of what was run, export {command}")
     chosen = _of(alike, "seed", None if seed is None else str(seed), lambda run: str(run.seed))
+    chance = next(arm.chance for arm in decision.arms if arm.name == name)
     return Choice(
-        min(chosen, key=lambda run: run.seed), tuple(alike), None if named or seed is not None else decision.chance
+        min(chosen, key=lambda run: run.seed),
+        tuple(alike),
+        None if named or seed is not None else chance,
+        frames.metric.from_points(means[name]),
+        instead_of,
     )
 
 
@@ -225,7 +239,7 @@ def export(
             score = Estimate(run.score, run.stderr, len(task.target.test))
             card = replace(
                 card_of(cell, recipe, task.target, study=name, metric=run.metric, score=score),
-                mean_score=float(np.mean([one.score for one in alike])),
+                mean_score=choice.mean,
                 n_runs=len(alike),
                 temperature=_temperature(network, task.target),
             )
