@@ -117,7 +117,7 @@ class LoRA(FineTuning):
     def check_network(self, network: Network) -> None:
         """Refuse, with a SettingsError, a network without the layers that are to be changed."""
         super().check_network(network)
-        if not self._layers(network.features):
+        if not self._layers(network.features) and any(True for _ in network.features.parameters()):
             if self.targets == "query-value":
                 named = ", ".join(sorted(QUERY_VALUE))
                 raise SettingsError(
