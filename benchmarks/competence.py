@@ -301,7 +301,7 @@ TASKS = [*TEXTS, *IMAGES, *TABLES]
 PAIRS = {
     "tf-idf": Pair("raw", "tf-idf, logistic regression (scikit-learn, CV)", tf_idf, ALL),
     "probe": Pair("linear-probe", "logistic regression on the mean token (scikit-learn)", probe, ALL),
-    "fine-tune": Pair("fine-tune", "by hand, 40 lines", by_hand, ALL),
+    "fine-tune": Pair("fine-tune", "by hand, 40 lines, all blocks", by_hand, ALL),
     "trainer": Pair("fine-tune", "Trainer (transformers)", trainer, ALL),
     "lora": Pair("lora", "LoRA (PEFT)", lambda draw: by_hand(draw, lora=True), ALL),
     "last-block": Pair("last-block", "by hand, 40 lines, all blocks", by_hand, ALL),
