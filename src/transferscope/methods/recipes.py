@@ -127,7 +127,7 @@ def _of_own(row: Recipe, *, faster: float = 1.0) -> dict[str, Recipe]:
     Args:
         faster: Factor on the rate of what learns from target labels alone, but for fine-tuning.
     """
-    pretrain = replace(row, training={**row.training, "augment": "none"}, steps={0: 1500})
+    pretrain = replace(row, training={**row.training, "augment": "none"}, steps={0: 3000})
     fast = replace(row, training={**row.training, "lr": faster * float(row.training["lr"])})
     return {"pretrain": pretrain, "scratch": fast, "merlin-ft": fast} | dict.fromkeys(
         ("fine-tune", "lora", "joint", "merlin"), row
