@@ -43,13 +43,16 @@ _DATA, _TABLE = Dataset("mine", _FEW, _FEW), pd.DataFrame({"n": [1, 2]})
         ),
         (
             lambda: DOOR.compare("digits", np.zeros(3)),
-            ["sources is given as ndarray", "Dataset, Pretrained, Module, a list of these"],
+            ["sources is given as ndarray", "a Pretrained, a torch.nn.Module, or a list of these"],
         ),
         (
             lambda: DOOR.compare(_TABLE.to_dict("records")),
-            ["compare(target, sources): target is given as a list of dict"],
+            ["compare was given no source"],
         ),
-        (lambda: DOOR.compare(_TABLE, "digits"), ["DataFrame, which is no data", "'csv:FILE?label=COLUMN'"]),
+        (
+            lambda: DOOR.compare(_TABLE, "digits"),
+            ["data frame with its label column not named", "label=COLUMN, one of n"],
+        ),
         (lambda: DOOR.compare(_TABLE, without="ridge"), ["without is given as 'ridge'", "as in ['ridge']"]),
         (lambda: DOOR.compare("digits", "glyphs", folder=None), ["folder is given as None; expected text or a path"]),
         (lambda: DOOR.rank(["a.safetensors"], "digits"), ["rank(target, networks): target is given as a list of str"]),

@@ -48,7 +48,7 @@ def checks_arguments(verb: Callable[P, T]) -> Callable[P, T]:
             if not _fits(value, hints[name]):
                 single = any(_fits(value, one) for kind in _members(hints[name]) for one in _elements(kind))
                 raise SettingsError(
-                    f"{verb.__name__}({', '.join(by_place)}): {name} is given as {_seen(value)}; expected "
+                    f"{verb.__name__}({', '.join(by_place)}): {name} is given as {seen(value)}; expected "
                     f"{_expected(hints[name])}{f', as in [{value!r}]' if single else ''}"
                 )
         return verb(*args, **kwargs)
@@ -89,7 +89,8 @@ def _fits(value: object, hint: Any) -> bool:
     return isinstance(value, wider.get(kind, kind))
 
 
-def _seen(value: object) -> str:
+def seen(value: object) -> str:
+    """What was given, in words for a message."""
     if isinstance(value, str):
         return repr(value)
     kind = "None" if value is None else type(value).__name__

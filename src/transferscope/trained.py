@@ -23,8 +23,9 @@ from transferscope.arguments import checks_arguments
 from transferscope.consent import reads_code
 from transferscope.data.arrays import to_inputs
 from transferscope.data.input_form import NETWORK_NOTE, InputForm
+from transferscope.data.memory import as_array, write_inputs
 from transferscope.data.task import Kind, LabelledSet
-from transferscope.data.unlabelled import as_in_study, far_from_training
+from transferscope.data.unlabelled import as_in_study, far_from_training, read_unlabelled
 from transferscope.errors import (
     CorruptDataError,
     DataError,
@@ -41,6 +42,9 @@ from transferscope.models.pretrained import notes_of
 from transferscope.models.weights import open_network, read_notes, save_weights
 from transferscope.registry import planned_code
 from transferscope.training import PixelScale, TensorSet, outputs_of, to_tensors
+
+Inputs = Any
+"""Arrays, a data frame or texts."""
 
 WEIGHTS, CARD = "model.safetensors", "card.json"
 CARD_DIGEST = "transferscope.card.sha256"
@@ -121,20 +125,29 @@ class TrainedModel:
     scale: PixelScale
     card: ModelCard
 
-    def outputs(self, inputs: Shaped[np.ndarray, "N ..."]) -> Float[np.ndarray, "N K"]:
+    def outputs(self, inputs: Inputs) -> Float[np.ndarray, "N K"]:
         """Logits of the classes or labels, or the predicted numbers.
 
         Args:
             inputs: As the data of the study hold them, before its transformations: images (N, H, W), (N, H, W, C) or
-                (N, C, H, W), whole numbers in 0..255 or floating point in [0, 1]; or vectors (N, D).
+                (N, C, H, W), whole numbers in 0..255 or floating point in [0, 1]; or vectors (N, D); or a data frame
+                with the columns of the study's table, in any order; or a list of texts.
 
         Raises:
             DataError: They are of another shape or range than those that it was trained on.
         """
         return self.outputs_of_read(self._read(inputs))
 
-    def _read(self, inputs: Shaped[np.ndarray, "N ..."]) -> Num[np.ndarray, "N ..."]:
-        read = as_in_study(to_inputs(np.asarray(inputs), name="the inputs"), self.card.inputs, name="the inputs")
+    def _read(self, inputs: Inputs) -> Num[np.ndarray, "N ..."]:
+        with TemporaryDirectory() as folder:
+            if name := write_inputs(inputs, Path(folder)):
+                unlabelled = read_unlabelled(name, self.card.inputs)
+                for remark in unlabelled.remarks:
+                    _LOG.warning("%s", remark)
+                return unlabelled.inputs
+        read = as_in_study(
+            to_inputs(as_array(inputs, "the inputs"), name="the inputs"), self.card.inputs, name="the inputs"
+        )
         for remark in far_from_training(read, self.card.inputs):
             _LOG.warning("%s", remark)
         return read
@@ -147,7 +160,7 @@ class TrainedModel:
         offset, unit = np.transpose(self.card.label_units)
         return np.asarray(offset + unit * outputs.astype(np.float64))
 
-    def features(self, inputs: Shaped[np.ndarray, "N ..."]) -> Float[np.ndarray, "N m ..."]:
+    def features(self, inputs: Inputs) -> Float[np.ndarray, "N m ..."]:
         """What the head reads: for another head, for neighbours, or for clusters. Inputs and errors as of `outputs`.
 
         Returns:
@@ -157,7 +170,7 @@ class TrainedModel:
         features: np.ndarray = outputs_of(self.network.features, self._tensors(read)).cpu().numpy()
         return features
 
-    def predict(self, inputs: Shaped[np.ndarray, "N ..."]) -> Shaped[np.ndarray, "N ..."]:
+    def predict(self, inputs: Inputs) -> Shaped[np.ndarray, "N ..."]:
         """The name of the most probable class of each input, shape (N,); or the predicted numbers (N, n_outputs).
 
         Of several labels, whether each input has each of `card.classes`, shape (N, n_outputs): those with a probability
@@ -168,7 +181,7 @@ class TrainedModel:
             return outputs
         return outputs > 0 if self.card.multi_label else np.array(self.card.classes)[outputs.argmax(axis=1)]
 
-    def predict_proba(self, inputs: Shaped[np.ndarray, "N ..."]) -> Float[np.ndarray, "N C"]:
+    def predict_proba(self, inputs: Inputs) -> Float[np.ndarray, "N C"]:
         """The network's probabilities of the classes or labels, in the order of `card.classes`.
 
         Those of classes sum to 1; each label has one of its own. They are calibrated by one number for the whole

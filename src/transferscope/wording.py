@@ -226,3 +226,8 @@ def weights_in_words(entry: Mapping[str, object]) -> str:
     if entry.get("input"):
         more += f"; inputs: {entry['input']}"
     return f"{file} gives {matched:,} of the backbone's {backbone:,} numbers{share}{more}"
+
+
+def slug(name: str) -> str:
+    """A name for files and tables."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") or "data"

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from transferscope.analyses.compare.study_file import _specify
 from transferscope.data.load import load
+from transferscope.data.memory import AS_TYPED, write_in_memory
 from transferscope.data.task import Dataset, LabelledSet
 from transferscope.data.transforms import apply_transforms
 from transferscope.errors import DataError
@@ -54,7 +54,7 @@ def test_labels_that_could_mean_several_things_are_refused(
 def test_data_in_memory_keep_their_labels_in_the_file_of_a_study(tmp_path: Path) -> None:
     train = LabelledSet(X[:, None], Y.astype(bool), ("cat", "dog"))
     data = Dataset("own", train, train.take(np.arange(4)))
-    name = _specify(data, tmp_path)
+    name = write_in_memory(data, tmp_path, "target", AS_TYPED)
     again = load(f"npz:{tmp_path / name.removeprefix('npz:')}")
     assert again.fingerprint == data.fingerprint
 

@@ -1,4 +1,4 @@
-"""A user's arrays: an .npz file with x_train, y_train, x_test and y_test, and label_names for several labels."""
+"""A user's arrays: an .npz file with x_train, y_train, x_test and y_test, or x and y, and label_names for several."""
 
 import io
 import json
@@ -17,12 +17,15 @@ import numpy as np
 from transferscope.data.arrays import ChannelAxis, Parts, counts_rows, epoch_unit, lost_in_float32, to_parts
 from transferscope.data.places import check_bytes
 from transferscope.data.split_names import split_names
+from transferscope.data.splits import rows_of_parts
 from transferscope.data.task import Kind
 from transferscope.errors import CorruptDataError, DataError
 from transferscope.files import require_regular
 from transferscope.wording import few, listed
 
 KEYS = ("x_train", "y_train", "x_test", "y_test")
+WHOLE = ("x", "y")
+"""Arrays of a file without parts, of which a share becomes the test set."""
 LABEL_NAMES = "label_names"
 
 LEFT_OUT = "left_out"
@@ -33,21 +36,29 @@ _LONGEST_HEADER = 10_000  # bytes; as in NumPy
 
 
 def load_npz(
-    path: Path, *, channels: ChannelAxis | None = None, kind: Kind | None = None, keep: Collection[int] = ()
+    path: Path,
+    *,
+    channels: ChannelAxis | None = None,
+    kind: Kind | None = None,
+    keep: Collection[int] = (),
+    test_share: float | None = None,
+    seed: int = 0,
 ) -> Parts:
     """Read a training and a test set from an .npz file, without unpickling anything.
 
     Args:
         path: A file with the arrays `x_train`, `y_train`, `x_test` and `y_test`, or with other names of the parts, as
-            `x_val` (see `split_names`). Inputs are grey images (N, H, W), colour images (N, H, W, C) or (N, C, H, W),
-            or vectors (N, D); labels are whole numbers or text (N,) for classes, floating-point numbers (N,) or
-            (N, n_outputs) for regression, truth values (N, n_labels) for several labels of each input, whose names may
-            lie in `label_names` (n_labels,). On a grid over each image, whole numbers (N, h, w) are masks of classes
-            (-1 for cells without a label), whose names may lie in `label_names` (n_classes,), and floating-point
-            numbers (N, h, w) or (N, n_outputs, h, w) a regression.
+            `x_val` (see `split_names`); or with `x` and `y` alone. Inputs are grey images (N, H, W), colour images (N,
+            H, W, C) or (N, C, H, W), or vectors (N, D); labels are whole numbers or text (N,) for classes,
+            floating-point numbers (N,) or (N, n_outputs) for regression, truth values (N, n_labels) for several labels
+            of each input, whose names may lie in `label_names` (n_labels,). On a grid over each image, whole numbers
+            (N, h, w) are masks of classes (-1 for cells without a label), whose names may lie in `label_names`
+            (n_classes,), and floating-point numbers (N, h, w) or (N, n_outputs, h, w) a regression.
         channels: Which axis of images has the channels; None for the one that it can only be.
         kind: What the labels are, on a grid "regression" for a dense one; None for what their type and shape say.
         keep: Features of vectors, from 0, that stay although they count the rows.
+        test_share: Share of `x` and `y` for a seeded, stratified test set; None for a fifth.
+        seed: Seed of that split.
 
     Returns:
         Both parts; which features were left out, since they count the rows, is in the words and in `about`.
@@ -58,27 +69,33 @@ def load_npz(
             holds objects, or has a shape or type that fits nothing.
     """
     arrays, note = _read_arrays(path)
-    of_train, of_test = [key.removeprefix("x_") for key in arrays if key.startswith("x_")]
-    for part in (of_train, of_test):
-        inputs, labels = arrays[f"x_{part}"], arrays[f"y_{part}"]
+    of_inputs = [key for key in arrays if key[0] == "x"]
+    for key in of_inputs:
+        inputs, labels = arrays[key], arrays[f"y{key[1:]}"]
         if inputs.ndim == 0 or labels.ndim == 0 or len(inputs) != len(labels):
             raise DataError(
-                f"{path}: x_{part} has shape {inputs.shape} and y_{part} {labels.shape}; expected one label for each "
+                f"{path}: {key} has shape {inputs.shape} and y{key[1:]} {labels.shape}; expected one label for each "
                 "input"
             )
         if len(inputs) == 0:
-            raise DataError(f"{path}: x_{part} has shape {inputs.shape}; expected at least one example")
-    x, y = ([arrays[f"{array}_{part}"] for part in (of_train, of_test)] for array in "xy")
+            raise DataError(f"{path}: {key} has shape {inputs.shape}; expected at least one example")
+    x, y = ([arrays[f"{array}{key[1:]}"] for key in of_inputs] for array in "xy")
+    if len(x) == 2 and test_share is not None:
+        raise DataError(f"{path} has a test part, {of_inputs[1]}, and test_share was given; leave one out")
     names = None
     if LABEL_NAMES in arrays:
         held, labels = arrays[LABEL_NAMES], y[0]
         of_masks = labels.ndim == 3 and held.ndim == 1 and labels.dtype.kind in "bui"
         if held.dtype.kind != "U" or not (of_masks or held.shape == labels.shape[1:]):
             raise DataError(
-                f"{path}: {LABEL_NAMES} has shape {held.shape} and type {held.dtype} and y_train {labels.shape}; "
+                f"{path}: {LABEL_NAMES} has shape {held.shape} and type {held.dtype} and the labels {labels.shape}; "
                 "expected a text for each column of labels, or for each class of masks"
             )
         names = [str(name) for name in held]
+    if len(x) == 1:
+        rows = _drawn(y[0], test_share, name=str(path), kind=kind, label_names=names, seed=seed)
+        x, y = ([arrays[key][part] for part in rows] for key in WHOLE)
+        note = f"{len(rows[1])} of {sum(map(len, rows))} examples, drawn by seed, are the test set"
     about: dict[str, str] = {}
     if x[0].ndim == 2 and x[0].dtype.kind in "iuf" and x[1].shape[1:] == x[0].shape[1:]:
         counting = [k for k in _row_numbers(*x) if k not in keep]
@@ -96,6 +113,15 @@ def load_npz(
         kind = "dense regression"
     parts = to_parts(x, y, name=str(path), kind=kind, label_names=names, channels=channels)
     return replace(parts, words=note, about=about)
+
+
+def _drawn(
+    labels: np.ndarray, share: float | None, *, name: str, kind: Kind | None, label_names: list[str] | None, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of the training part and of a test part; those with labels on a grid are drawn without looking at them."""
+    if labels.ndim > 2:
+        labels, kind, label_names = np.zeros(len(labels)), "regression", None
+    return rows_of_parts(labels, share, name=name, kind=kind, label_names=label_names, seed=seed)
 
 
 def _row_numbers(train: np.ndarray, test: np.ndarray) -> list[int]:
@@ -160,6 +186,8 @@ def _read_arrays(path: Path, *, first_of: Sequence[str] = ()) -> tuple[dict[str,
                     return list(np.unique(archive[key]).tolist())
 
                 split = split_names(sorted(parts), str(path), labels=labels)
+                if not parts and set(WHOLE) <= set(archive.files):
+                    keys = list(WHOLE)
                 if split is not None:
                     keys = [f"{array}_{part}" for part in (split.train, split.test) for array in "xy"]
                     note = split.note

@@ -220,3 +220,31 @@ def test_a_study_file_that_was_edited_is_set_aside(tmp_path: Path) -> None:
         assert (tmp_path / f"a-to-b.edited-{i}.toml").read_text() == edited
     assert tomllib.loads(path.read_text()) == tables
     assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_arrays_and_frames_in_memory_score_as_their_files_do(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    x, y = rng.normal(size=(120, 3)), np.arange(120) % 2
+    x[:, 0] += 2 * y
+    table = pd.DataFrame(x, columns=["a", "b", "c"]).assign(label=y)
+    table[:60].to_csv(tmp_path / "t.csv", index=False)
+    table[60:].to_csv(tmp_path / "s.csv", index=False)
+    np.savez(tmp_path / "t.npz", x=x[:60], y=y[:60])
+    np.savez(tmp_path / "s.npz", x=x[60:], y=y[60:])
+    both = {
+        "arrays": ((x[:60], y[:60]), (x[60:], y[60:])),
+        "npz": (f"npz:{tmp_path}/t.npz", f"npz:{tmp_path}/s.npz"),
+        "frames": (table[:60], table[60:]),
+        "csv": (f"csv:{tmp_path}/t.csv?label=label", f"csv:{tmp_path}/s.csv?label=label"),
+    }
+    scores = {}
+    for name, (target, source) in both.items():
+        asked: dict[str, Any] = {"labels": [20], "methods": ["raw", "fine-tune"], "seeds": 2, "network": "mlp"}
+        result = compare(target, source, **asked, **QUICK, folder=tmp_path / name)
+        scores[name] = result.table()[["method", "mean"]].values.tolist()
+    assert scores["arrays"] == scores["npz"]
+    assert scores["frames"] == scores["csv"]
+    with pytest.raises(SettingsError, match="label was given too"):
+        compare((x, y), (x, y), label="price", folder=tmp_path)
+    with pytest.raises(SettingsError, match="task was given too"):
+        compare("digits", "glyphs", task="regression", folder=tmp_path)

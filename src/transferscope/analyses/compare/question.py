@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 import pandas as pd
-from torch import nn
 
 from transferscope.analyses.compare.calls import compare_calls
 from transferscope.analyses.compare.result import ComparisonResult
 from transferscope.analyses.compare.results import compare_results
-from transferscope.analyses.compare.sources import Source, named_sources
+from transferscope.analyses.compare.sources import Source, as_list, named_sources
 from transferscope.analyses.compare.study_file import (
     NOTHING,
     network_in_words,
@@ -24,11 +23,10 @@ from transferscope.analyses.compare.study_file import (
 from transferscope.analyses.compare.summary import summarise
 from transferscope.analyses.notebook import shown_in_notebook
 from transferscope.analyses.results.runs import RunColumns
-from transferscope.arguments import checks_arguments
-from transferscope.data.task import Dataset
+from transferscope.arguments import checks_arguments, seen
+from transferscope.data.memory import AS_TYPED, DATA_WORDS, Data, InMemory, Task, is_data
 from transferscope.errors import SettingsError, refuse_unused
 from transferscope.methods.recipes import Protocol
-from transferscope.models import Pretrained
 from transferscope.models.build import makes_network
 from transferscope.store import Store
 from transferscope.study.decisions import MOST_SEEDS
@@ -43,9 +41,12 @@ LONGEST_RUN = 3.0
 
 @checks_arguments
 def compare(
-    target: str | Path | Dataset | pd.DataFrame | None = None,
+    target: Data | None = None,
     sources: Source | Sequence[Source] | None = None,
     *,
+    label: str | None = None,
+    task: Task | None = None,
+    test_share: float | None = None,
     run: Callable[..., Any] | None = None,
     arms: Mapping[str, Mapping[str, Any]] = NOTHING,
     score: Mapping[str, str] = NOTHING,
@@ -95,11 +96,18 @@ def compare(
     call with more seeds, labels or methods only does the rest.
 
     Args:
-        target: The data of interest: a name as in `transferscope.data.load.load` ("mnist", "npz:PATH", ...), or a data
-            set in memory. Its test part is what methods are compared on. Or results, without sources.
+        target: The data of interest: a name as in `transferscope.data.load.load` ("mnist", "npz:PATH", ...), or data in
+            memory: `(X, y)` or `(X, y, X_test, y_test)` of arrays, data frames or texts; a data frame with `label`; a
+            bunch of scikit-learn, a map-style data set of torch, one of the package datasets; or a `Dataset`. Its test
+            part is what methods are compared on. Or results, without sources.
         sources: What to transfer from: data likewise; a pretrained network by name ("hf:FOLDER", "timm:NAME",
             "torchvision:NAME", "package.module:factory", "file.py:factory"), as a `Pretrained`, or as a
-            `torch.nn.Module` that can be made again in another process (see `pretrained_module`); or several of them.
+            `torch.nn.Module` that can be made again in another process (see `pretrained_module`); or a list of them.
+        label: The label column of data frames and of data sets of the package datasets; None for "label".
+        task: What the labels of data in memory are: "classification", "regression" or "multi-label". None for what
+            their type says: whole numbers, text and truth values are classes, floating-point numbers a regression.
+        test_share: Share of data in memory without a test part that becomes one, drawn by seed with all classes in both
+            parts, between 0 and 1; None for a fifth.
         run: A function that trains; see above.
         arms: Of `run`: its arguments in each arm, by the name of the arm: numbers and text. One is "source": what it
             transfers from, or None for an arm without one.
@@ -154,6 +162,8 @@ def compare(
         race = {name: value for name, value in asked_of_race.items() if value is not None}
     makes_runs = sources is not None or run is not None
     refuse_unused({"worth": worth is not None and race is None and makes_runs}, "seeds alone make every run")
+    reading = InMemory(label, task, test_share)
+    of_memory = {"label": label is not None, "task": task is not None, "test_share": test_share is not None}
     of_results = {
         "without": without is not None,
         "columns": columns is not None,
@@ -171,6 +181,7 @@ def compare(
                 "training": bool(training),
                 "pretraining": bool(pretraining),
                 "metric": metric is not None,
+                **of_memory,
                 **of_results,
             },
             "a function is given that makes the runs",
@@ -191,7 +202,8 @@ def compare(
     if sources is None and (isinstance(target, pd.DataFrame) or _is_place(target)):
         of_training = {"labels": labels, "methods": methods, "diagnostics": diagnostics, "seeds": seeds, "runs": runs}
         refuse_unused(
-            {name: bool(given) for name, given in {**of_training, "minutes": minutes, "metric": metric}.items()},
+            {name: bool(given) for name, given in {**of_training, "minutes": minutes, "metric": metric}.items()}
+            | of_memory,
             "results are given, for which nothing is run",
         )
         return compare_results(
@@ -226,6 +238,7 @@ def compare(
         recipe=recipe,
         metric=metric,
         folder=Path(folder),
+        reading=reading,
     )
     show = shown_in_notebook(on_event)
     spec = read_spec(asked.path)
@@ -250,7 +263,7 @@ class Asked:
 
 
 def ask(
-    target: str | Dataset,
+    target: Data,
     sources: Source | Sequence[Source],
     *,
     labels: Sequence[int],
@@ -266,6 +279,7 @@ def ask(
     tuning: bool | None = None,
     recipe: Protocol = "field",
     metric: str | None = None,
+    reading: InMemory = AS_TYPED,
 ) -> Asked:
     """Write the study file of a comparison; arguments as of `compare`, `race` as in a study file or None for all runs.
 
@@ -276,9 +290,9 @@ def ask(
         DataError: Data that cannot be used.
     """
     target = _checked_target(target)
-    if isinstance(sources, str | Path | Dataset | Pretrained | nn.Module):
-        sources = [sources]
-    given = named_sources(sources, folder)
+    asked = as_list(sources)
+    reading.check_used([target, *asked])
+    given = named_sources(asked, folder)
     limited = race is not None and race.get("minutes") is not None
     if race is not None and methods is None and not limited:
         race = {**race, "run_minutes": LONGEST_RUN}
@@ -300,6 +314,7 @@ def ask(
         recipe=recipe,
         metric=metric,
         folder=folder,
+        reading=reading,
     )
     parse_spec(tables, place="the comparison")  # what cannot be done leaves an earlier study file as it is
     note = network_in_words(tables, network)
@@ -329,13 +344,12 @@ def _is_place(target: object) -> TypeGuard[str | Path]:
     return isinstance(target, str | Path) and Path(target).exists()
 
 
-def _checked_target(target: object) -> str | Dataset:
+def _checked_target(target: object) -> Data:
     """What is data: not the source, where the two were given in the other order."""
     target = str(target) if isinstance(target, Path) else target
-    if not isinstance(target, str | Dataset) or (isinstance(target, str) and makes_network(target)):
-        named = target if isinstance(target, str) else type(target).__name__
+    if not is_data(target) or (isinstance(target, str) and makes_network(target)):
         raise SettingsError(
-            f"the target is given as {named}, which is no data; compare takes the target first, a name such as "
-            "'csv:FILE?label=COLUMN' or a Dataset, and then what to transfer from: compare(target, sources)"
+            f"the target is given as {seen(target)}, which is no data; compare(target, sources) takes the target first "
+            f"and then what to transfer from: expected {DATA_WORDS}"
         )
     return target

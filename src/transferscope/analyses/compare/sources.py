@@ -1,7 +1,6 @@
 """What a comparison transfers from, as a study file can hold it: data by name, and pretrained networks."""
 
-import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -9,19 +8,35 @@ from typing import Any
 from safetensors.torch import save_file
 from torch import nn
 
-from transferscope.data.task import Dataset
+from transferscope.arguments import seen
+from transferscope.data.memory import DATA_WORDS, Data, is_data
 from transferscope.errors import SettingsError
 from transferscope.files import written_whole
 from transferscope.models import NetworkInput, NetworkSettings, Pretrained
 from transferscope.models.build import makes_network
 from transferscope.models.build import seen_from as network_seen_from
 from transferscope.models.weights import digest_of
+from transferscope.wording import slug
 
-Source = str | Path | Dataset | Pretrained | nn.Module
+Source = Data | Pretrained | nn.Module
 """What to transfer from."""
 
 
-def named_sources(sources: Sequence[Source], folder: Path) -> list[str | Dataset | Pretrained]:
+def as_list(sources: Source | Iterable[Source]) -> list[Source]:
+    """One source, or several, as a list; a SettingsError for what is neither."""
+    if is_data(sources) or isinstance(sources, Pretrained | nn.Module):
+        return [sources]
+    given = list(sources) if isinstance(sources, Iterable) and not isinstance(sources, Mapping) else [sources]
+    for one in given:
+        if not is_data(one) and not isinstance(one, Pretrained | nn.Module):
+            raise SettingsError(
+                f"sources is given as {seen(sources)}; expected {DATA_WORDS}, a Pretrained, a torch.nn.Module, or a "
+                "list of these"
+            )
+    return given
+
+
+def named_sources(sources: Sequence[Source], folder: Path) -> list[Data | Pretrained]:
     """Sources as a study file can hold them: names of networks told from names of data, modules written to the folder.
 
     A reference to code ("package.module:function") is a network if it leads to a class of modules, or to a function
@@ -31,7 +46,7 @@ def named_sources(sources: Sequence[Source], folder: Path) -> list[str | Dataset
         SettingsError: A module cannot be made again in another process, or a reference leads nowhere.
     """
 
-    def named(source: Source) -> str | Dataset | Pretrained:
+    def named(source: Source) -> Data | Pretrained:
         source = str(source) if isinstance(source, Path) else source
         if isinstance(source, nn.Module):
             return pretrained_module(source, folder)
@@ -108,8 +123,3 @@ def pretrained_module(module: nn.Module, folder: Path) -> Pretrained:
         with written_whole(path) as unfinished:
             save_file(state, unfinished)
     return Pretrained(NetworkSettings(f"{kind.__module__}:{kind.__qualname__}", input=known), path)
-
-
-def slug(name: str) -> str:
-    """A name for files and tables."""
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") or "data"

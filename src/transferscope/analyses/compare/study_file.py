@@ -10,15 +10,15 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
 import tomli_w
 
 from transferscope import registry
-from transferscope.analyses.compare.sources import network_settings, slug, source_table
+from transferscope.analyses.compare.sources import network_settings, source_table
 from transferscope.data.image_folder import size_at_most
 from transferscope.data.load import load, parse_name, seen_from
+from transferscope.data.memory import AS_TYPED, Data, InMemory, write_in_memory
 from transferscope.data.places import find_path
-from transferscope.data.task import Dataset, LabelledSet
+from transferscope.data.task import Dataset
 from transferscope.errors import DataError, SettingsError, TransferscopeError, refuse_unused
 from transferscope.methods import METHODS, FineTuning, Method, Raw, Scratch, check_task, default_methods
 from transferscope.methods.defaults import VARIANTS
@@ -29,7 +29,7 @@ from transferscope.models.build import seen_from as network_seen_from
 from transferscope.study.facts import shape_as_read
 from transferscope.study.read_alike import in_tokens_of
 from transferscope.study.spec import StudySpec, parse_spec
-from transferscope.wording import distinct, listed
+from transferscope.wording import distinct, listed, slug
 
 SMALLEST_LENET, USUAL_LENET = 16, 28
 """Pixels on a side. Smaller images than the first are enlarged to it; where no network is named, smaller ones than the
@@ -61,8 +61,8 @@ PRETRAINING_STEPS = 3000
 
 
 def study_tables(
-    sources: Sequence[str | Dataset | Pretrained],
-    target: str | Dataset,
+    sources: Sequence[Data | Pretrained],
+    target: Data,
     *,
     labels: Sequence[int],
     methods: Sequence[str] | None,
@@ -77,6 +77,7 @@ def study_tables(
     metric: str | None = None,
     race: Mapping[str, Any] = NOTHING,
     recipe: Protocol = "field",
+    reading: InMemory = AS_TYPED,
 ) -> dict[str, Any]:
     """The study file of a comparison, as tables.
 
@@ -88,6 +89,7 @@ def study_tables(
     Args:
         sources: From `named_sources`.
         folder: Where the study file will be; data given in memory are written here.
+        reading: How those are read.
         race: The table [race]; empty for none.
 
     Returns:
@@ -100,7 +102,10 @@ def study_tables(
     """
     if not sources:
         raise SettingsError("there is no source to transfer from; give at least one")
-    names = [one.network.name if isinstance(one, Pretrained) else _specify(one, folder) for one in (*sources, target)]
+    names = [
+        one.network.name if isinstance(one, Pretrained) else _specify(one, folder, "source", reading) for one in sources
+    ]
+    names.append(_specify(target, folder, "target", reading))
     keys = _keys(names)
     study = f"{'-'.join(keys[:-1])}-to-{_keys(names[-1:])[0]}"
     networks = [one for one in sources if isinstance(one, Pretrained)]
@@ -393,32 +398,9 @@ def _at_most(name: str, side: int) -> str:
     return f"{name}{'&' if parsed.options else '?'}{option}" if option else name
 
 
-def _specify(data: str | Dataset, folder: Path) -> str:
+def _specify(data: Data, folder: Path, role: str, reading: InMemory) -> str:
     """A name that a study file in the folder can hold; data in memory are written there first."""
-    if isinstance(data, str):
-        return seen_from(data, Path.cwd())
-    if data.train.is_tokens:
-        raise SettingsError(
-            f"{data.name} is texts in memory; give them by name, as in 'text:PATH?text=COLUMN&label=COLUMN'"
-        )
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{slug(data.name)}-{data.fingerprint}.npz"
-    if not path.exists():
-        partial = path.with_suffix(".partial.npz")
-        several = data.train.kind in ("multi-label", "segmentation") and data.train.classes is not None
-        arrays: dict[str, Any] = {"label_names": np.array(data.train.classes)} if several else {}
-        arrays |= {"x_train": data.train.inputs, "y_train": _labels(data.train)}
-        arrays |= {"x_test": data.test.inputs, "y_test": _labels(data.test)}
-        np.savez(partial, **arrays)
-        partial.replace(path)
-    return f"npz:{path.name}"
-
-
-def _labels(examples: LabelledSet) -> np.ndarray:
-    if examples.kind != "classification":
-        return examples.labels
-    named: np.ndarray = np.asarray(examples.classes)[examples.labels]
-    return named
+    return seen_from(data, Path.cwd()) if isinstance(data, str) else write_in_memory(data, folder, role, reading)
 
 
 def _keys(names: Sequence[str]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import torch
@@ -19,8 +20,10 @@ from transferscope.analyses.rank.hindsight import SizeCases, hindsight_of, resul
 from transferscope.analyses.rank.ranking import KEPT, RANDOM, StudyRanking
 from transferscope.analyses.rank.result import RankingResult
 from transferscope.analyses.rank.scoring import Chosen, Ranked, Subset, choose_scores, rank_subsets
-from transferscope.arguments import checks_arguments
+from transferscope.arguments import checks_arguments, seen
 from transferscope.consent import reads_code
+from transferscope.data.load import seen_from
+from transferscope.data.memory import DATA_WORDS, Data, InMemory, Task, is_data, write_in_memory
 from transferscope.data.splits import few_shot
 from transferscope.data.task import Dataset, LabelledSet
 from transferscope.errors import DataError, SettingsError, refuse_unused
@@ -44,7 +47,7 @@ from transferscope.wording import method_words
 @checks_arguments
 @reads_code
 def rank(
-    target: str | Path | DataSettings | Dataset,
+    target: Data | DataSettings,
     networks: str | Path | Pretrained | Sequence[str | Path | Pretrained] | None = None,
     *,
     network: str | NetworkSettings = "lenet",
@@ -55,6 +58,9 @@ def rank(
     study: str | None = None,
     device: str = RankQuestion.device,
     trust_code: bool = False,
+    label: str | None = None,
+    task: Task | None = None,
+    test_share: float | None = None,
     on_progress: Callable[[int, int], None] = no_progress,
 ) -> RankingResult:
     """Rate pretrained networks as what to transfer from, before any training on the target.
@@ -64,15 +70,19 @@ def rank(
     chosen, given what transfer gave; the ranking is kept with the study, whose report shows it from then on.
 
     Args:
-        target: The target by name, such as "usps" or "npz:PATH", with its transformations as a `DataSettings`, or a
-            data set in memory. Only its training part is read. Or alone, a finished study: its file, or the path or
-            URL of its store.
+        target: The target by name, such as "usps" or "npz:PATH", with its transformations as a `DataSettings`, or data
+            in memory as `compare` takes them. Only its training part is read. Or alone, a finished study: its file, or
+            the path or URL of its store.
         networks: Files of weights (safetensors, or state dicts of torch) of one architecture; names of pretrained
             networks ("hf:FOLDER", "timm:NAME", "torchvision:NAME", "package.module:factory", "file.py:factory"); or
             `Pretrained` networks, each with its own input. One alone is held against random features.
         network: Architecture of the files; of those that a study wrote, they say it.
         study: Which study, when a store holds several.
         trust_code: With a study: whether code that the store names is run, beside what a study file of yours names.
+        label: The label column of a target that is a data frame, or a data set of the package datasets; this and the
+            next two as of `compare`.
+        task: What the labels of a target in memory are.
+        test_share: Share of a target in memory without a test part that is not read.
         on_progress: Called with (values of scores done, values in all).
 
     The others are those of `settings.questions.RankQuestion`; labels and seeds are of networks without a study.
@@ -85,9 +95,12 @@ def rank(
         >>> print(result.verdict)  # doctest: +SKIP
     """
     question = RankQuestion(labels=labels, seeds=seeds, scores=tuple(scores), method=method, device=device)
+    if not is_data(target) and not isinstance(target, DataSettings):
+        raise SettingsError(f"rank(target, networks): target is given as {seen(target)}; expected {DATA_WORDS}")
+    reading = InMemory(label, task, test_share)
+    reading.check_used([target])
     if networks is not None:
         refuse_unused({"method": method is not None, "study": study is not None}, "networks are rated without a study")
-        data = target if isinstance(target, DataSettings | Dataset) else DataSettings(str(target))
         settings = network if isinstance(network, NetworkSettings) else NetworkSettings(network)
         given = [networks] if isinstance(networks, str | Path | Pretrained) else networks
         named = bool(given) and all(
@@ -95,14 +108,16 @@ def rank(
         )
         architecture = (settings.name, settings.widths) != ("lenet", None)
         refuse_unused({"network": named and architecture}, "every network says its own architecture")
-        name = data.name if isinstance(data, Dataset) else data.data
-        ranked = _rank_files(
-            name,
-            [one if isinstance(one, Pretrained) else _named(one, settings) for one in given],
-            data,
-            question,
-            on_progress=on_progress,
-        )
+        opened = [one if isinstance(one, Pretrained) else _named(one, settings) for one in given]
+        with TemporaryDirectory() as folder:
+            data, name = target, "target"
+            if isinstance(target, str | Path):
+                data = DataSettings(name := str(target))
+            elif isinstance(target, DataSettings | Dataset):
+                name = target.name if isinstance(target, Dataset) else target.data
+            else:
+                data = DataSettings(seen_from(write_in_memory(target, Path(folder), name, reading), Path(folder)))
+            ranked = _rank_files(name, opened, data, question, on_progress=on_progress)
         return RankingResult(StudyRanking((ranked.ranking,), None, FinishedRuns.of(())), name)
     if not isinstance(target, str | Path):
         raise SettingsError("rank was given no networks; give them after the target, as in rank(target, networks)")

@@ -16,7 +16,7 @@ _OF_TABLE = ("label", "file", "kind", "separator", "split")
 
 def read_npz(spec: DataSpec, seed: int) -> Dataset:
     """Arrays of a file."""
-    spec.allow(("channels", "kind", "keep"))
+    spec.allow(("channels", "kind", "keep", "test_share"))
     path, keep = find_path(spec.path), [one for given in spec.options.get("keep", ()) for one in given.split(",")]
     if not all(one.isdecimal() for one in keep):
         raise SettingsError(f"{spec.text!r} has keep = {','.join(keep)!r}; expected numbers of features, as in keep=0")
@@ -25,6 +25,8 @@ def read_npz(spec: DataSpec, seed: int) -> Dataset:
         channels=spec.choice("channels", ("first", "last")),
         kind=spec.choice("kind", KINDS),
         keep=[int(one) for one in keep],
+        test_share=spec.share("test_share"),
+        seed=seed,
     )
     return as_dataset(spec, path, parts, path.stem, checksum=checksum_of(path))
 

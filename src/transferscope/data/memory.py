@@ -1,0 +1,472 @@
+"""Data in memory, brought into files whose names every later step reads: the checks and encodings are those of files.
+
+Arrays become an .npz file, data frames a csv file, texts JSON lines, and data sets of the package datasets what it
+saves itself. A study reads its data in several processes, and days later, so that they have to lie in a file anyway.
+"""
+
+import hashlib
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from decimal import Decimal
+from numbers import Real
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from transferscope.data.arrays import kind_of_numbers
+from transferscope.data.split_names import split_names
+from transferscope.data.task import Dataset, LabelledSet
+from transferscope.errors import DataError, SettingsError, refuse_unused
+from transferscope.files import written_whole
+from transferscope.wording import few, slug
+
+Data: TypeAlias = Any
+"""Data by name, a `Dataset`, or data in memory: `(X, y)` and `(X, y, X_test, y_test)` of arrays, lists, frames or
+texts; a `pandas.DataFrame` with its label column; a bunch of scikit-learn; a map-style data set of torch; or a data set
+of the package datasets."""
+
+Task = Literal["classification", "regression", "multi-label"]
+
+_LABEL, _TEXT = "label", "text"
+_ROLE_DIGITS = 16
+_TASKS = "say which with task='regression' or task='classification'"
+
+
+@dataclass(frozen=True, slots=True)
+class InMemory:
+    """How data in memory are read.
+
+    Attributes:
+        label: The label column of data frames and of data sets of the package datasets; None for "label".
+        task: What labels are; None for what their type says: whole numbers, text and truth values are classes,
+            floating-point numbers a regression, and truth values (N, n_labels) several labels of each input.
+        test_share: Share of a seeded, stratified test set where data have no test part; None for a fifth.
+
+    Raises:
+        SettingsError: The share is not between 0 and 1.
+    """
+
+    label: str | None = None
+    task: Task | None = None
+    test_share: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.test_share is not None and not 0 < self.test_share < 1:
+            raise SettingsError(f"test_share = {self.test_share:g}; expected a share between 0 and 1, as 0.2")
+
+    def check_used(self, data: Iterable[object]) -> None:
+        """Refuse, with a SettingsError, what was given and none of the data is read by."""
+        held = [one for one in data if is_data(one) and not isinstance(one, str | Path | Dataset)]
+        tables = [one for one in held if isinstance(one, pd.DataFrame) or _is_saved_by_datasets(one)]
+        whole = [one for one in held if not (isinstance(one, tuple) and len(one) == 4)]
+        unused = {"label": self.label is not None and not tables, "task": self.task is not None and not held}
+        refuse_unused(
+            {**unused, "test_share": self.test_share is not None and not whole},
+            "no data in memory need it (a name says it by its options)",
+        )
+
+
+AS_TYPED = InMemory()
+"""Data in memory as their types say what they are."""
+
+DATA_WORDS = (
+    "data: a name such as 'csv:FILE?label=COLUMN', (X, y) or (X, y, X_test, y_test) of arrays, frames or texts, a data "
+    "frame with label=COLUMN, a Dataset, or a data set of torch, scikit-learn or datasets"
+)
+
+
+def is_data(given: object) -> bool:
+    """Whether something is data, by name or in memory, rather than a network or several of them."""
+    if isinstance(given, str | Path | Dataset | pd.DataFrame):
+        return True
+    if isinstance(given, tuple):
+        first = given[0] if len(given) in (2, 4) else None
+        return isinstance(first, list | pd.DataFrame | pd.Series) or _is_array(first)
+    return _is_bunch(given) or _is_saved_by_datasets(given) or _is_torch_data(given)
+
+
+def write_in_memory(data: Data, folder: Path, role: str, reading: InMemory) -> str:
+    """The name of data that were written to a folder, relative to it.
+
+    What is there already is not written again: the files are named by role and content.
+
+    Args:
+        data: A `Dataset` or data in memory; see `Data`.
+        folder: Made if it is not there.
+        role: What messages and tables call them: "target" or "source".
+
+    Raises:
+        DataError: They cannot be used: lengths differ, a type fits nothing, labels are missing.
+        SettingsError: The label column is not named, or a setting does not fit the data.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    if isinstance(data, Dataset):
+        return _of_dataset(data, folder)
+    if _is_saved_by_datasets(data):
+        return _of_datasets(data, folder, role, reading)
+    if isinstance(data, pd.DataFrame):
+        return _of_frames([data], folder, role, reading)
+    if _is_bunch(data):
+        return _of_arrays(_from_bunch(data), folder, role, reading)
+    if _is_torch_data(data):
+        return _of_arrays(_from_torch(data, role), folder, role, reading)
+    return _of_arrays(data, folder, role, reading)
+
+
+def write_inputs(inputs: Any, folder: Path) -> str | None:
+    """The name of a table or of texts in memory without labels, to predict for; None for arrays.
+
+    Raises:
+        DataError: A text or a column is of another type.
+    """
+    if isinstance(inputs, pd.DataFrame):
+        for name in inputs.columns:
+            _check_column(inputs[name], "the inputs")
+        return f"csv:{folder / _text_file(_as_csv(inputs), folder, 'inputs', '.csv')}"
+    return f"text:{folder / _lines([inputs], folder, 'inputs')[0]}?text={_TEXT}" if _are_texts(inputs) else None
+
+
+def _of_dataset(data: Dataset, folder: Path) -> str:
+    if data.train.is_tokens:
+        raise SettingsError(
+            f"{data.name} is texts in tokens; give the texts themselves, as (texts, labels), or by name, as in "
+            "'text:PATH?text=COLUMN&label=COLUMN'"
+        )
+    several = data.train.kind in ("multi-label", "segmentation") and data.train.classes is not None
+    arrays: dict[str, Any] = {"label_names": np.array(data.train.classes)} if several else {}
+    arrays |= {"x_train": data.train.inputs, "y_train": _labels(data.train)}
+    arrays |= {"x_test": data.test.inputs, "y_test": _labels(data.test)}
+    return f"npz:{_npz(arrays, folder, f'{slug(data.name)}-{data.fingerprint}')}"
+
+
+def _labels(examples: LabelledSet) -> np.ndarray:
+    if examples.kind != "classification":
+        return examples.labels
+    named: np.ndarray = np.asarray(examples.classes)[examples.labels]
+    return named
+
+
+def _npz(arrays: Mapping[str, np.ndarray], folder: Path, stem: str) -> str:
+    path = folder / f"{stem}.npz"
+    if not path.exists():
+        with written_whole(path) as unfinished:
+            np.savez(unfinished, **arrays)  # type: ignore[arg-type]
+    return path.name
+
+
+def _of_arrays(data: Sequence[Any], folder: Path, role: str, reading: InMemory) -> str:
+    """Inputs and labels of one or two parts: of frames a table, of texts JSON lines, of all else arrays."""
+    parts = list(zip(data[::2], data[1::2], strict=True))
+    if len(parts) == 2:
+        reading = replace(reading, test_share=None)
+    for (x, y), of in zip(parts, ("", " test"), strict=False):
+        _check_plain(x, f"the inputs of the {role}")
+        if not hasattr(y, "__len__") or len(x) != len(y):
+            count = len(y) if hasattr(y, "__len__") else "no"
+            raise DataError(
+                f"the {role} has {len(x)}{of} inputs and {count} labels; expected one label for each input, as (X, y)"
+            )
+        if not len(x):
+            raise DataError(f"the {role} has no{of} inputs; expected at least one example")
+    if any(isinstance(x, pd.DataFrame) for x, _ in parts):
+        return _of_frames([_joined(x, y, role) for x, y in parts], folder, role, replace(reading, label=_LABEL))
+    ys = [as_array(y, f"the labels of the {role}") for _, y in parts]
+    task = _checked_task(ys[0], f"the label of the {role}", reading.task)
+    if all(_are_texts(x) for x, _ in parts):
+        return _of_texts([x for x, _ in parts], ys, folder, role, replace(reading, task=task))
+    xs = [as_array(x, f"the inputs of the {role}") for x, _ in parts]
+    keys = (("x", "y"),) if len(parts) == 1 else (("x_train", "y_train"), ("x_test", "y_test"))
+    arrays = {
+        key: one
+        for pair, both in zip(keys, zip(xs, ys, strict=True), strict=True)
+        for key, one in zip(pair, both, strict=True)
+    }
+    content = [
+        f"{key}{one.dtype.str}{one.shape}".encode() + np.ascontiguousarray(one).tobytes() for key, one in arrays.items()
+    ]
+    return _named("npz", _npz(arrays, folder, f"{role}-{_digest(*content)}"), reading, kind=task)
+
+
+def _of_texts(texts: Sequence[Any], labels: Sequence[np.ndarray], folder: Path, role: str, reading: InMemory) -> str:
+    files = _lines(texts, folder, role, [{_LABEL: y.tolist()} for y in labels])
+    return _named("text", files[0], reading, text=_TEXT, label=_LABEL, kind=reading.task, test=files[1:])
+
+
+def _lines(
+    texts: Sequence[Any], folder: Path, role: str, labels: Sequence[Mapping[str, list[Any]]] | None = None
+) -> list[str]:
+    """Texts as JSON lines, a file for each part."""
+    files = []
+    for some, columns in zip(texts, labels or [{}] * len(texts), strict=True):
+        if not all(isinstance(one, str) for one in some):
+            raise DataError(f"the inputs of the {role} hold text and {_other_than(some, str)}; expected text alone")
+        rows = (dict(zip((_TEXT, *columns), row, strict=True)) for row in zip(some, *columns.values(), strict=True))
+        lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+        files.append(_text_file("".join(lines), folder, role, ".jsonl"))
+    return files
+
+
+def _as_csv(frame: pd.DataFrame) -> str:
+    return f"sep=,\n{frame.to_csv(index=False)}"
+
+
+def _of_frames(frames: Sequence[pd.DataFrame], folder: Path, role: str, reading: InMemory) -> str:
+    """A table, and one for the test part, in csv files, which pandas writes as the reader of tables reads them."""
+    frames = [one.set_axis([str(name) for name in one.columns], axis=1) for one in frames]
+    first, label = frames[0], reading.label or _LABEL
+    if first.columns.has_duplicates:
+        twice = first.columns[first.columns.duplicated()][0]
+        raise DataError(f"the {role} names several columns {twice!r}; give each its own name")
+    if label not in first.columns:
+        asked = f"no column {label!r}" if reading.label else "its label column not named"
+        raise SettingsError(
+            f"the {role} is a data frame with {asked}; say label=COLUMN, one of {few(first.columns, 10)}"
+        )
+    for name in first.columns:
+        _check_column(first[name], f"the {role}")
+    categories = [
+        name for name in first.columns if isinstance(first[name].dtype, pd.CategoricalDtype) and name != label
+    ]
+    held = first[label].dropna()
+    numeric = pd.api.types.is_numeric_dtype(held) and not pd.api.types.is_bool_dtype(held)
+    values = held.to_numpy() if numeric else held.astype(str).to_numpy(dtype=np.str_)
+    task = _checked_task(values, f"column {label!r} of the {role}", reading.task)
+    files = [_text_file(_as_csv(one), folder, role, ".csv") for one in frames]
+    return _named("csv", files[0], reading, label=label, kind=task, category=categories, test=files[1:])
+
+
+def _check_column(column: pd.Series, of: str) -> None:
+    """Refuse, with a DataError, a column whose values have no text that is read as what they are."""
+    strange = column.dtype.kind in "mc" or isinstance(column.dtype, pd.IntervalDtype | pd.PeriodDtype | pd.SparseDtype)
+    known = (str, Real, np.bool_, Decimal, date)
+    held = [one for one in column.dropna() if not isinstance(one, known)][:1] if column.dtype == object else []
+    if strange or held:
+        kind = type(held[0]).__name__ if held else str(column.dtype)
+        raise DataError(
+            f"column {str(column.name)!r} of {of} holds values of the type {kind}; expected numbers, text, truth "
+            "values or dates: convert it, or leave it out"
+        )
+
+
+def _checked_task(labels: np.ndarray, what: str, task: Task | None) -> Task | None:
+    """What labels are, as it was said or as their type says it; None where the reader tells it by their shape."""
+    if task is not None:
+        return task
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    if labels.dtype.kind in "US":
+        return "classification"
+    if labels.dtype.kind in "iuf" and labels.ndim == 1 and np.isfinite(labels).all():
+        kind_of_numbers(labels, what=what, how=_TASKS)  # which refuses what could be either
+    return "classification" if labels.dtype.kind in "iub" and labels.ndim == 1 else None
+
+
+def _joined(inputs: Any, labels: Any, role: str) -> pd.DataFrame:
+    """Inputs that are a data frame with their labels as a further column."""
+    if not isinstance(inputs, pd.DataFrame):
+        raise DataError(f"one part of the {role} is a data frame and the other is not; give both as one")
+    if _LABEL in inputs.columns:
+        raise DataError(f"the inputs of the {role} have a column {_LABEL!r} beside the labels; give it another name")
+    if isinstance(labels, pd.DataFrame):
+        if labels.shape[1] != 1:
+            raise DataError(
+                f"the labels of the {role} are a data frame of {labels.shape[1]} columns; give one column, or arrays"
+            )
+        labels = labels.iloc[:, 0]
+    if not isinstance(labels, pd.Series):
+        array = as_array(labels, f"the labels of the {role}")
+        if array.ndim != 1:
+            raise DataError(
+                f"the labels of the {role} have shape {array.shape} beside a data frame; expected one for each row (N,)"
+            )
+        labels = pd.Series(array)
+    return inputs.assign(**{_LABEL: labels.set_axis(inputs.index)})
+
+
+def _of_datasets(data: Any, folder: Path, role: str, reading: InMemory) -> str:
+    """A data set of the package datasets: what it saves itself, or as a table where it has neither images nor texts."""
+    splits = dict(data) if isinstance(data, Mapping) else {"": data}
+    first = next(iter(splits.values()))
+    label = reading.label or _LABEL
+    if label not in first.column_names:
+        raise SettingsError(
+            f"the {role} has the columns {', '.join(map(str, first.column_names))} and none is {label!r}; say "
+            "label=COLUMN"
+        )
+    others = {name: feature for name, feature in first.features.items() if name != label}
+    images = [name for name, feature in others.items() if type(feature).__name__ == "Image"]
+    texts = [name for name, feature in others.items() if getattr(feature, "dtype", "") in ("string", "large_string")]
+    if not images and len(others) != len(texts):
+        named = split_names(splits, f"the {role}") if len(splits) > 1 else None
+        parts = list(splits.values()) if named is None else [splits[named.train], splits[named.test]]
+        if len(parts) != 1 + (named is not None):
+            raise DataError(
+                f"the {role} has the splits {', '.join(splits)}; expected train and test, or one split alone"
+            )
+        frames = [_frame(one, label) for one in parts]
+        return _of_frames(frames, folder, role, reading if named is None else replace(reading, test_share=None))
+    if not images and len(texts) != 1:
+        raise DataError(
+            f"the {role} has {len(texts)} columns of text ({', '.join(texts)}); keep one of them, as of "
+            f"remove_columns, or give a file by name for pairs"
+        )
+    marks = [f"{name}:{one.num_rows}:{one._fingerprint}:{one.features}" for name, one in splits.items()]
+    saved = folder / f"{role}-{_digest(*(mark.encode() for mark in marks))}"
+    if not saved.exists():
+        with TemporaryDirectory(dir=folder, prefix=".saving-") as place:
+            data.save_to_disk(str(Path(place) / "whole"))
+            (Path(place) / "whole").replace(saved)
+    text = {"text": texts[0]} if not images else {}
+    return _named("hf-dataset", saved.name, reading, **text, label=label, kind=reading.task)
+
+
+def _frame(data: Any, label: str) -> pd.DataFrame:
+    """A split as a table, with its classes by name."""
+    frame: pd.DataFrame = data.to_pandas()
+    names = getattr(data.features[label], "names", None)
+    return frame if names is None else frame.assign(**{label: frame[label].map(dict(enumerate(names)))})
+
+
+def _named(what: str, place: str, reading: InMemory, /, **options: str | Collection[str] | None) -> str:
+    """A name of data with options; of those without a test part it says how large a share becomes one."""
+    if reading.test_share is not None:
+        options["test_share"] = f"{reading.test_share:g}"
+    given = [(key, one) for key, held in options.items() for one in ([held] if isinstance(held, str) else held or ())]
+    query = "&".join(f"{key}={one.replace('%', '%25').replace('&', '%26').replace('?', '%3F')}" for key, one in given)
+    return f"{what}:{place}{'?' if query else ''}{query}"
+
+
+def _digest(*content: bytes) -> str:
+    digest = hashlib.sha256()
+    for one in content:
+        digest.update(one)
+    return digest.hexdigest()[:_ROLE_DIGITS]
+
+
+def _text_file(text: str, folder: Path, role: str, suffix: str) -> str:
+    try:
+        content = text.encode()
+    except UnicodeEncodeError as error:
+        raise DataError(f"the {role} holds text that is no text in UTF-8 ({error.reason}); mend it") from error
+    path = folder / f"{role}-{_digest(content)}{suffix}"
+    if not path.exists():
+        with written_whole(path) as unfinished:
+            unfinished.write_bytes(content)
+    return path.name
+
+
+def _is_array(given: object) -> bool:
+    return isinstance(given, np.ndarray) or (hasattr(given, "__array__") and hasattr(given, "shape"))
+
+
+def _are_texts(given: Any) -> bool:
+    """Whether inputs are texts, by the first of them and by their type."""
+    if isinstance(given, np.ndarray | pd.Series | pd.Index):
+        return given.ndim == 1 and len(given) > 0 and isinstance(next(iter(given)), str)
+    return isinstance(given, list | tuple) and len(given) > 0 and all(isinstance(one, str) for one in given)
+
+
+def _check_plain(given: object, what: str) -> None:
+    """Refuse, with a DataError, sparse matrices and arrays with gaps, of which NumPy would make something else."""
+    if isinstance(given, np.ma.MaskedArray) or hasattr(given, "toarray"):
+        how = "fill its gaps, as of .filled()" if isinstance(given, np.ma.MaskedArray) else "give X.toarray()"
+        raise DataError(f"{what} are a {type(given).__name__}; expected a plain array: {how}")
+
+
+def as_array(given: Any, what: str) -> np.ndarray:
+    """Numbers or text as one array; a DataError for objects, mixtures, gaps and arrays that NumPy would change."""
+    _check_plain(given, what)
+    mode = getattr(given, "mode", None)
+    if isinstance(mode, str) and mode not in ("1", "L", "RGB", "RGBA"):
+        raise DataError(f"{what} is an image of the mode {mode}; expected L or RGB, as of .convert('RGB')")
+    if hasattr(given, "detach"):
+        given = given.detach().cpu()
+    if isinstance(given, list | tuple) and any(hasattr(one, "detach") for one in given[:1]):
+        given = [one.detach().cpu().numpy() for one in given]
+    if isinstance(given, list | tuple) and len({isinstance(one, str) for one in given}) > 1:
+        raise DataError(f"{what} hold text and {_other_than(given, str)}; expected numbers or text, and one of the two")
+    try:
+        array = np.asarray(given)
+    except ValueError as error:
+        raise DataError(f"{what} have different shapes; expected one array, all examples of one shape") from error
+    except (TypeError, RuntimeError) as error:
+        raise DataError(
+            f"{what} are a {type(given).__name__}, which is no array ({error}); give a NumPy array"
+        ) from error
+    if array.dtype != object:
+        return array
+    held = array.ravel().tolist()
+    missing = sum(1 for one in held if one is None or one is pd.NA or one is pd.NaT or one != one)
+    if missing:
+        raise DataError(f"{what} hold nothing (None or NaN) in {missing} of {len(held)} places; drop those examples")
+    if all(isinstance(one, str) for one in held):
+        return array.astype(np.str_)
+    if all(isinstance(one, bool | np.bool_) for one in held):
+        return array.astype(np.bool_)
+    if all(isinstance(one, int | float | np.number) and not isinstance(one, bool) for one in held):
+        whole = all(isinstance(one, int | np.integer) for one in held)
+        return array.astype(np.int64 if whole else np.float64)
+    raise DataError(f"{what} are an array of objects, such as {_other_than(held, str)}; expected numbers or text")
+
+
+def _other_than(held: Iterable[object], kind: type) -> str:
+    strange = next((one for one in held if not isinstance(one, kind)), None)
+    return f"the {type(strange).__name__} {str(strange)[:40]!r}"
+
+
+def _is_bunch(given: object) -> bool:
+    return isinstance(given, Mapping) and {"data", "target"} <= given.keys()
+
+
+def _from_bunch(bunch: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Inputs and labels of a bunch of scikit-learn; whole numbers are the classes that it names."""
+    labels, names = bunch["target"], bunch.get("target_names")
+    codes = np.asarray(labels)
+    is_code = codes.ndim == 1 and codes.dtype.kind in "iu" and codes.size > 0 and codes.min() >= 0
+    if is_code and names is not None and len(names) == codes.max() + 1:
+        labels = np.asarray(names)[codes]
+    return bunch["data"], labels
+
+
+def _is_saved_by_datasets(given: object) -> bool:
+    """Whether something is a data set of the package datasets, which may be missing here, or several splits of one."""
+    if isinstance(given, Mapping):
+        return bool(given) and hasattr(given, "save_to_disk") and all(map(_is_saved_by_datasets, given.values()))
+    return all(hasattr(given, name) for name in ("column_names", "features", "save_to_disk", "to_pandas"))
+
+
+def _is_torch_data(given: object) -> bool:
+    """Whether something is a map-style data set: one of torch, or of its form."""
+    plain = isinstance(given, str | bytes | Mapping | list | tuple | np.ndarray | pd.Series)
+    sized = hasattr(given, "__getitem__") and hasattr(given, "__len__")
+    return sized and not plain and not _is_array(given) and not hasattr(given, "state_dict")
+
+
+def _from_torch(data: Any, role: str) -> tuple[np.ndarray, np.ndarray]:
+    """All examples of a map-style data set of torch: pairs of an input and a label."""
+    inputs: list[np.ndarray] = []
+    labels: list[np.ndarray] = []
+    for place in range(len(data)):
+        example = data[place]
+        if not isinstance(example, tuple | list) or len(example) != 2:
+            raise DataError(
+                f"example {place} of the {role} is a {type(example).__name__}; expected (input, label) of a data set"
+            )
+        for one, held in zip(example, (inputs, labels), strict=True):
+            held.append(as_array(one, f"example {place} of the {role}"))
+    return _stacked(inputs, f"the inputs of the {role}"), _stacked(labels, f"the labels of the {role}")
+
+
+def _stacked(arrays: Sequence[np.ndarray], what: str) -> np.ndarray:
+    if len({one.dtype.kind == "U" for one in arrays}) > 1:
+        raise DataError(f"{what} are text in some examples and numbers in others; expected one of the two")
+    shapes = {one.shape for one in arrays}
+    if len(shapes) > 1:
+        first, second = sorted(shapes)[:2]
+        raise DataError(f"{what} have the shapes {first} and {second}; expected one shape: resize them to one")
+    return np.stack(arrays) if arrays else np.empty((0, 1))
