@@ -129,6 +129,53 @@ def test_folds_of_regression_are_a_partition() -> None:
     assert sorted(len(part.validate) for part in parts) == [2, 2, 3]
 
 
+def with_labels(rows: list[str]) -> LabelledSet:
+    """Examples with several labels: each row names those that it has."""
+    labels = np.array([[label in row for label in "abc"] for row in rows])
+    return LabelledSet(np.arange(len(rows), dtype=np.float32)[:, None], labels, ("a", "b", "c"))
+
+
+def rows_of(examples: LabelledSet) -> list[str]:
+    return ["".join(np.array(["a", "b", "c"])[row]) for row in examples.labels]
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(
+    ("rows", "first", "then"),
+    [
+        # the labels 7, 3 and 2 of 12 times: once each, then the largest N_c / (n_c + 1) below its share rounded up
+        (["a"] * 7 + ["b"] * 3 + ["c"] * 2, ["a", "b", "c", "a", "a", "a", "b", "a", "a"], ["a", "b", "c"]),
+        # b and c are on the same four examples, which count for both; no label is a class of two examples
+        (["a"] * 5 + ["bc"] * 4 + [""] * 2, ["a", "bc", "", "a", "bc", "a", "bc", "a"], ["", "a", "bc"]),
+    ],
+)
+def test_the_order_by_several_labels_is_that_of_quotas(
+    rows: list[str], first: list[str], then: list[str], seed: int
+) -> None:
+    found = rows_of(few_shot(with_labels(rows), len(first) + len(then), seed=seed))
+    assert (found[: len(first)], sorted(found[len(first) :])) == (first, then)
+
+
+@steady
+@given(st.lists(st.sampled_from(["", "a", "b", "c", "ab", "ac", "bc", "abc"]), min_size=3, max_size=30))
+def test_every_example_of_several_labels_has_one_place_in_the_order(rows: list[str]) -> None:
+    train = with_labels([*rows, "a", "b", "c"])
+    whole = few_shot(train, len(train), seed=1)
+    assert sorted(positions(whole)) == list(range(len(train)))
+    assert (whole.labels[:4].sum(axis=0) > 0).all()  # none, or any of three labels: each once before any is due again
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(
+    ("rows", "n_folds"),
+    [(["ab", "a", ""], 2), (["ab", "a", ""], 5), (["abc", "bc", "c"], 3), (["a", "a", "b"], 3), (["", "", "c"], 2)],
+)
+def test_folds_of_several_labels_are_alike_where_they_can_be(rows: list[str], n_folds: int, seed: int) -> None:
+    train = with_labels(rows * n_folds)
+    for fold in folds(train, n_folds, seed=seed):
+        assert sorted(rows_of(train.take(fold.validate))) == sorted(rows)
+
+
 NEEDS = "needs two of each class: add examples or drop the class"
 
 

@@ -56,6 +56,24 @@ def test_methods_that_take_no_steps_have_no_rate() -> None:
     assert not any(method.searched_rates(TrainingSettings(steps=10)) for method in without)
 
 
+@pytest.mark.parametrize(
+    ("case", "trained"),
+    [
+        ("do-nothing", 0),
+        ("knn", 0),
+        ("boosting", 0),
+        ("raw", 3 * (5 + 1)),  # three classes of five features, with a bias
+        ("linear-probe, ridge", 3 * (7 + 1)),
+        ("bitfit", 6 + 7 + 3 * (7 + 1)),  # biases of the layers of 6 and 7 units, and the head
+        ("scratch", 6 * (5 + 1) + 7 * (6 + 1) + 3 * (7 + 1)),
+        ("joint", 6 * (5 + 1) + 7 * (6 + 1) + (3 + 4) * (7 + 1)),  # a head of the source's four classes beside it
+    ],
+)
+def test_its_cost_counts_the_weights_that_it_could_change(case: str, trained: int) -> None:
+    short = replace(OPTIONS, training=replace(BUDGET, steps=1), curve_examples=0)
+    assert fit(case, classification_task(), short).cost.trained_parameters == trained
+
+
 def test_every_method_has_a_case() -> None:
     assert set(METHODS) <= {case.name for case in CASES.values()}
 

@@ -43,7 +43,6 @@ from transferscope.training import (
     TrainingSettings,
     batch_loss,
     check_data,
-    class_weights,
     pixel_scale,
     stream_seed,
 )
@@ -141,17 +140,6 @@ def test_the_loss_of_a_blend_has_the_gradient_of_blended_labels(kind: str) -> No
         soft = 0.3 * one.double() + 0.7 * other.double()
         loss = F.mse_loss(outputs, soft) if kind == "numbers" else F.binary_cross_entropy_with_logits(outputs, soft)
     assert found.numpy() == pytest.approx(torch.autograd.grad(loss, outputs)[0].numpy(), abs=1e-12)
-
-
-def test_weights_of_classes_are_the_balanced_ones_of_scikit_learn() -> None:
-    from sklearn.utils.class_weight import compute_class_weight
-
-    labels = np.array([0, 0, 0, 2, 2, 0, 3])
-    found = class_weights(torch.from_numpy(labels), 4).numpy()
-    assert found[[0, 2, 3]] == pytest.approx(compute_class_weight("balanced", classes=np.array([0, 2, 3]), y=labels))
-    assert found[1] == 0.0
-    several = torch.tensor([[True, True], [False, True], [False, True]])
-    assert class_weights(several, 2).numpy() == pytest.approx(np.array([[3 / 4, 1.0], [3 / 2, 1.0]]))
 
 
 def test_a_method_that_does_not_know_them_says_so() -> None:

@@ -9,12 +9,25 @@ from cases_of_methods import BUDGET, classification_task, network_for, regressio
 from transferscope.data.splits import folds
 from transferscope.data.task import TransferTask
 from transferscope.errors import SettingsError
-from transferscope.methods import METHODS, Control, FineTune, FitOptions, Fitted, L2Sp, LinearProbe, Method, Scratch
+from transferscope.methods import (
+    METHODS,
+    Control,
+    FineTune,
+    FitOptions,
+    Fitted,
+    L2Sp,
+    LinearProbe,
+    Merlin,
+    MerlinFt,
+    Method,
+    Scratch,
+    Soup,
+)
 from transferscope.methods.method import Value
 from transferscope.methods.tuning import Tuned, candidates, combinations, runs_of_a_search, search_grid, tune
 from transferscope.models import Network
 from transferscope.records import Cost
-from transferscope.training import stream_seed
+from transferscope.training import TrainingSettings, stream_seed
 
 OPTIONS = FitOptions(BUDGET, seed=3, device="cpu")
 
@@ -133,6 +146,35 @@ def test_every_method_that_trains_is_searched_with_as_many_trials(method: Method
     if not chooses_itself:
         first = combinations(grid, method, BUDGET)[0]  # what a tie is decided for: the settings as they are
         assert all(value == getattr(method, name, getattr(BUDGET, name, None)) for name, value in first.items())
+
+
+@pytest.mark.parametrize(
+    ("method", "expected"),
+    [
+        (Merlin(), {"lr": [0.3, 0.06, 1.5], "rho": [2, 8]}),
+        (Merlin(rho=0.5, source_term=False), {"lr": [0.3, 0.06, 1.5], "weight_decay": [0.002, 0.04]}),
+        (Merlin(initial="pretrained"), {"lr_scale": [1, 0.2, 5], "rho": [2, 8]}),
+        (Merlin(initial="pretrained", lr_scale=0.2), {"lr_scale": [0.2, 1, 5], "rho": [2, 8]}),
+        (Merlin(initial="pretrained", lr_scale=0.3), {"lr_scale": [0.3, 0.06, 1.5], "rho": [2, 8]}),
+        (MerlinFt(lr_scale=0.1), {"lr_scale": [0.1, 0.5, 2.5], "weight_decay": [0.002, 0.04]}),
+        (FineTune(lr_scale=0.1), {"lr_scale": [0.1, 0.5, 2.5], "head": ["random", "probe"]}),
+        (Scratch(), {"lr": [0.3, 0.06, 1.5], "weight_decay": [0.002, 0.04]}),
+        (Soup(), {}),
+        (LinearProbe(), {}),
+    ],
+)
+def test_a_search_tries_multiples_of_the_rate_that_a_method_trains_with(
+    method: Method, expected: dict[str, list[Value]]
+) -> None:
+    """One, a fifth and five times it; one, five and twenty-five times a share of it up to a fifth."""
+    found = search_grid(method, TrainingSettings(steps=9, lr=0.3, weight_decay=0.002))
+    assert {name: list(values) for name, values in found.items()} == {
+        name: pytest.approx(values) for name, values in expected.items()
+    }
+
+
+def test_a_search_tries_some_weight_decay_where_there_is_none() -> None:
+    assert search_grid(Scratch(), TrainingSettings(steps=9, weight_decay=0.0))["weight_decay"] == (0.0, 0.01)
 
 
 @pytest.mark.parametrize(("pull", "other"), [(0.01, 0.1), (0.1, 0.01), (0.05, 0.005), (0.001, 0.01), (0.0, 0.1)])

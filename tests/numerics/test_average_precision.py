@@ -38,6 +38,24 @@ def test_contributions_are_those_of_leaving_each_example_out(seed: int, ties: bo
     np.testing.assert_allclose(example_contributions(scores, labels), pseudo - pseudo.mean() + whole)
 
 
+@pytest.mark.parametrize(
+    ("scores", "positive", "whole", "without"),
+    [
+        ([4, 3, 2, 1], [1, 0, 1, 0], 5 / 6, [1 / 2, 1, 1, 5 / 6]),  # ranks 1 and 3 of two positives
+        ([4, 3, 2, 1], [0, 1, 0, 1], 1 / 2, [5 / 6, 1 / 3, 7 / 12, 1 / 2]),
+        ([2, 2, 2, 1], [1, 1, 0, 0], 2 / 3, [1 / 2, 1 / 2, 1, 2 / 3]),  # three tie
+        ([3, 2, 1], [0, 1, 0], 1 / 2, [1, 1 / 2, 1 / 2]),  # of one positive the value is kept without it
+    ],
+)
+def test_the_jackknife_of_one_and_two_positives_is_that_written_out(
+    scores: list[float], positive: list[int], whole: float, without: list[float]
+) -> None:
+    table, n = (np.array(scores, dtype=float)[:, None], np.array(positive)[:, None]), len(scores)
+    assert macro_average_precision(*table) == pytest.approx(whole)
+    pseudo = n * whole - (n - 1) * np.array(without)
+    np.testing.assert_allclose(example_contributions(*table), pseudo - pseudo.mean() + whole)
+
+
 def test_its_standard_error_is_that_of_other_test_sets() -> None:
     random = np.random.default_rng(0)
 

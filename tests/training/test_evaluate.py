@@ -6,10 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from sklearn.metrics import f1_score
 from torch import Tensor, nn
 
 from transferscope.data.task import LabelledSet
-from transferscope.training import PixelScale, TensorSet, evaluate, outputs_of, to_tensors
+from transferscope.estimate import Estimate
+from transferscope.training import PixelScale, TensorSet, evaluate, measure, outputs_of, to_tensors
 from transferscope.training.feature_cache import LOOKED_AT
 
 
@@ -65,6 +67,26 @@ def test_outputs_of_many_large_images_take_no_memory_that_grows_with_their_numbe
         [sys.executable, "-c", _PEAK, str(file)], capture_output=True, text=True, check=True, env=environment
     )
     assert int(done.stdout) < 400  # MiB
+
+
+def test_the_standard_error_of_micro_f1_is_that_of_its_linearisation() -> None:
+    """Twice the hits of three examples are 2, 0 and 4, labels that are there or predicted 3, 2 and 4.
+
+    So micro F1 is 6/9, an example is off it by 2 - 2/3 * 3 = 0, -4/3 and 4/3, whose deviation is 4/3, and the error is
+    4/3 over the mean 3 of the counts and the root of 3.
+    """
+    labels = torch.tensor([[True, False], [False, True], [True, True]])
+    predicted = torch.tensor([[True, True], [True, False], [True, True]])
+    outputs = torch.where(predicted, 1.0, -1.0)
+
+    def micro_f1(n: int) -> Estimate:
+        records = measure(outputs[:n], labels[:n], part="target_test").records
+        return next(one.estimate for one in records if one.name == "micro_f1")
+
+    assert micro_f1(3).value == pytest.approx(f1_score(labels, predicted, average="micro")) == pytest.approx(2 / 3)
+    assert micro_f1(3).stderr == pytest.approx(4 / (9 * 3**0.5))
+    assert micro_f1(2).stderr == pytest.approx(np.std([0.8, -0.8], ddof=1) / 2.5 / 2**0.5)  # 2/5; 2 - 1.2 and 0 - 0.8
+    assert (micro_f1(1).value, micro_f1(1).stderr) == (pytest.approx(2 / 3), None)
 
 
 class Counted(nn.Module):

@@ -18,7 +18,6 @@ from transferscope.training import (
     PixelScale,
     TrainingSettings,
     choose_device,
-    encode,
     measure,
     pixel_scale,
     scale_of,
@@ -231,10 +230,6 @@ def test_outputs_that_are_not_finite_have_a_status() -> None:
 def test_constant_targets_have_no_r_squared() -> None:
     measured = measure(torch.zeros(3, 1), torch.ones(3, 1), part="target_test")
     assert {record.name: record.estimate.status for record in measured.records}["r2"] == "undefined"
-
-
-def test_classes_become_their_indicator_less_the_share_of_each() -> None:
-    assert encode(torch.tensor([2]), 4).tolist() == [[-0.25, -0.25, 0.75, -0.25]]
 
 
 @pytest.mark.parametrize(
