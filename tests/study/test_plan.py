@@ -290,7 +290,11 @@ def test_planning_loads_the_data_and_writes_down_what_they_are() -> None:
             MissingDataError,
             "[sources.net] there is no network file gone.safetensors",
         ),
-        ({"sources": {"net": {"network": "other.safetensors"}}}, NetworkError, "other.safetensors is of mlp on images of 28 x 28"),
+        (
+            {"sources": {"net": {"network": "other.safetensors"}}},
+            NetworkError,
+            "other.safetensors is of mlp on images of 28 x 28",
+        ),
     ],
 )
 def test_a_study_that_cannot_be_done_is_refused_before_it_begins(
