@@ -156,6 +156,13 @@ def test_the_order_by_several_labels_is_that_of_quotas(
     assert (found[: len(first)], sorted(found[len(first) :])) == (first, then)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_label_that_has_its_share_waits_although_it_is_the_largest(seed: int) -> None:
+    """Of 15 examples 12 are drawn, 8 = 12/15 * 10 of the largest label, and 10/9 is more than 3/3 and 2/2."""
+    drawn = few_shot(with_labels(["a"] * 10 + ["b"] * 3 + ["c"] * 2), 12, seed=seed)
+    assert drawn.class_counts()[0] == 8
+
+
 @steady
 @given(st.lists(st.sampled_from(["", "a", "b", "c", "ab", "ac", "bc", "abc"]), min_size=3, max_size=30))
 def test_every_example_of_several_labels_has_one_place_in_the_order(rows: list[str]) -> None:

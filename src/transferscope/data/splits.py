@@ -237,7 +237,7 @@ def _order_by_label(members: list[np.ndarray], n_all: int, n: int) -> Int64[np.n
     taken, free, queues = np.zeros(len(members), dtype=np.int64), np.ones(n_all, dtype=bool), [0] * len(members)
     order = np.empty(n, dtype=np.int64)
     for i in range(n):
-        below_share = (taken * n_all < (i + 1) * sizes) | (taken == 0)
+        below_share = taken * n_all < (i + 1) * sizes
         worth = np.where(below_share, sizes / (taken + 1), sizes / (taken + 1) / n_all)
         worth[taken == sizes] = -1.0  # nothing is left of it
         if i < len(members) and (taken == 0).any():  # each is there once before any is due again
