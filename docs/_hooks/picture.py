@@ -38,11 +38,13 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 
 def demo_of_today() -> str:
-    """Digest of what the demo's answer depends on: its study file, and the versions of its methods and pre-training."""
+    """Digest of what the demo's answer depends on: its study file, recipes, and versions of methods and pre-training."""
     from transferscope.methods import METHODS, PRETRAINING_VERSION
+    from transferscope.methods.recipes import RECIPES
 
     study = tomllib.loads((files("transferscope.cli") / "demo.toml").read_text(encoding="utf-8"))
-    parts = [study, PRETRAINING_VERSION, {name: METHODS[name].version for name in study["methods"]}]
+    versions = {name: METHODS[name].version for name in study["methods"]}
+    parts = [study, PRETRAINING_VERSION, versions, str(RECIPES["small-cnn"])]  # the demo's network is LeNet
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
