@@ -248,8 +248,8 @@ def losses(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[Statem
     return tuple(statements)
 
 
-_MOST_OF_FRONT = 5
-
+_MOST_OF_FRONT = 2
+"""The arm that loses least and the next cheaper one; the table of all arms has what each is expected to lose."""
 
 LEAST_CHANCE = 1 / 3
 """More seeds are proposed from this chance on that they decide a question."""

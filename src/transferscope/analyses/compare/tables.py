@@ -140,6 +140,14 @@ def _columns(
             probability_words(c.facts.chance) if c.facts.n_seeds > 1 else "–", tone=best(c), value=c.facts.chance
         ),
     )
+    if any(c.facts.shortfall is not None and c.facts.n_seeds > 1 for c in group):
+        yield (
+            Column(
+                f"Expected loss ({metric.gain_unit})",
+                "What choosing this arm is expected to lose against the best one, and at most with 90 %",
+            ),
+            lambda c: _loss(c, metric),
+        )
     if any(c.over_scratch for c in group):
         yield (
             Column("Over scratch", "Transferability: difference on the same seeds and labels, with its 95 % CI"),
@@ -169,6 +177,15 @@ def _interval_detail(c: Comparison, metric: Measure, most: int) -> str:
     return ", ".join(
         [*told, *(["the same in all seeds"] if c.all_alike else [f"sd {metric.number(c.score.sd)}"] if has_sd else [])]
     )
+
+
+def _loss(c: Comparison, metric: Measure) -> Cell:
+    """Return what choosing an arm is expected to lose, and at most with 90 %; a dash where seeds cannot tell."""
+    lost, most = c.facts.shortfall, c.facts.at_most
+    if lost is None or most is None or c.facts.n_seeds < 2:
+        return Cell("–")
+    shown, least = (metric.points(one).lstrip("+") for one in (lost, most))
+    return Cell(shown, f"at most {least}", value=lost)
 
 
 def _gain(c: Comparison, metric: Measure) -> Cell:
