@@ -31,7 +31,10 @@ ASKED = {
     "--at",
 }
 OF_PLAN = {"--target-score", "--cost-label", "--cost-run", "--margin"}
-OF_RESULTS = {"--without", "--columns", "--where", "--wide", "--better", "--unit", "--predictions", "--next"}
+OF_RESULTS = {"--without", "--columns", "--where", "--wide", "--better", "--unit", "--predictions", "--next"} | {
+    "--worth",
+    "--planned",
+}
 RUNNER = {"--workers", "--threads", "--device", "--backend"}
 JOB = {*RUNNER, "--slurm", "--local", "--job-minutes", "--gpus", "--logs", "--seeds", "--labels"}
 
@@ -75,6 +78,7 @@ USED: dict[str, set[str]] = {
 
 VALUES = {
     "--keep": "all",
+    "--recipe": "equal",
     "--batch-norm": "source",
     "--class-weights": "balanced",
     "--optimiser": "adamw",

@@ -119,7 +119,7 @@ def test_a_store_that_may_not_be_written_can_be_read(path: Path) -> None:
 
 
 def test_a_store_on_a_read_only_medium_can_be_read(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("os.access", lambda _path, _mode: False)
+    monkeypatch.setattr("os.access", lambda _path, _mode, **_: False)
     with Store.open(path, create=False) as store:
         assert store.records("s").value.tolist() == [0.5]
     assert sorted(found.name for found in path.parent.iterdir()) == ["s.sqlite"]

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from scipy import special
 
 from transferscope.decision.decide import decide
@@ -125,7 +125,7 @@ class _Look:
         return np.asarray(np.isnan(self.scores.values) & ~self.scores.failed & ~self.busy & ~self.closed)
 
     @property
-    def n(self) -> Float[np.ndarray, " arms"]:
+    def n(self) -> Int[np.ndarray, " arms"]:
         """Runs that are made or will be."""
         return np.asarray(self.have + (self.busy & np.isnan(self.scores.values)).sum(axis=1))
 

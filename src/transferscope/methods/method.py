@@ -175,6 +175,10 @@ class Method(ABC):
         """Whether it reads the study's network, rather than the inputs as they are."""
         return True
 
+    def own_network(self, few: LabelledSet) -> Network | None:
+        """Return the network that it trains in the study's place, for inputs like `few`; None for the study's."""
+        return None
+
     @property
     def recipe(self) -> str:
         """Name of its row in the table of recipes: fine-tuning or training from scratch, by its start."""

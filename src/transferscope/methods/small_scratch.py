@@ -37,6 +37,10 @@ class SmallScratch(TargetTraining):
         if target.train.is_tokens:
             raise DataError(f"{self.name} has no small network for texts, and {target.name} is texts; leave it out")
 
+    def own_network(self, few: LabelledSet) -> Network:
+        """The small network."""
+        return small_network(few, seed=0)
+
     def begin(self, task: TransferTask, network: Network, options: FitOptions) -> Beginning:
         """The small network, drawn from the seed, in the place of the one that is given."""
         small = small_network(task.target.train, seed=stream_seed(options.seed, "small network"))

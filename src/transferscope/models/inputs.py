@@ -21,6 +21,13 @@ Fit = Literal["stretch", "crop", "keep", "none"]
 """How images that are not square come to the size of a network; the first two are the same for square ones."""
 
 
+def _fit(name: str) -> str:
+    """Return the name of a way to the size of a network; a SettingsError where it is none."""
+    if name not in get_args(Fit):
+        raise unknown_name("way to the size of a network (fit)", name, list(get_args(Fit)))
+    return name
+
+
 @dataclass(frozen=True, slots=True)
 class NetworkInput:
     """What a network expects of its inputs.
@@ -91,8 +98,8 @@ class NetworkInput:
             raise SettingsError(f"resize = {self.resize}; expected pixels from size = {self.size} to {_LARGEST}")
         if self.resample is not None and self.resample not in RESAMPLES:
             raise unknown_name("interpolation (resample)", self.resample, list(RESAMPLES))
-        if self.fit is not None and self.fit not in get_args(Fit):
-            raise unknown_name("way to the size of a network (fit)", self.fit, list(get_args(Fit)))
+        if self.fit is not None:
+            _fit(self.fit)
         if self.vocabulary is not None:
             others = (self.size, self.mean, self.std, self.channels, self.scale)
             if self.vocabulary < 1 or any(other is not None for other in others):
@@ -133,8 +140,10 @@ class NetworkInput:
             try:
                 if name in ("size", "channels", "resize"):
                     fields[name] = int(value)
-                elif name in ("resample", "fit"):
+                elif name == "resample":
                     fields[name] = value
+                elif name == "fit":
+                    fields[name] = _fit(value)
                 elif name in ("mean", "std", "scale"):
                     numbers = tuple(map(float, value.split("/")))
                     fields[name] = numbers[0] if len(numbers) == 1 else numbers

@@ -23,7 +23,6 @@ from transferscope.files import content_digest, require_regular
 from transferscope.methods import Method
 from transferscope.methods.common import LEAST_MOMENTUM, batch_norms, check_batch_norm, slow_statistics
 from transferscope.methods.recipes import Traits, augmentation_of
-from transferscope.methods.small_scratch import SmallScratch, small_network
 from transferscope.methods.tuning import combinations, with_settings
 from transferscope.models import (
     LoadReport,
@@ -292,10 +291,10 @@ def load_data(spec: StudySpec) -> StudyData:
         with _noted(faults, f"[sources.{name}]"):
             opened[name] = _opened(pretrained, target, spec, checksums.get(name), passes)
     _raise_all(faults)
-    trains_small = any(isinstance(method, SmallScratch) for method in spec.methods.values())
-    if spec.race is not None and trains_small and not target.train.is_tokens:
+    if spec.race is not None and not target.train.is_tokens:
         few = _few(target, spec.network, spec.training.batch_size)
-        passes[SmallScratch.name] = _timed(small_network(few, seed=0), few, spec)
+        others = {method.name: method.own_network(few) for method in spec.methods.values()}
+        passes.update({name: _timed(network, few, spec) for name, network in others.items() if network is not None})
     return StudyData(target, sources, opened, held_out, least_momentum, passes, family)
 
 

@@ -101,5 +101,6 @@ def test_what_is_told_of_runs() -> None:
 )
 def test_where_seeds_will_not_do_it_is_said_what_may(kind: str, on_examples: bool, said: bool) -> None:
     facts = {"arms": [("raw", "")], "question": "whether", "more": 8, "seconds": None, "sizes": [100], "chance": 0.02}
-    sentence = WORDS.say(Statement(kind, facts | {"on_examples": on_examples}))
+    loss = {"arm": ("raw", ""), "at_most": None}
+    sentence = WORDS.say(Statement(kind, facts | loss | {"on_examples": on_examples}))
     assert ("More test examples may" in sentence) is said
