@@ -38,7 +38,7 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 
 def demo_of_today() -> str:
-    """Return a digest of what the demo's answer depends on: study file, recipes, versions of methods and pre-training."""
+    """Return a digest of what the demo rests on: study file, recipes, versions of methods and pre-training."""
     from transferscope.methods import METHODS, PRETRAINING_VERSION
     from transferscope.methods.recipes import RECIPES
 
