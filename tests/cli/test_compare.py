@@ -31,8 +31,8 @@ def written() -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("options", "trials", "lr"),
     [
-        pytest.param((), "6 settings", 0.01, marks=pytest.mark.long),
-        pytest.param(("--lr", "0.05"), "2 settings", 0.05, marks=pytest.mark.long),
+        pytest.param(("--recipe", "equal"), "6 settings", 0.01, marks=pytest.mark.long),
+        pytest.param(("--recipe", "equal", "--lr", "0.05"), "2 settings", 0.05, marks=pytest.mark.long),
         (("--no-tuning", "--lr", "0.05"), None, 0.05),
     ],
 )

@@ -81,10 +81,10 @@ def test_a_watched_page_is_written_anew_until_the_study_is_complete(
     output = _run("s.sqlite", "--watch")
     ((seconds, running),) = pages
     assert f'<meta http-equiv="refresh" content="{seconds}">' in running
-    assert re.search(r"Of \d cells 1 not done yet", running)
+    assert re.search(r"Of \d runs, 1 is missing", running)
     complete = (tmp_path / "usps.html").read_text(encoding="utf-8")
     assert 'http-equiv="refresh"' not in complete
-    assert "not done yet" not in complete
+    assert "is missing" not in complete
     assert "Report: usps.html" in output
 
 

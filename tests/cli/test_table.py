@@ -63,7 +63,7 @@ def test_a_paper_prints_means_with_their_intervals_and_the_best_in_bold(place: s
         assert frame[frame["n_target"] == size].sort_values("mean")["method"].iloc[-1] == "merlin"
         bold = [name for name, cells in printed.items() if cells[column].startswith("\\textbf{")]
         assert bold == ["MeRLin"]
-    assert f"mean of {SEEDS} seeds with its 95 \\% interval over seeds" in text
+    assert f"mean of {SEEDS} seeds with its 95 \\% CI over seeds" in text
     settled = frame[frame["call"] == "better"]
     assert len(re.findall(r"\$\^\{\*\}\$", body)) == len(settled) > 0
     assert transferscope.open_result(place).to_latex() == text

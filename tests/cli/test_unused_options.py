@@ -152,7 +152,7 @@ CHANGES = [
     *((OVER_BOTH, one) for one in [("--largest-size", "1.7e10"), ("--cost-pretrain", "90"), ("--cost-label", "90")]),
     *((OVER_BOTH, one) for one in [("--cost-run", "1e9"), ("--budget", "1e12"), ("--target-score", "2.3")]),
     *(({}, one) for one in [("--target-score", "2.1"), ("--largest-size", "1e12"), ("--cost-pretrain", "2")]),
-    *(({}, one) for one in [("--cost-label", "3"), ("--cost-run", "2"), ("--budget", "1e12"), ("--loss", "huber")]),
+    *(({}, one) for one in [("--cost-label", "3"), ("--cost-run", "2"), ("--budget", "1e12"), ("--loss", "log")]),
 ]
 
 

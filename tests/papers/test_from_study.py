@@ -58,7 +58,7 @@ def make_study(
     own = labels or {}
     cells = {
         (method, seed): PlannedCell(
-            key=f"{name}-{method}-{seed}",
+            key=f"{name}-{method}-{seed}".replace(".", "_"),
             role="method",
             labels={
                 "source": None if method == "scratch" else "mnist",

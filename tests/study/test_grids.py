@@ -58,7 +58,7 @@ def test_studies_of_masks_and_of_classes_from_masks_end_in_a_page(
     assert "angular_error" not in table
     page = (tmp_path / "masks.html").read_text()
     assert "Mean IoU" in page
-    assert "Each cell of a grid of 4 × 4 over an image has a class; to say" in page
+    assert "Each square of a grid of 4 × 4 over an image has a class; to say" in page
     with Store.open(tmp_path / "runs" / "classes.sqlite", create=False) as store:
         kept = summarise(store, "classes")
     assert kept.table["source_kept"].notna().any()  # the source head still reads masks from maps of that network

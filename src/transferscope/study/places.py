@@ -98,16 +98,17 @@ def parse_toml(text: str, *, place: str) -> dict[str, Any]:
     return tables
 
 
-def _dates(value: object, key: str = "") -> Iterator[tuple[str, object]]:
-    """Dates and times in tables, with their keys."""
-    if isinstance(value, Mapping):
-        for name, one in value.items():
-            yield from _dates(one, str(name))
-    elif isinstance(value, list):
-        for one in value:
-            yield from _dates(one, key)
-    elif isinstance(value, datetime.date | datetime.time):
-        yield key, value
+def _dates(tables: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    """Yield dates and times in tables, however deeply they nest, with their keys."""
+    within: list[tuple[str, object]] = [("", tables)]
+    while within:
+        key, value = within.pop()
+        if isinstance(value, Mapping):
+            within += reversed([(str(name), one) for name, one in value.items()])
+        elif isinstance(value, list):
+            within += reversed([(key, one) for one in value])
+        elif isinstance(value, datetime.date | datetime.time):
+            yield key, value
 
 
 def find_study(path: Path) -> StudyAddress:

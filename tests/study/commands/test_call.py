@@ -59,7 +59,7 @@ def test_a_function_of_a_module_is_called_in_workers_and_only_for_what_is_missin
     found = compare(seeds=3, **asked)
     assert found.verdict.outcomes == {8: "helps", 40: "helps"}
     assert len(list((folder / "ran").iterdir())) == 3 * 3 * 2
-    assert "use tuned from near" in str(found.verdict)
+    assert "Use tuned from near" in str(found.verdict)
 
 
 def test_a_function_without_a_module_is_called_here_and_races(folder: Path) -> None:
