@@ -207,7 +207,7 @@ def test_the_same_study_gives_the_same_page_again(tmp_path: Path, small: Fabrica
 def test_a_study_without_a_baseline_still_gets_a_report(tmp_path: Path, small: Fabrication) -> None:
     with fabricate(tmp_path / "s.sqlite", replace(small, baseline=False, sizes=(50, 600))) as store:
         page = build_report(store, "usps", tmp_path / "r.html").html.read_text(encoding="utf-8")
-    assert "nothing without a source has a result to compare with" in page
+    assert "no baseline has a result to compare with" in page
     assert 'id="figure-arms"' not in page
 
 
