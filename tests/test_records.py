@@ -62,14 +62,10 @@ def test_what_is_not_is_refused_and_all_of_it_is_said(wrong: dict[str, Any], sai
 
 OUTSIDE: dict[str, dict[str, float]] = {
     "curvature": {"k": 0, "max_products": 0, "batch_size": 0},
-    "curvature-density": {"n_probes": 0, "steps": 0, "width": 0.0, "batch_size": 0},
-    "curvature-trace": {"tolerance": 0.0, "max_probes": 1, "batch_size": 0},
     "feature-alignment": {"ridge": 0.0},
     "feature-gap": {"n_folds": 1},
-    "feature-similarity": {"batch_size": 0},
     "gradient-scaling": {"n_examples": 0, "batch_size": 0},
     "gradient-stability": {"steps": 0, "scale": 0.0, "n_examples": 0, "batch_size": 0},
-    "interpolation": {"resolution": 2, "n_examples": 0, "batch_size": 0},
     "kernel-distance": {"n_source": 0, "n_target": 0, "ridge": -1.0},
     "landscape": {"resolution": 1, "radius": 0.0, "n_examples": 0, "batch_size": 0},
     "tangent-kernel": {"n_examples": 0, "memory": 0, "batch_size": 0},

@@ -78,7 +78,7 @@ def _diagnosed(folder: Path) -> AnalysisResult:
         f"npz:{folder / 'data.npz'}",
         network=MLP,
         against=folder / "second.safetensors",
-        diagnostics=["weights", "class-separation", "interpolation"],
+        diagnostics=["weights", "class-separation"],
         device="cpu",
     )
 

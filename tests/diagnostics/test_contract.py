@@ -7,10 +7,7 @@ from transferscope.testing.diagnostics import DIAGNOSTIC_PROMISES
 
 SMALL: dict[str, dict[str, object]] = {
     "curvature": {"k": 3},
-    "curvature-trace": {"max_probes": 20},
-    "curvature-density": {"n_probes": 2, "steps": 10},
     "landscape": {"resolution": 4},
-    "interpolation": {"resolution": 5},
     "gradient-stability": {"steps": 5},
 }
 

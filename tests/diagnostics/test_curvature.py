@@ -7,8 +7,11 @@ from scipy.sparse.linalg import eigsh
 
 from diagnostics.test_hessian import dense_hessian
 from transferscope.diagnostics.curvature import Curvature
+from transferscope.diagnostics.diagnostic import spread_of
+from transferscope.diagnostics.feature_gap import FeatureGap
 from transferscope.diagnostics.subject import Subject
 from transferscope.errors import SettingsError
+from transferscope.estimate import Estimate
 from transferscope.testing.diagnostics import cnn_subject, mlp_subject
 
 
@@ -56,3 +59,17 @@ def test_more_eigenvalues_than_parameters_are_refused() -> None:
     message = "25 eigenvalues were asked for and there are 24 parameters; ask for fewer"
     with pytest.raises(SettingsError, match=f"^{re.escape(message)}$"):
         Curvature(k=25, blocks=("head",)).measure(mlp_subject())
+
+
+def test_weights_that_are_not_finite_are_said() -> None:
+    subject = mlp_subject()
+    with torch.no_grad():
+        next(subject.network.parameters()).fill_(torch.nan)
+    assert {record.estimate.status for record in Curvature(k=2).measure(subject).records} == {"non_finite"}
+
+
+def test_the_interval_of_a_share_holds_shares() -> None:
+    interval = spread_of(FeatureGap(), Estimate(0.92, 0.1, 10)).interval
+    assert interval is not None
+    assert interval.low == pytest.approx(0.92 - 2.262157 * 0.1)
+    assert interval.high == 1.0

@@ -10,7 +10,6 @@ from transferscope.diagnostics.data_complexity import negative_entropy
 from transferscope.diagnostics.feature_alignment import feature_label_alignment
 from transferscope.diagnostics.feature_gap import unexplained_share
 from transferscope.diagnostics.feature_rank import effective_rank, leading_share
-from transferscope.diagnostics.feature_similarity import linear_cka
 
 RNG = np.random.default_rng(0)
 TALL = RNG.standard_normal((60, 8)) * np.arange(1, 9)
@@ -80,37 +79,6 @@ def test_ranks_of_known_spectra(shape: tuple[int, int]) -> None:
     assert effective_rank(left @ np.diag([4.0, 2, 1, 1]) @ right) == pytest.approx(expected, rel=1e-6)
     assert np.isnan(effective_rank(np.zeros(shape)))
     assert np.isnan(leading_share(np.zeros(shape)))
-
-
-def _naive_cka(x: np.ndarray, y: np.ndarray) -> float:
-    def hsic(k: np.ndarray, other: np.ndarray) -> float:  # the U-statistic, over all quadruples of distinct examples
-        n, total, count = len(k), 0.0, 0
-        for i in range(n):
-            for j in range(n):
-                for q in range(n):
-                    for r in range(n):
-                        if len({i, j, q, r}) == 4:
-                            total += k[i, j] * (other[i, j] + other[q, r] - 2 * other[i, q])
-                            count += 1
-        return total / count
-
-    k, other = x @ x.T, y @ y.T
-    return float(hsic(k, other) / np.sqrt(hsic(k, k) * hsic(other, other)))
-
-
-def test_cka_agrees_with_the_u_statistic() -> None:
-    x, y = RNG.standard_normal((7, 3)), RNG.standard_normal((7, 5))
-    y[:, :3] += x
-    assert linear_cka(x, y) == pytest.approx(_naive_cka(x, y), rel=1e-9)
-
-
-def test_cka_of_equal_and_of_unrelated_features() -> None:
-    rotated = 3 * TALL @ ortho_group.rvs(8, random_state=0) + 1
-    assert linear_cka(TALL, rotated) == pytest.approx(1.0, rel=1e-9)
-    unrelated = [linear_cka(RNG.standard_normal((40, 200)), RNG.standard_normal((40, 200))) for _ in range(30)]
-    assert abs(np.mean(unrelated)) < 4 * np.std(unrelated) / np.sqrt(30)  # the plain estimate says 0.83 here
-    assert np.isnan(linear_cka(np.ones((9, 2)), np.ones((9, 2))))
-    assert np.isnan(linear_cka(TALL[:3], TALL[:3]))
 
 
 def test_gap_of_a_function_half_outside() -> None:

@@ -93,9 +93,9 @@ def subject_of(network: Callable[[], nn.Module], labels: Tensor = Y) -> Subject:
     with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of torch.jit
         torch.manual_seed(0)
-        made, start, other = network(), network(), network()
+        made, start = network(), network()
     examples = Examples(X.to(next(made.parameters()).dtype), labels)
-    return Subject(made, examples, start=start, other=other, source=examples)
+    return Subject(made, examples, start=start, source=examples)
 
 
 def answers(name: str, subject: Subject) -> bool:

@@ -46,7 +46,7 @@ def test_a_wide_network_has_the_infinite_width_kernel() -> None:
     first.weight.data = torch.randn(width, 4, generator=generator, dtype=torch.float64)
     last.weight.data = (torch.randint(0, 2, (1, width), generator=generator) * 2 - 1).double() / width**0.5
     network = torch.nn.Sequential(first, torch.nn.ReLU(), last)
-    subject = replace(mlp_subject(6), network=network, start=None, other=None)
+    subject = replace(mlp_subject(6), network=network, start=None)
     subject = replace(subject, examples=replace(subject.examples, inputs=torch.from_numpy(unit)))
     gram = TangentKernel(blocks=("0",)).gram(subject)
     np.testing.assert_allclose(gram, relu_gram(unit), atol=4 * 0.5 / width**0.5)

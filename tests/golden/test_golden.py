@@ -65,7 +65,7 @@ def _diagnosed(folder: Path) -> AnalysisResult:
         f"npz:{folder / 'target.npz'}",
         network=NetworkSettings("mlp", (8,)),
         against=folder / "classes.files" / f"{end}.step0.safetensors",
-        diagnostics=["weights", "class-separation", "curvature", "interpolation"],
+        diagnostics=["weights", "class-separation", "curvature"],
         device="cpu",
     )
 

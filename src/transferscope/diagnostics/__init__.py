@@ -12,18 +12,14 @@ from typing import Any
 
 from transferscope.diagnostics.class_separation import ClassSeparation
 from transferscope.diagnostics.curvature import Curvature
-from transferscope.diagnostics.curvature_density import CurvatureDensity
-from transferscope.diagnostics.curvature_trace import CurvatureTrace
 from transferscope.diagnostics.data_complexity import DataComplexity
 from transferscope.diagnostics.diagnostic import Diagnostic, Findings, Spread, spread_of
 from transferscope.diagnostics.feature_alignment import FeatureAlignment
 from transferscope.diagnostics.feature_gap import FeatureGap
 from transferscope.diagnostics.feature_rank import FeatureRank
-from transferscope.diagnostics.feature_similarity import FeatureSimilarity
 from transferscope.diagnostics.features import features_of
 from transferscope.diagnostics.gradient_scaling import GradientScaling
 from transferscope.diagnostics.gradient_stability import GradientStability
-from transferscope.diagnostics.interpolation import Interpolation
 from transferscope.diagnostics.kernel_distance import KernelDistance
 from transferscope.diagnostics.landscape import Landscape
 from transferscope.diagnostics.subject import Examples, Loss, Subject, mean_loss
@@ -47,16 +43,12 @@ def _as_diagnostic(named: object) -> Any:
 _OWN: tuple[type[Diagnostic], ...] = (
     Weights,
     Curvature,
-    CurvatureTrace,
-    CurvatureDensity,
     Landscape,
-    Interpolation,
     GradientStability,
     GradientScaling,
     ClassSeparation,
     FeatureAlignment,
     FeatureRank,
-    FeatureSimilarity,
     FeatureGap,
     DataComplexity,
     KernelDistance,
@@ -72,19 +64,15 @@ __all__ = [
     "DIAGNOSTICS",
     "ClassSeparation",
     "Curvature",
-    "CurvatureDensity",
-    "CurvatureTrace",
     "DataComplexity",
     "Diagnostic",
     "Examples",
     "FeatureAlignment",
     "FeatureGap",
     "FeatureRank",
-    "FeatureSimilarity",
     "Findings",
     "GradientScaling",
     "GradientStability",
-    "Interpolation",
     "KernelDistance",
     "Landscape",
     "Loss",

@@ -80,7 +80,7 @@ class Diagnostic(ABC):
     """Whether it compares source and target data, and so refuses a subject without source examples."""
 
     needs_start: ClassVar[bool] = False
-    """Whether it compares two networks, and so refuses a subject without another network or a start."""
+    """Whether it compares two networks, and so refuses a subject without a start."""
 
     looks_at: ClassVar[str] = "network"
     """"features" where the head of the network does not matter to it, "data" where no network does."""
@@ -89,7 +89,7 @@ class Diagnostic(ABC):
     """Kinds of labels that it reads; a study with others is refused before anything runs."""
 
     errors_over: ClassVar[str] = "examples"
-    """What its standard errors are over: "examples", "batches" (of its setting `batch_size`) or "probes"."""
+    """What its standard errors are over: "examples", or "batches" (of its setting `batch_size`)."""
 
     quick: ClassVar[Mapping[str, int]] = {}
     """Of one that takes long, the settings that it is measured with where nobody named it."""

@@ -113,7 +113,6 @@ class Subject:
     Attributes:
         network: Any module from inputs (N, ...) to outputs (N, K), in any mode, on the device of the examples.
         start: The network as training began (pretrained backbone under the new head), for what compares the two.
-        other: Another trained network, for what compares two endpoints.
         source: Source examples, for what compares two tasks.
         loss: Mean loss over examples, handed outputs and labels as they are. One that is not a mean over examples (a
             sum, a mean weighted by class, targets broadcast over outputs) is refused where the loss is measured.
@@ -123,13 +122,12 @@ class Subject:
         step: Training step of `network`; None at the end.
 
     Raises:
-        NetworkError: `start` or `other` has parameters of other names or shapes than `network`.
+        NetworkError: `start` has parameters of other names or shapes than `network`.
     """
 
     network: nn.Module
     examples: Examples
     start: nn.Module | None = None
-    other: nn.Module | None = None
     source: Examples | None = None
     loss: Loss = mean_loss
     head: str = "head"
@@ -138,9 +136,8 @@ class Subject:
     step: int | None = None
 
     def __post_init__(self) -> None:
-        for role, network in (("start", self.start), ("other", self.other)):
-            if network is not None:
-                _check_same_shape(self.network, network, role)
+        if self.start is not None:
+            _check_same_shape(self.network, self.start)
 
     def needs_start(self, diagnostic: str) -> nn.Module:
         """The network at the start; a NetworkError where there is none."""
@@ -149,12 +146,12 @@ class Subject:
         return self.start
 
 
-def _check_same_shape(network: nn.Module, other: nn.Module, role: str) -> None:
+def _check_same_shape(network: nn.Module, start: nn.Module) -> None:
     here = {name: tuple(tensor.shape) for name, tensor in network.named_parameters()}
-    there = {name: tuple(tensor.shape) for name, tensor in other.named_parameters()}
+    there = {name: tuple(tensor.shape) for name, tensor in start.named_parameters()}
     for name in sorted(here.keys() | there.keys()):
         if here.get(name) != there.get(name):
             raise NetworkError(
-                f"parameter {name} has shape {here.get(name)} in the network and {there.get(name)} in the {role} "
+                f"parameter {name} has shape {here.get(name)} in the network and {there.get(name)} in the start "
                 "network (None: absent); expected two networks of one architecture"
             )

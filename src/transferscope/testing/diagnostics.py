@@ -79,7 +79,7 @@ def _says_what_is_no_number(findings: Findings, case: str) -> None:
 
 
 def _says_that_it_compares(diagnostic: Diagnostic) -> None:
-    subject = replace(cnn_subject(), start=None, other=None)
+    subject = replace(cnn_subject(), start=None)
     if not diagnostic.needs_start:
         require(diagnostic.measure(subject).records, "without a start it gives no record, and needs_start is False")
         return
@@ -104,7 +104,7 @@ DIAGNOSTIC_PROMISES: dict[str, Callable[[Diagnostic], None]] = {
 def everything(subject: Subject) -> list[object]:
     """All that could be changed by looking, as comparable values."""
     seen: list[object] = [torch.get_rng_state().tolist(), torch.is_grad_enabled(), subject.examples.inputs.tolist()]
-    for network in (subject.network, subject.start, subject.other):
+    for network in (subject.network, subject.start):
         assert network is not None
         seen += [module.training for module in network.modules()]
         seen += [len(module._forward_pre_hooks) for module in network.modules()]
@@ -115,7 +115,7 @@ def everything(subject: Subject) -> list[object]:
 
 def prepared(subject: Subject) -> Subject:
     """Modes, gradients and flags that a careless look would change."""
-    for network in (subject.network, subject.start, subject.other):
+    for network in (subject.network, subject.start):
         assert network is not None
         network.train()
         next(network.children()).eval()
@@ -173,9 +173,9 @@ def images(n: int = 24, *, n_classes: int = 3, seed: int = 0) -> Examples:
 
 def mlp_subject(n: int = 40) -> Subject:
     """The first network, beside where it started, another one, and source examples."""
-    return Subject(mlp(), vectors(n), start=mlp(1), other=mlp(2), source=vectors(30, seed=7))
+    return Subject(mlp(), vectors(n), start=mlp(1), source=vectors(30, seed=7))
 
 
 def cnn_subject(n: int = 24) -> Subject:
     """The second, likewise."""
-    return Subject(cnn(), images(n), start=cnn(1), other=cnn(2), source=images(30, seed=7))
+    return Subject(cnn(), images(n), start=cnn(1), source=images(30, seed=7))

@@ -7,7 +7,6 @@ from matplotlib.figure import Figure
 from transferscope.analyses.diagnose.figures import (
     draw_descent,
     draw_gradients,
-    draw_interpolation,
     draw_landscape,
 )
 from transferscope.report.figures.style import drawing, new_figure, to_svg
@@ -46,13 +45,6 @@ def test_levels_close_to_each_other_are_told_apart(canvas: Figure) -> None:
     ticks = [tick.get_text() for tick in canvas.axes[1].get_yticklabels()]
     assert len(set(ticks)) == len(ticks) > 2
     assert canvas.axes[0].get_ylabel() == "way 2"
-
-
-def test_the_chord_joins_the_ends_of_the_interpolation(canvas: Figure) -> None:
-    draw_interpolation(canvas, np.linspace(0, 1, 3), np.array([1.0, 5.0, 2.0]))
-    chord, line = canvas.axes[0].lines
-    np.testing.assert_array_equal(chord.get_ydata(), [1.0, 2.0])
-    np.testing.assert_array_equal(line.get_ydata(), [1.0, 5.0, 2.0])
 
 
 def test_boxes_hold_the_quantiles_of_each_layer(canvas: Figure) -> None:

@@ -15,16 +15,6 @@ _FINE_SPAN = 1000.0  # largest over smallest value from which tenfold steps alon
 _QUANTILES = "gradient_quantiles/"
 
 
-def draw_interpolation(canvas: Figure, t: Float[np.ndarray, " T"], loss: Float[np.ndarray, " T"]) -> None:
-    """Loss on the line from the network (t = 0) to the start (t = 1), with the chord between its ends."""
-    axes = canvas.subplots()
-    axes.plot(t[[0, -1]], loss[[0, -1]], "--", color=BASELINE_COLOUR, label="straight between the ends")
-    axes.plot(t, loss, "o-", color=_LINE, markersize=3, label="loss")
-    axes.set_xlabel("from the network (0) to its start (1)")
-    axes.set_ylabel("loss")
-    axes.legend()
-
-
 def draw_gradients(canvas: Figure, arrays: Mapping[str, np.ndarray]) -> None:
     """Distribution over examples of the size of back-propagated gradients, a box for each layer.
 

@@ -15,7 +15,6 @@ from matplotlib.figure import Figure as Canvas
 from transferscope.analyses.diagnose.figures import (
     draw_descent,
     draw_gradients,
-    draw_interpolation,
     draw_landscape,
 )
 from transferscope.analyses.diagnose.statements import WORDS, limits, weights_left_out
@@ -303,10 +302,6 @@ def _draw_descent(canvas: Canvas, diagnostic: Diagnostic, arrays: Arrays) -> Non
 
 _FIGURES: dict[str, tuple[str, Callable[[Canvas, Diagnostic, Arrays], None]]] = {
     "landscape": ("The loss around the network.", _draw_landscape),
-    "interpolation": (
-        "The loss on the straight line to the start.",
-        lambda canvas, _, a: draw_interpolation(canvas, a["interpolation_t"], a["interpolation_loss"]),
-    ),
     "gradient-stability": ("The loss along the gradient.", _draw_descent),
     "gradient-scaling": (
         "The size of gradients over the examples, from layer to layer.",

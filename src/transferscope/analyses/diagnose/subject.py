@@ -8,7 +8,7 @@ import torch
 
 from transferscope.data.splits import few_shot
 from transferscope.data.task import Dataset
-from transferscope.diagnostics import Diagnostic, Examples, Findings, Interpolation, Landscape, Subject
+from transferscope.diagnostics import Diagnostic, Examples, Findings, Landscape, Subject
 from transferscope.diagnostics.features import submodule
 from transferscope.diagnostics.grid import Progress
 from transferscope.diagnostics.network_state import evaluation_mode
@@ -95,8 +95,7 @@ class FileSubject:
             return "start"
         if diagnostic.needs_source and self.subject.source is None:
             return "source"
-        of_its_loss = _is_of_start(diagnostic) or isinstance(diagnostic, Interpolation)
-        return "head" if self.backbone_only and of_its_loss else None
+        return "head" if self.backbone_only and _is_of_start(diagnostic) else None
 
     def measure(
         self, diagnostic: Diagnostic, *, file: Path | None = None, progress: Progress | None = None
