@@ -63,7 +63,7 @@ def study(
     plain = parse_spec(tables)
     grids = {f"{name}-tuned": search_grid(plain.methods[name], plain.training) for name in methods}
     grid = {name: {key: list(values) for key, values in axes.items()} for name, axes in grids.items()}
-    return parse_spec(tables | {"tuning": {"trials": 6, "folds": 3, "search": "halving", "grid": grid}})
+    return parse_spec(tables | {"tuning": {"grid": grid}})
 
 
 def accuracies(spec: StudySpec, arms: Iterable[str]) -> dict[str, np.ndarray]:

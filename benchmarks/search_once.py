@@ -46,7 +46,7 @@ def main(folder: Path, n_seeds: int) -> None:
     """Run both studies and print the table."""
     folder.mkdir(parents=True, exist_ok=True)
     shared, training = tables(folder, n_seeds), {"steps": 150, "lr": 0.01}
-    tuning = {"trials": 6, "folds": 3, "search": "halving", "draw": "each", "grid": GRID}
+    tuning = {"draw": "each", "grid": GRID}
     each = {**shared, "name": "each", "training": training, "methods": {name: {} for name in GRID}, "tuning": tuning}
     studies = [parse_spec(each, place="each")]
     for lr, decay in sorted(

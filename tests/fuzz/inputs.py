@@ -107,7 +107,7 @@ _LITERALS = [
 """Values as they stand in a study file."""
 
 _LONG = {
-    *("steps", "epochs", "seeds", "trials", "every"),
+    *("steps", "epochs", "seeds", "every"),
     *("eval_every", "inner_steps", "n_probes", "max_probes", "resolution"),
 }
 """Keys whose large values are valid and take long, as they should."""
@@ -162,7 +162,7 @@ def study_file(draw: Draw, material: Material, folder: Path) -> list[Command]:
 def _spoil_key(draw: Draw, tables: Tables) -> None:
     table = draw.one(list(_TABLES))
     if table.startswith("tuning"):
-        tables.setdefault("tuning", {"trials": "2", "folds": "2"})
+        tables.setdefault("tuning", {})
     if table == "sources.other":
         tables.setdefault("sources.other", {"data": tables["sources.near"].get("data", '"x"')})
     key = draw.one(_TABLES[table] or ["x"])

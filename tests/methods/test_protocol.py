@@ -44,7 +44,7 @@ class Least(Method):
 def test_a_study_asks_a_method_for_nothing_that_is_not_written(tmp_path: Path) -> None:
     """Planned, estimated, tuned, trained, kept and diagnosed."""
     ASKED.clear()
-    changes = {"methods": {"least": {"method": f"{__name__}:Least"}}, "tuning": {"folds": 2, "trials": 2}}
+    changes = {"methods": {"least": {"method": f"{__name__}:Least"}}, "tuning": {}}
     study = parse_spec(tables(tmp_path, diagnostics={"weights": {}}, **changes))
     plan = plan_study(study)
     context = WorkContext(tmp_path, device="cpu")

@@ -70,7 +70,7 @@ def test_the_demo(bin_folder: Path, tmp_path: Path) -> None:
 
 def _shortened(line: str) -> str:
     """The study of the demo with a few steps and one seed."""
-    for name, few in (("steps", "5"), ("seeds", "1"), ("trials", "1")):
+    for name, few in (("steps", "5"), ("seeds", "1")):
         if line.partition("=")[0].strip() == name:
             return f"{name} = {few}"
     return line

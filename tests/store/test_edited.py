@@ -48,8 +48,6 @@ workers = 0
 [methods.fine-tune]
 [methods.linear-probe]
 [tuning]
-trials = 2
-folds = 2
 [tuning.grid.fine-tune]
 lr_scale = [1.0, 0.1]
 [diagnostics.weights]

@@ -22,7 +22,7 @@ TARGET = DataSettings("usps", ("resize:28", "grey"), 100, 50)
         MethodRecipe(TARGET, None, NetworkSettings(), TRAINING, Scratch(), draw="balanced"),
         MethodRecipe(TARGET, SourceSettings(network="f"), NETWORK, TRAINING, Merlin(rho=3.0, target_batch=8)),
         MethodRecipe(
-            TARGET, SourceSettings("mnist", ("grey",)), NETWORK, TRAINING, Merlin(), CellTuning(3, 4, {"rho": (1.0, 2)})
+            TARGET, SourceSettings("mnist", ("grey",)), NETWORK, TRAINING, Merlin(), CellTuning({"rho": (1.0, 2)})
         ),
     ],
 )

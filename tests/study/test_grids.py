@@ -67,7 +67,7 @@ def test_studies_of_masks_and_of_classes_from_masks_end_in_a_page(
 def test_what_cannot_be_done_on_a_grid_is_said_at_planning() -> None:
     with pytest.raises(DataError, match="which linear-probe does not learn"):
         plan_study(parse_spec(tables(methods={"scratch": {}, "linear-probe": {}})))
-    tuned = {"trials": 2, "folds": 2, "grid": {"fine-tune": {"head": ["random", "probe"]}}}
+    tuned = {"grid": {"fine-tune": {"head": ["random", "probe"]}}}
     with pytest.raises(DataError, match=r"\[tuning.grid.fine-tune\] head = 'probe': .* which fine-tune does not learn"):
         plan_study(parse_spec(tables(tuning=tuned)))
     with pytest.raises(

@@ -184,7 +184,7 @@ def test_what_changes_the_last_digits_is_in_every_key_and_goes_with_the_cell(mon
         ({"pretraining": {"lr": 0.02}}, {"scratch", "merlin"}),
         ({"methods": {"merlin": {"rho": 3.0}}}, {"pretrain", "scratch", "fine-tune"}),
         ({"seeds": [7]}, set()),
-        ({"tuning": {"trials": 2}}, {"pretrain"}),
+        ({"tuning": {}}, {"pretrain"}),
         ({"pretraining": {"sizes": [10]}}, {"scratch"}),
     ],
 )
@@ -196,7 +196,7 @@ def test_what_can_change_an_answer_changes_its_key_alone(changes: dict[str, Any]
 def test_a_search_by_halving_changes_the_keys_of_what_it_searches_alone() -> None:
     before = keys(plan(methods={"linear-probe": {}}))
     grid = {"fine-tune": {"lr_scale": [0.1, 0.5]}, "merlin": {"rho": [2.0]}}
-    searched = plan(methods={"linear-probe": {}}, tuning={"trials": 2, "folds": 3, "search": "halving", "grid": grid})
+    searched = plan(methods={"linear-probe": {}}, tuning={"grid": grid})
     changed = {"fine-tune", "merlin"}  # a single value is another setting than the table's, perhaps
     assert {cell.labels["method"] for cell in searched if cell.key not in before} == changed
     assert {cell.labels["method"] for cell in searched if cell.payload.get("tuning")} == changed
@@ -204,9 +204,9 @@ def test_a_search_by_halving_changes_the_keys_of_what_it_searches_alone() -> Non
 
 def test_settings_are_chosen_with_the_weights_of_classes_that_training_has() -> None:
     grid = {"fine-tune": {"lr": [0.1, 0.2]}}
-    weighted = plan(training={"steps": 5, "class_weights": "balanced"}, tuning={"trials": 2, "folds": 3, "grid": grid})
+    weighted = plan(training={"steps": 5, "class_weights": "balanced"}, tuning={"grid": grid})
     tunings = [MethodRecipe.from_payload(cell.payload).tuning for cell in weighted if cell.role == "method"]
-    assert CellTuning(2, 3, {"lr": (0.1, 0.2)}, "full", balanced=True) in tunings
+    assert CellTuning({"lr": (0.1, 0.2)}, balanced=True) in tunings
 
 
 @pytest.mark.parametrize(
@@ -269,11 +269,6 @@ def test_planning_loads_the_data_and_writes_down_what_they_are() -> None:
             {"sources": {"flipped": {"data": "glyphs?characters=a&n_train=40&n_test=9&size=8", "limit": None}}},
             DataError,
             "[sources.flipped] glyphs has the one class 'a'",
-        ),
-        (
-            {"target": {"labels": []}, "tuning": {"trials": 1, "folds": 1439}},
-            DataError,
-            "[tuning] folds = 1439 and there are 1438 labelled examples to divide",
         ),
         (
             {"sources": {"flipped": {"data": "digits"}}, "pretraining": {"sizes": [1439]}},
@@ -422,6 +417,6 @@ def test_the_order_of_settings_does_not_matter() -> None:
     assert shared_digest({"a": 1, "b": {"c": 2.0, "d": None}}) == shared_digest({"b": {"d": None, "c": 2.0}, "a": 1})
     assert shared_digest({"a": 1}) != shared_digest({"a": 1.0})
     axes = {"lr": [0.1, 0.2], "lr_scale": [0.5, 1.0]}
-    asked = ({"trials": 2, "grid": {"fine-tune": one}} for one in (axes, dict(reversed(axes.items()))))
+    asked = ({"grid": {"fine-tune": one}} for one in (axes, dict(reversed(axes.items()))))
     one, other = ([(cell.key, json.dumps(cell.payload)) for cell in plan(tuning=tuning)] for tuning in asked)
     assert one == other

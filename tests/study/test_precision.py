@@ -127,7 +127,7 @@ def test_a_grid_names_what_is_tried() -> None:
     with pytest.raises(SettingsError, match=r'precision holds "auto", which stands for one of the others; give those'):
         parse_spec(
             tables(
-                tuning={"trials": 2, "folds": 2, "grid": {"scratch": {"precision": ["float32", "auto"]}}},
+                tuning={"grid": {"scratch": {"precision": ["float32", "auto"]}}},
                 pretraining={"epochs": 1},
             )
         )

@@ -26,8 +26,6 @@ SPEC = {
     "methods": {"scratch": {}, "fine-tune": {}},
     "engine": {"workers": 0},
     "tuning": {
-        "trials": 2,
-        "folds": 2,
         # two of four each, in another order than that of the alphabet, in which stored tables come back
         "grid": {name: {"weight_decay": [0.0, 0.1], "lr": [0.001, 0.05]} for name in ("scratch", "fine-tune")},
     },
@@ -61,7 +59,7 @@ def test_other_seeds_are_those_of_a_study_with_these_settings(
     searched: tuple[Path, dict[str, dict[str, Any]]], tmp_path: Path
 ) -> None:
     folder, chosen = searched
-    given = spec(tmp_path, name="given", tuning={"trials": 1, "grid": {}})
+    given = spec(tmp_path, name="given", tuning={"grid": {}})
     given = replace(
         given,
         training=replace(given.training, **chosen["scratch"]),
@@ -97,7 +95,7 @@ def test_runners_that_read_cells_from_the_store_and_exports_start_from_the_same_
 
 def test_a_diagnostic_asked_for_later_measures_networks_with_the_settings_of_their_runs(tmp_path: Path) -> None:
     grid = {"scratch": {"lr": [0.04, 0.05, 0.06, 0.07, 0.09, 0.1]}}  # of which each seed would choose another
-    asked: dict[str, Any] = {"tuning": {"trials": 6, "folds": 2, "grid": grid}, "methods": {"scratch": {}}}
+    asked: dict[str, Any] = {"tuning": {"grid": grid}, "methods": {"scratch": {}}}
     found = []
     planned: dict[str, list[dict[str, Any]]] = {"together": [{"weights": {}}], "later": [{}, {"weights": {}}]}
     for name, parts in planned.items():
@@ -124,7 +122,7 @@ def test_what_waits_for_a_run_that_cannot_be_done_is_counted_as_the_store_counts
 
 
 def test_every_seed_chooses_for_itself_where_that_is_asked_for(tmp_path: Path) -> None:
-    tuning = {"trials": 2, "folds": 2, "draw": "each", "grid": {"scratch": {"lr": [0.001, 0.05]}}}
+    tuning = {"draw": "each", "grid": {"scratch": {"lr": [0.001, 0.05]}}}
     with Store.open(tmp_path / "s.sqlite") as store:
         run_study(spec(tmp_path, tuning=tuning, methods={"scratch": {}}), store)
         assert all("chosen" in one.notes for one in store.cells("once"))

@@ -82,23 +82,20 @@ def test_optional_tables_are_read() -> None:
         seeds=[3, 1],
         store="postgresql://host/name",
         pretraining={"epochs": 5, "sizes": [0, 1000]},
-        tuning={"trials": 4, "grid": {"fine-tune": {"lr_scale": [0.1, 1], "lr": [0.01]}}},
+        tuning={"grid": {"fine-tune": {"lr_scale": [0.1, 1], "lr": [0.01]}}},
         engine={"workers": 2, "device": "cpu"},
         sources={"net": {"network": "file.safetensors"}},
     )
     assert (found.seeds, found.store, found.source_sizes) == ((3, 1), "postgresql://host/name", (0, 1000))
-    assert found.tuning == TuningSettings(4, 5, {"fine-tune": {"lr_scale": (0.1, 1), "lr": (0.01,)}})
+    assert found.tuning == TuningSettings({"fine-tune": {"lr_scale": (0.1, 1), "lr": (0.01,)}})
     assert found.engine == EngineSettings(2, 1, "cpu")
     assert found.sources["net"] == SourceSettings(network="file.safetensors")
 
 
 def test_a_study_as_json_says_everything_and_can_be_stored() -> None:
-    plain = spec(tuning={"trials": 2, "grid": {"merlin": {"rho": [1.0, 2.0]}}}).as_json()
+    plain = spec(tuning={"grid": {"merlin": {"rho": [1.0, 2.0]}}}).as_json()
     assert json.loads(json.dumps(plain))["methods"]["fine-tune"]["settings"]["lr_scale"] == 0.1
     assert plain["training"]["momentum"] == 0.9
-
-
-GRID: dict[str, Any] = {"trials": 2}
 
 
 @pytest.mark.parametrize(
@@ -169,26 +166,25 @@ GRID: dict[str, Any] = {"trials": 2}
         ({"methods": {"scratch": {"lr": 1}}}, "[methods.scratch] has the key 'lr'; it takes none"),
         ({"methods": {"merlin": {"rho": -1}}}, "[methods.merlin] rho = -1 is out of range; expected above 0"),
         ({"methods": dict.fromkeys(("scratch", "fine-tune", "merlin"))}, "there are no methods; add a table for each"),
-        ({"tuning": {"trials": 0}}, "[tuning] trials = 0 is out of range; expected at least 1"),
         (
-            {"tuning": GRID | {"search": "quick"}},
-            "[tuning] search = \"quick\" is unknown; expected 'full' or 'halving'",
+            {"tuning": {"draw": "quick"}},
+            "[tuning] draw = \"quick\" is unknown; expected 'first' or 'each'",
         ),
         (
-            {"tuning": GRID | {"grid": {"merlyn": {"rho": [1]}}}},
+            {"tuning": {"grid": {"merlyn": {"rho": [1]}}}},
             "[tuning.grid.merlyn] unknown method 'merlyn': did you mean 'merlin'? known are fine-tune, merlin, scratch",
         ),
         (
-            {"tuning": GRID | {"grid": {"merlin": {"roh": [1]}}}},
+            {"tuning": {"grid": {"merlin": {"roh": [1]}}}},
             "[tuning.grid.merlin] unknown key 'roh': did you mean 'rho'?",
         ),
         (
-            {"tuning": GRID | {"grid": {"merlin": {"rho": [1, -1]}}}},
+            {"tuning": {"grid": {"merlin": {"rho": [1, -1]}}}},
             "[tuning.grid.merlin] rho = -1 is out of range; expected above 0",
         ),
-        ({"tuning": GRID | {"grid": {"merlin": {"rho": []}}}}, "[tuning.grid.merlin] rho = [] is empty; give the"),
+        ({"tuning": {"grid": {"merlin": {"rho": []}}}}, "[tuning.grid.merlin] rho = [] is empty; give the"),
         (
-            {"tuning": GRID | {"grid": {"scratch": {"lr": ["fast"]}}}},
+            {"tuning": {"grid": {"scratch": {"lr": ["fast"]}}}},
             '[tuning.grid.scratch] lr = "fast" is of the wrong type; expected a number',
         ),
         ({"diagnostics": ["weight"]}, "[diagnostics.weight] unknown diagnostic 'weight': did you mean 'weights'?"),
@@ -239,7 +235,7 @@ def test_mistakes_within_and_between_tables_are_named_at_once() -> None:
         sources={"fashion": {"data": "fashion-mnist", "limit": 10}, "net": {}, " ": {"data": "mnist"}},
         pretraining={"sizes": [0, 1000], "checkpoints": [3]},
         methods={"scratch": None, "joint": {"alpha": 2}, "slow": {"method": "lora", "lr_scale": 1e-12}},
-        tuning={"trials": 2, "grid": {"joint": {"lr": []}, "gone": {}}},
+        tuning={"grid": {"joint": {"lr": []}, "gone": {}}},
         diagnostics={"weights": {"every": 0}},
         engine={"workers": -1},
     )
@@ -270,7 +266,7 @@ def test_a_mistake_is_not_said_twice() -> None:
         ({"methods": {"scratch": {"x": 1}}, "pretraining": {"sizes": [0, 5]}}, 1),
         ({"methods": 3}, 1),
         ({"sources": 3}, 1),
-        ({"training": {"lr": "x"}, "tuning": {"trials": 1, "grid": {"merlin": {"lr": [0.1]}}}}, 1),
+        ({"training": {"lr": "x"}, "tuning": {"grid": {"merlin": {"lr": [0.1]}}}}, 1),
     ):
         with pytest.raises(SettingsError) as error:
             parse_spec(tables(**changes), place="usps.toml")
@@ -279,15 +275,15 @@ def test_a_mistake_is_not_said_twice() -> None:
 
 def test_values_of_a_grid_may_have_a_meaning_beside_others_alone() -> None:
     axes = {"head": ["random", "probe"], "hidden_units": [0, 8]}
-    found = spec(methods={"scratch": {}, "fine-tune": {}}, tuning={"trials": 6, "grid": {"fine-tune": axes}})
+    found = spec(methods={"scratch": {}, "fine-tune": {}}, tuning={"grid": {"fine-tune": axes}})
     assert found.tuning.grid["fine-tune"]["hidden_units"] == (0, 8)
     probed = {"scratch": {}, "fine-tune": {"head": "probe"}}
-    assert spec(methods=probed, tuning={"trials": 6, "grid": {"fine-tune": axes}}).tuning is not None
+    assert spec(methods=probed, tuning={"grid": {"fine-tune": axes}}).tuning is not None
     with pytest.raises(SettingsError, match=r"hidden_units = 8 with head = \"probe\": a probe is linear"):
-        spec(methods=probed, tuning={"trials": 6, "grid": {"fine-tune": {"hidden_units": [0, 8]}}})
+        spec(methods=probed, tuning={"grid": {"fine-tune": {"hidden_units": [0, 8]}}})
     never = {"head": ["probe"], "hidden_units": [8]}
     with pytest.raises(SettingsError, match=r"\[tuning.grid.fine-tune\] has no combination"):
-        spec(methods={"scratch": {}, "fine-tune": {}}, tuning={"trials": 6, "grid": {"fine-tune": never}})
+        spec(methods={"scratch": {}, "fine-tune": {}}, tuning={"grid": {"fine-tune": never}})
 
 
 def test_reading_leaves_the_tables_as_they_are() -> None:
@@ -330,9 +326,9 @@ def test_without_a_grid_what_compare_searches_is_searched() -> None:
         found = spec(training={"steps": 10, "lr": 0.02}, tuning=tuning, **changes)
         return {name: resolved(found, name, Traits("small-cnn"), 100).grid for name in found.methods}
 
-    found = grids({"trials": 6})
+    found = grids({})
     assert sorted(name for name, grid in found.items() if grid) == ["fine-tune", "merlin", "scratch"]
     assert found["scratch"] == {"lr": (0.02, 0.004, 0.1), "weight_decay": (0.0005, 0.01)}
-    assert not any(grids({"trials": 6, "grid": {}}).values())
+    assert not any(grids({"grid": {}}).values())
     # of a recipe, what a search goes around is that of the recipe, but for what is given
-    assert grids({"trials": 6}, recipe="field")["scratch"].keys() == {"weight_decay"}
+    assert grids({}, recipe="field")["scratch"].keys() == {"weight_decay"}

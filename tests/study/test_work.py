@@ -68,7 +68,7 @@ def test_a_cell_done_twice_has_one_answer_and_leaves_no_checkpoint(
 
 def test_tuning_is_noted_with_every_trial(tmp_path: Path) -> None:
     grid = {"scratch": {"lr": [1e-6, 0.1]}, "joint": {"alpha": [0.2, 0.8]}}
-    study = tables(tmp_path, tuning={"trials": 2, "folds": 2, "grid": grid}, methods={"scratch": {}, "joint": {}})
+    study = tables(tmp_path, tuning={"grid": grid}, methods={"scratch": {}, "joint": {}})
     done = run(study, tmp_path)
     for name in ("scratch", "joint"):
         notes = done[name][1].notes
@@ -77,7 +77,7 @@ def test_tuning_is_noted_with_every_trial(tmp_path: Path) -> None:
 
 
 def test_a_search_leaves_its_trials_in_the_notes_its_time_in_the_cost_and_no_file(tmp_path: Path) -> None:
-    tuning = {"trials": 6, "folds": 3, "search": "halving", "grid": {"scratch": {"lr": [1e-6, 0.1, 1e-7]}}}
+    tuning = {"grid": {"scratch": {"lr": [1e-6, 0.1, 1e-7]}}}
     study = tables(tmp_path, tuning=tuning, methods={"scratch": {}}, training={"steps": 90})
     _, outcome = run(study, tmp_path)["scratch"]
     assert outcome.notes["chosen"] == outcome.notes["trials"][0]["settings"] == {"lr": 0.1}
@@ -99,7 +99,7 @@ def test_settings_that_diverge_on_all_labels_give_way_to_the_next_best(
         rates.append(options.training.lr)
         return replace(fitted, status="non_finite") if options.training.lr >= 0.1 else fitted
 
-    tuning = {"trials": 6, "folds": 3, "search": "halving", "grid": {"scratch": {"lr": [0.1, 0.05, 1e-7, 1e-6]}}}
+    tuning = {"grid": {"scratch": {"lr": [0.1, 0.05, 1e-7, 1e-6]}}}
     study = tables(tmp_path, tuning=tuning, methods={"scratch": {}}, training={"steps": 90})
     monkeypatch.setattr(Scratch, "fit", diverging)
     found = run(study, tmp_path)["scratch"][1]
@@ -122,7 +122,7 @@ def test_the_next_best_settings_do_not_go_on_from_the_training_that_diverged(
         return replace(fitted, status="non_finite") if options.checkpoint is not None and self.lr_scale == 1 else fitted
 
     asked: dict[str, Any] = {"training": {"steps": 30}, "diagnostics": {"weights": {"every": 8}}}
-    tuning = {"trials": 2, "folds": 3, "grid": {"fine-tune": {"lr_scale": [1.0, 0.01]}}}
+    tuning = {"grid": {"fine-tune": {"lr_scale": [1.0, 0.01]}}}
     context = WorkContext(tmp_path, device="cpu")
     given = plan_study(parse_spec(tables(tmp_path, methods={"fine-tune": {"lr_scale": 0.01}}, **asked)))
     alone = {cell.role: work(cell, context) for cell in given.cells}
@@ -148,7 +148,7 @@ def test_a_network_whose_last_step_made_its_outputs_infinite_has_failed(tmp_path
 
 @pytest.mark.long
 def test_settings_are_chosen_without_a_look_at_the_test_labels(tmp_path: Path) -> None:
-    tuning = {"trials": 6, "folds": 3, "search": "halving", "grid": {"scratch": {"lr": [0.01, 0.001, 0.1]}}}
+    tuning = {"grid": {"scratch": {"lr": [0.01, 0.001, 0.1]}}}
     study = tables(tmp_path, tuning=tuning, methods={"scratch": {}}, training={"steps": 90})
     before = run(study, tmp_path)["scratch"][1]
     with np.load(tmp_path / "target.npz") as stored:
@@ -161,11 +161,12 @@ def test_settings_are_chosen_without_a_look_at_the_test_labels(tmp_path: Path) -
 
 
 def test_too_few_labels_for_a_search_are_noted(tmp_path: Path) -> None:
-    tuning = {"trials": 6, "folds": 4, "search": "halving", "grid": {"scratch": {"lr": [0.01, 0.1]}}}
+    tuning = {"grid": {"scratch": {"lr": [0.01, 0.1]}}}
     methods: dict[str, Any] = {"scratch": {}}
-    searched = run(tables(tmp_path, tuning=tuning, methods=methods), tmp_path)["scratch"][1]
-    usual = run(tables(tmp_path, methods=methods), tmp_path)["scratch"][1]
-    assert (searched.notes["labels_needed"], searched.notes["chosen"], searched.notes["trials"]) == (16, {}, [])
+    target = {"data": f"npz:{tmp_path / 'target.npz'}", "labels": [11]}
+    searched = run(tables(tmp_path, target=target, tuning=tuning, methods=methods), tmp_path)["scratch"][1]
+    usual = run(tables(tmp_path, target=target, methods=methods), tmp_path)["scratch"][1]
+    assert (searched.notes["labels_needed"], searched.notes["chosen"], searched.notes["trials"]) == (12, {}, [])
     assert np.array_equal(searched.arrays["predictions"], usual.arrays["predictions"])
 
 

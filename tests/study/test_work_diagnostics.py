@@ -228,7 +228,7 @@ def test_a_diagnostic_that_makes_networks_again_leaves_what_is_said_of_the_one_t
 
 
 def test_the_end_of_a_run_is_at_the_steps_that_were_chosen_for_it(tmp_path: Path) -> None:
-    tuning = {"trials": 1, "folds": 2, "grid": {"scratch": {"steps": [10]}}}
+    tuning = {"grid": {"scratch": {"steps": [10]}}}
     study = tables(tmp_path, methods={"scratch": {}}, tuning=tuning, diagnostics={"weights": {"every": 4}})
     fit, look = plan_study(parse_spec(study)).cells
     context = WorkContext(tmp_path, device="cpu")

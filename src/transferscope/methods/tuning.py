@@ -8,7 +8,6 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import torch
@@ -23,12 +22,9 @@ from transferscope.models.network import Network
 from transferscope.records import Cost
 from transferscope.training import TrainingSettings, stream_seed
 
-Search = Literal["full", "halving"]
-"""How trials are made. full: each on every fold, with all training steps. halving: with TRIAL_STEPS of the steps, and
-after each fold only the better half of the settings, rounded up, goes on to the next."""
-
+FOLDS = 3
 TRIAL_STEPS = 1 / 3
-"""Share of the training steps that a trial of a search by halving takes."""
+"""Share of the training steps that a trial takes; docs/results/tuning.md has what trials with all of them gain."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +46,8 @@ class Tuned:
 
     Attributes:
         trials: All trials, the best first; none where there was nothing to choose.
-        labels_needed: Labels that a search by halving would have needed, where there were too few of them; 0 where
-            there were enough.
+        labels_needed: Labels that a search would have needed, where there were too few of them; 0 where there were
+            enough.
         diverged: Settings that did better, but whose training on all labels diverged; see `next_best`.
     """
 
@@ -134,25 +130,14 @@ def with_chosen_settings(
     return method, replace(options, training=training)
 
 
-def candidates(everything: Sequence[Mapping[str, Value]], trials: int, *, seed: int) -> tuple[dict[str, Value], ...]:
-    """All combinations when there are at most so many trials, else a random choice without repetition."""
-    chosen = np.random.default_rng(seed).permutation(len(everything))[:trials]
-    return tuple(dict(everything[i]) for i in sorted(chosen.tolist()))
+def trials_by_fold(n_settings: int) -> tuple[int, ...]:
+    """How many settings are tried on each fold: after each the better half, rounded up; none where there is but one."""
+    return tuple(-(-n_settings // 2**fold) for fold in range(FOLDS)) if n_settings > 1 else ()
 
 
-def trials_by_fold(n_settings: int, n_folds: int, search: Search) -> tuple[int, ...]:
-    """How many settings are tried on each fold; none where there is but one."""
-    if n_settings == 1:
-        return ()
-    counts = [n_settings]
-    while len(counts) < n_folds:
-        counts.append(-(-counts[-1] // 2) if search == "halving" else n_settings)
-    return tuple(counts)
-
-
-def runs_of_a_search(n_settings: int, n_folds: int, search: Search) -> float:
+def runs_of_a_search(n_settings: int) -> float:
     """What a search takes, in runs with all training steps."""
-    return sum(trials_by_fold(n_settings, n_folds, search)) * (TRIAL_STEPS if search == "halving" else 1.0)
+    return sum(trials_by_fold(n_settings)) * TRIAL_STEPS
 
 
 def tune(
@@ -162,49 +147,40 @@ def tune(
     options: FitOptions,
     *,
     grid: Mapping[str, Sequence[Value]],
-    trials: int,
-    n_folds: int,
-    search: Search = "full",
     balanced: bool = False,
 ) -> Tuned:
-    """Choose settings by the mean validation risk over folds of `task.target.train`; test data are never read.
+    """Choose settings by the mean validation risk over FOLDS folds of `task.target.train`, by halving.
 
-    A tie goes to the combination that comes first in the grid. A single combination is taken without any trial, and so
-    is the first one in a search by halving where there are fewer labels than folds times classes (four for labels that
-    are numbers, or for fewer classes). With `options.checkpoint` the trials are kept beside it, so that those that were
-    made before an interruption are not made again.
+    All combinations are tried on the first fold, with TRIAL_STEPS of the steps; after each fold the better half goes
+    on to the next. A tie goes to the combination that comes first in the grid, its settings in alphabetical order. A
+    single combination is taken without any trial; with fewer labels than folds times classes (four for labels that are
+    numbers, or for fewer classes) the settings stay as they are. With `options.checkpoint` the trials are kept beside
+    it, so that those that were made before an interruption are not made again. Test data are never read.
 
     Args:
         grid: Values to try for settings of the method or of the training.
-        n_folds: Folds, at least 2.
         balanced: Whether every class counts the same in the risk, as in `held_out.risk`.
 
     Raises:
-        DataError: There are too few examples for so many folds.
         SettingsError: The method can have no combination of the grid.
     """
-    if search == "halving":
-        grid = dict(sorted(grid.items()))  # ties are decided by order, and stored tables come back in this one
-    everything = combinations(grid, method, options.training)
-    if not everything:
+    grid = dict(sorted(grid.items()))  # ties are decided by order, and stored tables come back in this one
+    tried = combinations(grid, method, options.training)
+    if not tried:
         raise SettingsError(
             f"no combination of the values to try for {method.name} ({dict(grid)}) is one that it can have; try others"
         )
-    tried = candidates(everything, trials, seed=stream_seed(options.seed, "trials"))
     train = task.target.train
-    needed = labels_needed(train, n_folds) if search == "halving" else 0
+    needed = labels_needed(train, FOLDS)
     if len(tried) == 1:
         return Tuned(*with_chosen_settings(method, options, tried[0]), tried[0], (), Cost())
     if len(train) < needed:
         return Tuned(method, options, {}, (), Cost(), needed)
-    parts = stratified_folds(train, n_folds, seed=stream_seed(options.seed, "folds"))
-    counts = trials_by_fold(len(tried), n_folds, search)
-    share = TRIAL_STEPS if search == "halving" else 1.0
-    log = _TrialLog(
-        options, f"{method} {options.training} {options.seed} {dict(grid)} {trials} {n_folds} {search} {balanced}"
-    )
+    parts = stratified_folds(train, FOLDS, seed=stream_seed(options.seed, "folds"))
+    counts = trials_by_fold(len(tried))
+    log = _TrialLog(options, f"{method} {options.training} {options.seed} {grid} {balanced}")
     quiet = replace(options, curve_examples=0, checkpoint=None, snapshots=None)
-    shown = partial(_part_of_progress, options, whole=runs_of_a_search(len(tried), n_folds, search) + 1.0)
+    shown = partial(_part_of_progress, options, whole=runs_of_a_search(len(tried)) + 1.0)
     risks: list[list[float]] = [[] for _ in tried]
     going_on = list(range(len(tried)))
     for place, fold in enumerate(parts):
@@ -213,32 +189,26 @@ def tune(
         fold_task = task.with_target_train(train.take(fold.fit))
         for i in going_on:
             if not log.has(i, place):
-                progress = shown(begun=sum(map(len, risks)) * share, weight=share)
+                progress = shown(begun=sum(map(len, risks)) * TRIAL_STEPS, weight=TRIAL_STEPS)
                 own, given = with_chosen_settings(method, quiet, tried[i])
-                fitted = own.fit(fold_task, network, replace(_shortened(given, share), on_progress=progress))
+                fitted = own.fit(fold_task, network, replace(_shortened(given), on_progress=progress))
                 labels = torch.from_numpy(held_out.labels)
                 log.add(i, place, risk(fitted.outputs(held_out), labels, balanced=balanced), fitted.cost)
             risks[i].append(log.risk(i, place))
     ranked = sorted(range(len(tried)), key=lambda i: (-len(risks[i]), _mean(risks[i]).value))
     best = tried[ranked[0]]
     chosen, final = with_chosen_settings(method, options, best)
-    final = replace(final, on_progress=shown(begun=sum(counts) * share, weight=1.0))
+    final = replace(final, on_progress=shown(begun=sum(counts) * TRIAL_STEPS, weight=1.0))
     return Tuned(chosen, final, best, tuple(Trial(tried[i], _mean(risks[i])) for i in ranked), log.cost)
 
 
-def _shortened(options: FitOptions, share: float) -> FitOptions:
-    """The options with a share of their training, at least one step."""
-    if share == 1.0:
-        return options
-    steps, epochs = options.training.steps, options.training.epochs
-    return replace(
-        options,
-        training=replace(
-            options.training,
-            steps=None if steps is None else max(1, round(share * steps)),
-            epochs=None if epochs is None else share * epochs,
-        ),
-    )
+def _shortened(options: FitOptions) -> FitOptions:
+    """The options with TRIAL_STEPS of their training, at least one step."""
+    training = options.training
+    if training.steps is not None:
+        return replace(options, training=replace(training, steps=max(1, round(TRIAL_STEPS * training.steps))))
+    assert training.epochs is not None
+    return replace(options, training=replace(training, epochs=TRIAL_STEPS * training.epochs))
 
 
 def _part_of_progress(

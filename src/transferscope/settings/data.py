@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from annotated_types import Ge
-
 from transferscope.errors import SettingsError
 from transferscope.records import Count, Says, check_settings
 
@@ -70,10 +68,8 @@ class TargetSettings(DataSettings):
 
 @dataclass(frozen=True, slots=True)
 class TuningSettings:
-    """How settings are chosen: by cross-validation on target training data, with the same trials for every method."""
+    """How settings are chosen: by cross-validation on target training data (see `methods.tuning.tune`)."""
 
-    trials: Annotated[Count, Says("Settings to try for every method")]
-    folds: Annotated[int, Ge(2), Says("Folds of the cross-validation")] = 5
     grid: Annotated[
         dict[str, dict[str, tuple[Value, ...]]] | None,
         Says(
@@ -82,14 +78,6 @@ class TuningSettings:
             "(see `methods.tuning.search_grid`); {} tries nothing.",
         ),
     ] = None
-    search: Annotated[
-        Literal["full", "halving"],
-        Says(
-            "How trials are made",
-            '"full" tries each on every fold with all training steps; "halving" with a third of the steps, and after '
-            "each fold only the better half goes on (see `methods.tuning.tune`).",
-        ),
-    ] = "full"
     draw: Annotated[
         Literal["first", "each"],
         Says(

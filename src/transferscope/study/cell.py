@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from transferscope.consent import reading
 from transferscope.diagnostics import DIAGNOSTICS
@@ -77,10 +77,7 @@ class CellTuning:
         balanced: Whether every class counts the same in what settings are chosen by, as it does in the loss.
     """
 
-    trials: int
-    folds: int
     grid: dict[str, tuple[Value, ...]]
-    search: Literal["full", "halving"] = "full"
     balanced: bool = False
 
 

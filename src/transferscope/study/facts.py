@@ -421,14 +421,6 @@ def _check_amounts(spec: StudySpec, loaded: Mapping[str, Dataset], faults: list[
             for key, value in for_classes.items()
             if value is not None and target.train.kind != "classification"
         ]
-        fewest = min(spec.target.labels, default=len(target.train))
-        if spec.tuning is not None and spec.tuning.search == "full" and spec.tuning.folds > fewest:
-            faults.append(
-                DataError(
-                    f"[tuning] folds = {spec.tuning.folds} and there are {fewest} labelled examples to divide; ask for "
-                    "fewer folds or more examples"
-                )
-            )
     for where, dataset in loaded.items():
         classes = dataset.train.classes
         if classes is not None and len(classes) == 1:

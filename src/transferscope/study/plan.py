@@ -372,7 +372,7 @@ def _tuning(spec: StudySpec, own: Resolved) -> CellTuning | None:
     if spec.tuning is None or not own.grid:
         return None  # nothing to choose
     balanced = own.training.class_weights == "balanced"
-    return CellTuning(spec.tuning.trials, spec.tuning.folds, dict(own.grid), spec.tuning.search, balanced)
+    return CellTuning(dict(own.grid), balanced)
 
 
 def _check_distinct(arms: Sequence[_Arm]) -> None:

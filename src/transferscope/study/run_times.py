@@ -166,5 +166,4 @@ def _searched(recipe: MethodRecipe) -> float:
     tuning = recipe.tuning
     if tuning is None or not tuning.grid:
         return 0.0
-    n_settings = min(tuning.trials, len(combinations(tuning.grid, recipe.method, recipe.training)))
-    return runs_of_a_search(n_settings, tuning.folds, tuning.search)
+    return runs_of_a_search(len(combinations(tuning.grid, recipe.method, recipe.training)))

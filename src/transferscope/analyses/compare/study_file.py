@@ -50,9 +50,6 @@ RATE_OF: Mapping[str, float] = {"sgd": 0.01, "adamw": 0.001}
 RATE_OF_OTHERS: Mapping[str, float] = {**RATE_OF, "adamw": 0.0001}
 """The same for networks of other packages and of the user."""
 
-TRIALS, FOLDS = 6, 3
-"""Settings that `compare` tries for every method that trains, and folds of target training data."""
-
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -156,7 +153,7 @@ def study_tables(
         tables["methods"] = _without_head(tables["methods"])
         spec = parse_spec(tables, place="the comparison")
     if recipe == "field" and tuning:
-        tables["tuning"] = {"trials": TRIALS, "folds": FOLDS, "search": "halving"}
+        tables["tuning"] = {}
     elif tuning or (tuning is None and recipe == "equal"):
         tables["tuning"] = _tuning_table(spec, rates="lr" not in training, on_grid=on_grid)
     left_out = () if methods is not None else _untaught(spec.methods, list(data.values()), networks)
@@ -216,7 +213,7 @@ def _equal_training(
 def _tuning_table(spec: StudySpec, *, rates: bool, on_grid: bool) -> dict[str, Any]:
     grids = {name: search_grid(method, spec.training, rates=rates) for name, method in spec.methods.items()}
     grid = {name: {key: list(values) for key, values in axes.items()} for name, axes in grids.items() if axes}
-    return {"trials": TRIALS, "folds": FOLDS, "search": "halving", "grid": _without_head(grid) if on_grid else grid}
+    return {"grid": _without_head(grid) if on_grid else grid}
 
 
 def _without_head(tables: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -294,7 +291,7 @@ def tuning_in_words(tables: Mapping[str, Any]) -> str:
     if not grids:
         return ""
     n_settings = max(math.prod(len(values) for values in grid.values()) for grid in grids.values())
-    times = runs_of_a_search(n_settings, FOLDS, "halving")
+    times = runs_of_a_search(n_settings)
     return (
         f"the first seed of {listed(list(grids))} tries {n_settings} settings by cross-validation on its own target "
         f"labels, which takes {times:.1f} times as long as a run; --no-tuning leaves that out"
