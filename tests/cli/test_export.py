@@ -176,6 +176,11 @@ def test_numbers_of_a_table_are_predicted_by_column_name(folder: Path, tmp_path:
     predicted = pd.read_csv(tmp_path / "p.csv")["output_0"]
     expected = by_hand(tmp_path / "net/model.safetensors", table.to_numpy(dtype=np.float32))
     np.testing.assert_allclose(predicted, expected[:, 0], atol=1e-4)
+    for unit, far in ((1, False), (1000, True)):  # a number in another unit
+        table.assign(a=table["a"] * unit).to_csv(tmp_path / "new.csv", index=False)
+        words = ("predict", str(tmp_path / "net"), f"csv:{tmp_path / 'new.csv'}", "--out", str(tmp_path / "p.csv"))
+        remarks = json.loads(output(*words, "--json"))["result"]["remarks"]
+        assert any("far from all training examples, in a (" in one for one in remarks) is far
     table[["a", "b"]].to_csv(tmp_path / "less.csv", index=False)
     with pytest.raises(UnknownNameError, match="'c'"):
         output("predict", str(tmp_path / "net"), f"csv:{tmp_path / 'less.csv'}", "--out", str(tmp_path / "p.csv"))

@@ -78,16 +78,16 @@ def with_value(column: str, value: str | float | None, row: int = 2) -> pd.DataF
 
 
 BAD: list[tuple[pd.DataFrame, TableSettings, str]] = [
-    (with_value("area", "inf"), TableSettings(("kind",)), "column 'area' holds 'inf' in row 3"),
+    (with_value("area", "inf"), TableSettings(("kind",)), "column 'area' holds 'inf' in line 4"),
     (
         with_value("price", float("nan"), row=0),
         TableSettings(("price",), drop=("kind",)),
-        "label column 'price' is empty, NA or infinite in 1 of 20 rows (first: row 1)",
+        "label column 'price' is empty, NA or infinite in 1 of 20 rows (first: line 2)",
     ),
     (
         with_value("price", "-inf"),
         TableSettings(("price",)),
-        "label column 'price' is empty, NA or infinite in 1 of 20 rows (first: row 3)",
+        "label column 'price' is empty, NA or infinite in 1 of 20 rows (first: line 4)",
     ),
     (frame(), TableSettings(("kind", "price")), "label column 'kind' holds 'flat'"),
     (
@@ -154,7 +154,7 @@ def test_a_csv_file_that_pandas_would_misread_is_refused(tmp_path: Path, text: s
 
 def test_the_first_row_without_a_label_is_that_of_the_file(tmp_path: Path) -> None:
     table = with_value("kind", None, row=17).assign(part=["train"] * 15 + ["test"] * 5)
-    with pytest.raises(DataError, match=r"in 1 of 5 rows \(first: row 18\)"):
+    with pytest.raises(DataError, match=r"in 1 of 5 rows \(first: line 19\)"):
         load(write(tmp_path, table), TableSettings(("kind",), split="part"))
 
 
@@ -525,12 +525,12 @@ def test_a_class_may_be_called_as_gaps_are(tmp_path: Path, word: str) -> None:
     assert tested.class_counts().tolist() == [10, 10]
     file.write_text(text.replace("\n2.5,,Mild", "\n2.5,,"))
     with pytest.raises(
-        DataError, match=r"label column 'level' is empty, NA or infinite in 1 of 20 rows \(first: row 3"
+        DataError, match=r"label column 'level' is empty, NA or infinite in 1 of 20 rows \(first: line 4"
     ):
         load(file, TableSettings(("level",), drop=("b",)))
     file.write_text("x,level\n" + "".join(f"{i}.5,{i / 3 if i % 5 else word}\n" for i in range(20)))
     with pytest.raises(
-        DataError, match=r"label column 'level' is empty, NA or infinite in 4 of 20 rows \(first: row 1"
+        DataError, match=r"label column 'level' is empty, NA or infinite in 4 of 20 rows \(first: line 2"
     ):
         load(file, TableSettings(("level",)))
 

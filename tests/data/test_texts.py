@@ -149,7 +149,7 @@ def test_several_labels_that_cannot_be_read_are_one_sentence(
 @pytest.mark.parametrize(
     ("rows", "settings", "message"),
     [
-        (["x\ty\t1", "\ty\t0"], PAIR, r"column 'a' is empty in 1 of 2 rows \(first: row 2\)"),
+        (["x\ty\t1", "\ty\t0"], PAIR, r"column 'a' is empty in 1 of 2 rows \(first: line 3\)"),
         (["x\t \t1"], PAIR, "column 'b' is empty in 1 of 1 rows"),
         (["x\ty\t"], PAIR, "label column 'label' is empty, NA or infinite in 1 of 1 rows"),
         (["x\ty\t1\t2"], PAIR, "has 4 values in line 2, more than the 3 names"),

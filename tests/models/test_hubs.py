@@ -308,11 +308,11 @@ def test_images_are_cut_and_interpolated_as_timm_and_torchvision_say(monkeypatch
     config = {"input_size": (3, 224, 224), "mean": (0.5,) * 3, "std": (0.2,) * 3, "crop_pct": 0.95}
     timm.__dict__["_config"] = {**config, "interpolation": "bicubic"}
     assert timm.input is not None
-    assert timm.input.transforms == ("colour", "short-side:235:bicubic", "crop:224")  # floor(224 / .95)
+    assert timm.input.transforms == ("colour", "short-side:235:bicubic", "crop:224:even")  # floor(224 / .95)
     whole = Timm("whole")
     whole.__dict__["_config"] = {**config, "crop_pct": 1.0, "interpolation": "bilinear"}
     assert whole.input is not None
-    assert whole.input.transforms == ("colour", "short-side:224:bilinear", "crop:224")
+    assert whole.input.transforms == ("colour", "short-side:224:bilinear", "crop:224:even")
     squashed = Timm("squashed")
     squashed.__dict__["_config"] = {**config, "crop_mode": "squash", "crop_pct": 1.0}
     assert squashed.input is not None
@@ -332,7 +332,7 @@ def test_images_are_cut_and_interpolated_as_timm_and_torchvision_say(monkeypatch
     monkeypatch.setattr(Torchvision, "_weights", SimpleNamespace(transforms=lambda: preset))
     known = Torchvision("any").input
     assert known is not None
-    assert known.transforms == ("colour", "short-side:232:bilinear", "crop:224")
+    assert known.transforms == ("colour", "short-side:232:bilinear", "crop:224:even")
     assert NetworkInput.from_text("size=224,resize=232,resample=bicubic").over(known).transforms == (
         "colour", "resize:232:bicubic", "crop:224",
     )  # fmt: skip

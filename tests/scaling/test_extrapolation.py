@@ -130,14 +130,14 @@ def test_a_block_of_broken_rows_is_left_out_and_named(
     x, y, clean = whole_curve
     seen = y[:222].copy()
     seen[first : first + 11] *= factor
-    rows = np.arange(1, 223)
+    rows = [f"line {number}" for number in range(2, 224)]
     forecast = extrapolate(x[:222], seen, at=x[222:], rows=rows)
     assert np.abs(np.log(forecast.predicted / clean.predicted)).max() < 0.01
     (note,) = forecast.notes
     assert note.startswith(
-        "11 of 222 rows lie far from those before and after them and were left out of the forecast: row "
+        "11 of 222 rows lie far from those before and after them and were left out of the forecast: line "
     )
-    assert f"row {first + 1}, " in note
+    assert f": line {first + 2}, " in note
     assert clean.notes == ()
 
 

@@ -14,7 +14,9 @@ def study(name: str = "s") -> StudyRow:
 
 
 def cell(key: str, *needs: str, payload: dict[str, object] | None = None, **labels: str | int) -> PlannedCell:
-    return PlannedCell(key, "method", {"seed": 0, "source": None, **labels}, payload or {"recipe": 1}, needs)
+    return PlannedCell(
+        key, "method", {"method": "scratch", "seed": 0, "source": None, **labels}, payload or {"recipe": 1}, needs
+    )
 
 
 def outcome(*values: float) -> Outcome:

@@ -1,5 +1,6 @@
 """Stores that somebody sends: whatever they name, nothing outside of their folder is read as theirs or written."""
 
+import json
 import os
 import shutil
 import sqlite3
@@ -126,3 +127,18 @@ def test_a_limit_of_the_size_of_files_is_said_as_such(path: Path) -> None:
             resource.setrlimit(resource.RLIMIT_FSIZE, before)
         assert "files of 50,000 bytes at most (`ulimit -f`)" in str(refused.value)
         assert [row.name for row in store.studies()] == ["s"]
+
+
+@pytest.mark.parametrize("missing", ["method", "seed"])
+def test_a_run_that_does_not_say_its_method_and_seed_is_refused(path: Path, missing: str) -> None:
+    labels = {"method": "scratch", "seed": 0, "source": None}
+    with closing(sqlite3.connect(path)) as raw, raw:
+        raw.execute("UPDATE study_cells SET labels = ?", [json.dumps(labels)])
+    with Store.open(path, create=False) as store:
+        assert len(store.cells("s")) == 3
+    with closing(sqlite3.connect(path)) as raw, raw:
+        raw.execute("UPDATE study_cells SET labels = ?", [json.dumps({**labels, missing: None})])
+    with Store.open(path, create=False) as store:
+        for read in (store.cells, partial(store.claim, owner=ME, at_most=9)):
+            with pytest.raises(StoreError):
+                read("s")

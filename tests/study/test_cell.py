@@ -53,3 +53,10 @@ def test_a_recipe_that_lacks_anything_is_refused_in_a_sentence(recipe: PretrainR
         for damaged in ({}, {"name": "scratch"}, None, "scratch", {"name": "gone", "settings": {}}):
             with pytest.raises(SettingsError):
                 MethodRecipe.from_payload({**whole, "method": damaged})
+
+
+@pytest.mark.parametrize("draw", ["none", "", None, 1, ["stratified"], {"draw": "balanced"}, True])
+def test_a_draw_that_is_none_is_refused(draw: object) -> None:
+    whole = MethodRecipe(TARGET, None, NETWORK, TRAINING, Scratch()).as_payload()
+    with pytest.raises(SettingsError, match="draw"):
+        MethodRecipe.from_payload({**whole, "draw": draw})

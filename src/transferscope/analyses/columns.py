@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from transferscope.data.cells import GAPS, MARKS, NUMBER, is_text, typed, without_summaries
-from transferscope.data.frame import Frame, read_frame
+from transferscope.data.frame import Frame, place_of, read_frame
 from transferscope.data.split_names import ALL_NAMES
 from transferscope.errors import DataError, MissingDataError, SettingsError, unknown_name
 from transferscope.settings.questions import Better
@@ -142,12 +142,12 @@ def measured_rows(
 
     Args:
         naming: Columns that name what a row is of, beside those of seeds and of tasks.
-        of_runs: Whether rows are runs: those of a text file are called by their lines, as "line 2" below the header,
-            and a score that is written as NaN is infinite, as of a run that diverged, where nothing is a gap.
+        of_runs: Whether rows are runs: a score that is written as NaN is infinite, as of a run that diverged, where
+            nothing is a gap.
 
     Returns:
-        Rows numbered as they come in the table, from 0, with texts as names of columns and numbers as numbers; and how
-        it was read.
+        Rows called by their place, as "line 2" below the header of a text file or "row 1" of another table, with texts
+        as names of columns and numbers as numbers; and how it was read.
 
     Raises:
         MissingDataError: There is no such file.
@@ -168,7 +168,7 @@ def measured_rows(
             raise MissingDataError(
                 f"{path} is not a file; give a CSV, TSV or JSON table with a row for each measurement"
             )
-        frame = read_frame(path, by_line=of_runs)
+        frame = read_frame(path, of_runs=of_runs)
         rows, notes = frame.rows, frame.notes
     usual = [n for n in rows.columns if words_in(str(n)) & REPEATS or plain_name(str(n)) in ROLES["task"].names.split()]
     rows, left = without_summaries(rows, [*dict.fromkeys([*usual, *naming])])
@@ -176,7 +176,8 @@ def measured_rows(
         others = {name for about in ROLES.values() if not about.alone for name in about.names.split()}
         scores = [name for name in rows if plain_name(str(name), "²") not in others and name not in naming]
         rows = rows.assign(**{str(name): _with_diverged(rows[name]) for name in scores})
-    return Frame(rows.apply(typed), (*notes, *left))
+    rows = rows.apply(typed)
+    return Frame(rows.set_axis([place_of(rows.index, at) for at in range(len(rows))]), (*notes, *left))
 
 
 def _with_diverged(column: "pd.Series[Any]") -> "pd.Series[Any]":
@@ -186,11 +187,6 @@ def _with_diverged(column: "pd.Series[Any]") -> "pd.Series[Any]":
     texts = column.where(column.notna(), "").str.strip()
     numbers = texts[~texts.isin(GAPS | MARKS)]
     return column.mask(texts.isin(_NO_NUMBER), "inf") if numbers.str.fullmatch(NUMBER).all() else column
-
-
-def place_words(row: object) -> str:
-    """Where a row is, by its label in `measured_rows`: "line 2", or "row 1" where it comes from no text."""
-    return row if isinstance(row, str) else f"row {int(str(row)) + 1}"
 
 
 def numbers_in(table: pd.DataFrame, column: str, expected: str = "plain numbers, such as 64000") -> "pd.Series[float]":
@@ -203,7 +199,7 @@ def numbers_in(table: pd.DataFrame, column: str, expected: str = "plain numbers,
     strange = table[column][numbers.isna() & table[column].notna()]
     if len(strange):
         raise DataError(
-            f"column {column} holds {strange.iloc[0]!r} in {place_words(strange.index[0])}; expected {expected}"
+            f"column {column} holds {strange.iloc[0]!r} in {place_of(strange.index, 0)}; expected {expected}"
         )
     return numbers
 
@@ -276,11 +272,13 @@ def long_form(
     if len(columns) < 2 or any(given.get(one) in table or alike[one] for one in taken):
         return table, {}, ()
     score = given.get(value) or value
-    long = table.melt([name for name in table.columns if name not in columns], columns, role, score)
+    others = [name for name in table.columns if name not in columns]
+    long = table.melt(others, columns, role, score, ignore_index=False)
+    long.index = pd.Index([f"{place_of(long.index, at)}, column {column}" for at, column in enumerate(long[role])])
     if role == size:
         long[role] = long[role].str.replace("_", "").astype(float)
     said = f"the columns {few(columns)} were read as {roles[value].what} of {roles[role].what}"
-    return long[long[score].notna()].reset_index(drop=True), {role: role, value: score}, (said,)
+    return long[long[score].notna()], {role: role, value: score}, (said,)
 
 
 def as_option(role: str, column: str) -> str:

@@ -36,7 +36,8 @@ def predict(options: Options, _: object = None) -> None:
     write_table(pd.DataFrame(table), out)
     card, n = model.card, len(read.names)
     if options.as_json:
-        print_json("predict", {"predictions": n, "network": card_facts(card), "written": [str(out)]})
+        facts = {"predictions": n, "network": card_facts(card), "remarks": list(read.remarks), "written": [str(out)]}
+        print_json("predict", facts)
         return
     say(
         f"{counted(n, 'prediction')} of {in_words(card)} ({card.metric.replace('_', ' ')} {card.mean_score:.4g} in "

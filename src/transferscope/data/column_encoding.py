@@ -30,6 +30,7 @@ from transferscope.data.cells import (
     is_text,
     typed,
 )
+from transferscope.data.frame import place_of
 from transferscope.errors import DataError
 from transferscope.wording import counted, few
 
@@ -428,7 +429,7 @@ def _as_numbers(column: pd.Series, kind: ColumnKind, order: DayOrder | None, pat
         place = int(strange.argmax())
         expected = {"truth": "a truth value, 0 or 1,", "date": "a date, as 2021-03-31,"}.get(kind, "a finite number")
         raise DataError(
-            f"{path}: column {column.name!r} holds {str(column.iloc[place])!r} in row {int(column.index[place]) + 1}; "
+            f"{path}: column {column.name!r} holds {str(column.iloc[place])!r} in {place_of(column.index, place)}; "
             f"expected {expected} or nothing"
         )
     return np.asarray(values)

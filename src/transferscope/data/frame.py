@@ -9,9 +9,11 @@ import json
 import lzma
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Literal
 from zipfile import ZipFile
@@ -38,8 +40,11 @@ SUFFIXES: dict[str, Format] = {
 """How files of tables end."""
 
 _SEPARATORS = (",", "\t", ";", "|")
-_DECLARED = re.compile(r'"?sep=(.)"?\r?\n')  # a line for spreadsheets
+_DECLARED = re.compile(r'"?sep=(.)"?(?:\r\n|\r|\n)')  # a line for spreadsheets
 _LINES_TRIED = 50
+_LINE = "line"
+_BLANK = " \t\r\n"
+_TEXT_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _MARKS = {
     codecs.BOM_UTF8: "utf-8",
     codecs.BOM_UTF32_LE: "utf-32",  # which begins with the mark of UTF-16
@@ -57,12 +62,23 @@ class Frame:
     Attributes:
         rows: Of csv and tab-separated text all cells as text, None where there is nothing; numbers with a point for
             their decimals and nothing between thousands. Of other files what they hold. Rows that sum others up are
-            left out; the index is the place of a row in the file, from 0, or its line as in "line 2".
+            left out. The index holds the line of the file at which each row begins, from 1, and is called "line"; or,
+            of other files than text, the place of the row, from 0 (`place_of`).
         notes: How the file was read where it is not the usual way, a sentence each.
+        numbers: Which of the file's rows these are, from 0; empty where nobody counted them.
     """
 
     rows: pd.DataFrame
     notes: tuple[str, ...]
+    numbers: tuple[int, ...] = ()
+
+
+def place_of(index: pd.Index, at: int) -> str:
+    """Say where a row of a `Frame` is, by the index and its position there: "line 3" of a text file, else "row 2"."""
+    label = index[at]
+    if isinstance(label, str):
+        return label
+    return f"line {label}" if index.name == _LINE else f"row {int(str(label)) + 1}"
 
 
 def form_of(path: Path) -> Format:
@@ -77,7 +93,7 @@ def read_frame(
     as_it_is: bool = False,
     quoted: bool = True,
     has_header: bool = True,
-    by_line: bool = False,
+    of_runs: bool = False,
 ) -> Frame:
     """Read a table, whatever its encoding (UTF-8, UTF-16 or -32 with a mark, else Windows-1252), separator (a comma,
     tab, semicolon or bar) and decimal mark.
@@ -88,8 +104,7 @@ def read_frame(
         as_it_is: Whether numbers and rows stay as they are, as of texts, whose rows must then all be of one length.
         quoted: Whether quotation marks stand around values of csv and tab-separated text.
         has_header: Whether its first line names the columns; otherwise they are numbered from 1.
-        by_line: Whether rows are runs, called by their line in csv, tab-separated text and JSON lines, the first being
-            1 (by their place where values go over several lines); NaN in JSON is then infinite, and no gap.
+        of_runs: Whether rows are runs; NaN in JSON is then infinite, as of a run that diverged, and no gap.
 
     Raises:
         CorruptDataError: The file cannot be parsed.
@@ -100,25 +115,27 @@ def read_frame(
     words = {"tsv": "tab-separated", "csv": "csv", "json": "JSON", "jsonl": "JSON lines"}.get(form, form)
     require_regular(path, f"a {words} file")
     notes: tuple[str, ...] = ()
-    separator, lines = ",", None
+    separator = ","
     try:
         check_bytes(path, _unpacked_bytes(path, form))
         if form == "parquet":
-            rows = pd.read_parquet(path)
+            rows = pd.read_parquet(path).reset_index(drop=True)  # its own index may hold anything, twice too
             for position, kind in enumerate(rows.dtypes):
                 if not pd.api.types.is_numeric_dtype(kind):
                     rows.iloc[:, position].map(str)  # text that is no UTF-8 is decoded here and nowhere later
         elif form in ("json", "jsonl"):
             text = _decoded(path)[0]
-            rows, lines = _json(text, form, diverged=by_line), _filled_lines(text) if form == "jsonl" else None
-            rows = rows if as_it_is else _flat(rows).infer_objects()
+            rows = _json(text, form, diverged=of_runs)
+            rows = (rows if as_it_is else _flat(rows).infer_objects()).reset_index(drop=True)
+            if form == "jsonl":
+                filled = [number for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+                rows.index = pd.Index(filled, name=_LINE)
         else:
             text, decoded = _decoded(path)
             rows, separator, notes = _separated(
                 text, path, form, as_it_is=as_it_is, quoted=quoted, has_header=has_header
             )
             notes = (*decoded, *notes)
-            lines = _filled_lines(text)[bool(_DECLARED.match(text)) + has_header :]
     except ImportError as error:
         raise missing_extra("pyarrow", "parquet", "reading parquet files") from error
     except (DataError, SettingsError, MemoryError):
@@ -129,17 +146,15 @@ def read_frame(
     if rows.empty:
         raise DataError(f"{path} has no rows; expected at least one below the column names")
     rows = rows.set_axis([str(name).strip() for name in rows.columns], axis=1)
-    rows.index = pd.RangeIndex(len(rows))  # that of a parquet or JSON file may hold anything, twice too
-    if by_line and lines is not None and len(lines) == len(rows):
-        rows.index = pd.Index([f"line {line}" for line in lines])
     if rows.columns.has_duplicates:
         twice = rows.columns[rows.columns.duplicated()][0]
         raise DataError(f"{path} names several columns {twice!r}; give each its own name")
+    every = rows.index
     if not as_it_is:
         rows, commas = with_plain_numbers(rows, separator)
         rows, left = without_summaries(rows)
         notes = (*notes, *commas, *left)
-    return Frame(rows, notes)
+    return Frame(rows, notes, tuple(every.get_indexer(rows.index).tolist()))
 
 
 def _unpacked_bytes(path: Path, form: Format) -> int:
@@ -220,8 +235,26 @@ def _flat(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.json_normalize([{str(name): cell for name, cell in row.items()} for row in rows.to_dict("records")])
 
 
-def _filled_lines(text: str) -> list[int]:
-    return [number for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+def _lines(text: str, n: int, separator: str, quoting: Literal[0, 3]) -> list[int] | None:
+    """Return the line at which each of n rows begins, the first line being 1; None where they cannot be told.
+
+    Lines end as they do in an editor, also within quotation marks; blank ones are no rows.
+    """
+    blank = _BLANK.replace(separator, "")
+    filled = [number for number, line in enumerate(_TEXT_LINE.findall(text), 1) if line.strip(blank)]
+    if len(filled) > n:  # a cell goes over several lines
+        with suppress(csv.Error):
+            filled = [line for line, _ in _records(_TEXT_LINE.findall(text), separator, quoting)]
+    return filled if len(filled) == n else None
+
+
+def _records(lines: Iterable[str], separator: str, quoting: Literal[0, 3]) -> Iterator[tuple[int, list[str]]]:
+    """The line at which each row begins, and its cells; blank lines are passed over."""
+    reader, line = csv.reader(lines, delimiter=separator, quoting=quoting), 1
+    for cells in reader:
+        if len(cells) > 1 or "".join(cells).strip(_BLANK):
+            yield line, cells
+        line = reader.line_num + 1
 
 
 def _separated(
@@ -231,6 +264,7 @@ def _separated(
     declared = _DECLARED.match(text)
     if declared:
         text = text[declared.end() :]
+    above = int(declared is not None)
     quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
     separator = declared[1] if declared else "\t" if form == "tsv" else _separator(text, quoting)
     if not text.strip():
@@ -245,13 +279,17 @@ def _separated(
             quoting=quoting,
         )
     except pd.errors.ParserError as error:
-        match = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error))
+        match = re.search(r"Expected (\d+) fields in line \d+, saw (\d+)", str(error))
         if match is None:
             raise
+        records = _records(_TEXT_LINE.findall(text), separator, quoting)
+        line = above + next(line for line, cells in records if len(cells) > int(match[1]))
         raise DataError(
-            f"{path} has {match[3]} values in line {match[2]}, more than the {match[1]} names in its first line; name "
+            f"{path} has {match[2]} values in line {line}, more than the {match[1]} names in its first line; name "
             "every column, put quotation marks around values with a separator in them, and end no row with one"
         ) from error
+    if (lines := _lines(text, len(cells), separator, quoting)) is not None:
+        cells.index = pd.Index([line + above for line in lines], name=_LINE)
     names = [str(position + 1) for position in range(cells.shape[1])]
     if has_header:
         names = ["" if one != one else str(one).strip() for one in cells.iloc[0]]
@@ -263,7 +301,8 @@ def _separated(
         if short.any():
             row = int(short.to_numpy().argmax())
             n = int(rows.iloc[row].notna().sum())
-            raise DataError(f"{path}: row {row + 1} has {n} values and there are {len(names)} columns; mend that row")
+            place = place_of(rows.index, row)
+            raise DataError(f"{path}: {place} has {n} values and there are {len(names)} columns; mend that row")
         return rows, separator, notes
     if len(names) == 1:
         raise DataError(f"{path} has the one column {names[0]!r}; expected several with commas between them")
@@ -279,10 +318,10 @@ def _separator(text: str, quoting: Literal[0, 3]) -> str:
 
     A comma where nothing does, or several do with as many.
     """
-    lines = "".join(line for line, _ in zip(io.StringIO(text), range(_LINES_TRIED), strict=False))
+    lines = [line[0] for line in islice(_TEXT_LINE.finditer(text), _LINES_TRIED)]
     counts = {}
     for separator in _SEPARATORS:
-        rows = [row for row in csv.reader(io.StringIO(lines), delimiter=separator, quoting=quoting) if row]
+        rows = [cells for _, cells in _records(lines, separator, quoting)]
         widths = {len(row) for row in rows[:-1] or rows}  # the last may be cut off
         counts[separator] = len(rows[0]) if rows and len(widths) == 1 else 0
     best = max(counts, key=lambda one: counts[one])

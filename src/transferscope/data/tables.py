@@ -19,7 +19,7 @@ from transferscope.data.arrays import (
 )
 from transferscope.data.cells import ANY_NUMBER, NUMBER, DayOrder, is_text, typed
 from transferscope.data.column_encoding import TableEncoding, check_same_columns, fit_encoding
-from transferscope.data.frame import Format, read_frame
+from transferscope.data.frame import Format, place_of, read_frame
 from transferscope.data.label_sets import flags, label_matrix, named_labels
 from transferscope.data.split_names import ALL_NAMES, split_names
 from transferscope.data.splits import rows_of_parts
@@ -216,7 +216,7 @@ def read_features(
             f"{', '.join(map(str, table.columns))}"
         )
     inputs = to_inputs(encoding.apply(table, path), name=str(path))
-    return inputs, tuple(map(str, table.index)), (*frame.notes, *encoding.remarks(table))
+    return inputs, tuple(map(str, frame.numbers)), (*frame.notes, *encoding.remarks(table))
 
 
 def _named(columns: Sequence[str], table: pd.DataFrame) -> tuple[str, ...]:
@@ -341,7 +341,7 @@ def _checked_labels(labels: pd.DataFrame, kind: Kind, path: Path) -> np.ndarray:
         if missing.any():
             raise DataError(
                 f"{path}: label column {name!r} is empty, NA or infinite in {missing.sum()} of {len(labels)} rows "
-                f"(first: row {labels.index[int(missing.argmax())] + 1}); "
+                f"(first: {place_of(labels.index, int(missing.argmax()))}); "
                 + ("name a part with labels, as in test=validation" if missing.all() else "remove those rows")
             )
     if kind == "classification":

@@ -15,7 +15,7 @@ from jaxtyping import Int32
 
 from transferscope.data.arrays import Parts, read_apart
 from transferscope.data.cells import is_text
-from transferscope.data.frame import read_frame
+from transferscope.data.frame import place_of, read_frame
 from transferscope.data.hf_dataset import read_columns
 from transferscope.data.places import check_bytes, find_path
 from transferscope.data.spec import DataSpec
@@ -449,8 +449,9 @@ def _texts(table: pd.DataFrame, name: str, path: Path) -> list[str]:
     values = table[name].tolist()
     empty = [row for row, value in enumerate(values) if value is None or value != value or not str(value).strip()]
     if empty:
+        first = place_of(table.index, empty[0])
         raise DataError(
-            f"{path}: column {name!r} is empty in {len(empty)} of {len(values)} rows (first: row {empty[0] + 1}); "
+            f"{path}: column {name!r} is empty in {len(empty)} of {len(values)} rows (first: {first}); "
             "remove those rows, or name another column"
         )
     strange = next((value for value in values if not isinstance(value, str)), None)
@@ -474,7 +475,8 @@ def _tokens(
     for which, (texts, others) in enumerate(readings):
         for row, one in enumerate(tokenizer.encode(texts, others, max_length=length)):
             if not one.ids:
-                raise DataError(f"{path}: the text {texts[row][:40]!r} of row {row + 1} has no tokens; remove that row")
+                place = place_of(table.index, row)
+                raise DataError(f"{path}: the text {texts[row][:40]!r} of {place} has no tokens; remove that row")
             tokens[row, 2 * which, : len(one.ids)] = one.ids
             tokens[row, 2 * which + 1, : len(one.ids)] = one.texts
             cut[row] |= one.is_cut

@@ -82,6 +82,14 @@ class NetworkInput:
     resample: Annotated[
         str | None, Says("Interpolation of that, one of `RESAMPLES`, as in Pillow", "None for bilinear, rounded once.")
     ] = None
+    centre: Annotated[
+        Literal["down", "even"] | None,
+        Says(
+            'How half of an odd rest is rounded where the middle is cut out: "down" as by transformers, to an "even" '
+            "number as by torchvision and timm",
+            'None for "down".',
+        ),
+    ] = None
     fit: Annotated[
         Fit | None,
         Says(
@@ -100,6 +108,8 @@ class NetworkInput:
             raise unknown_name("interpolation (resample)", self.resample, list(RESAMPLES))
         if self.fit is not None:
             _fit(self.fit)
+        if self.centre not in (None, "down", "even"):
+            raise unknown_name("rounding of half a rest (centre)", self.centre, ["down", "even"])
         if self.vocabulary is not None:
             others = (self.size, self.mean, self.std, self.channels, self.scale)
             if self.vocabulary < 1 or any(other is not None for other in others):
@@ -140,7 +150,7 @@ class NetworkInput:
             try:
                 if name in ("size", "channels", "resize"):
                     fields[name] = int(value)
-                elif name == "resample":
+                elif name in ("resample", "centre"):
                     fields[name] = value
                 elif name == "fit":
                     fields[name] = _fit(value)
@@ -154,8 +164,8 @@ class NetworkInput:
             except ValueError as error:
                 raise SettingsError(
                     f"the input {text!r} cannot be read at {part.strip()!r}; expected size, mean, std, channels, "
-                    "scale, resize, resample and fit, as in size=64,mean=127,std=128,scale=1 (several numbers as in "
-                    "mean=0.5/0.4/0.4)"
+                    "scale, resize, resample, centre and fit, as in size=64,mean=127,std=128,scale=1 (several numbers "
+                    "as in mean=0.5/0.4/0.4)"
                 ) from error
         return cls(**fields)
 
@@ -189,7 +199,8 @@ class NetworkInput:
         resized = f"{side}{'' if self.resample is None else f':{self.resample}'}"
         if self.fit == "keep":
             return (*channels, f"short-side:{resized}")
-        cut = () if side == self.size and self.fit != "crop" else (f"crop:{self.size}",)
+        rounding = ":even" if self.centre == "even" and (self.fit == "crop" or (side - self.size) % 2) else ""
+        cut = () if side == self.size and self.fit != "crop" else (f"crop:{self.size}{rounding}",)
         return (*channels, f"{'short-side' if self.fit == 'crop' else 'resize'}:{resized}", *cut)
 
     def reads(self, height: int, width: int) -> bool:
@@ -213,7 +224,8 @@ class NetworkInput:
             self.vocabulary if known.vocabulary is None else known.vocabulary,
             known.resize if self.size is None and self.resize is None else self.resize,
             known.resample if self.resample is None else self.resample,
-            known.fit if self.size is None and self.fit is None else self.fit,
+            centre=known.centre if self.centre is None else self.centre,
+            fit=known.fit if self.size is None and self.fit is None else self.fit,
         )
 
     def __str__(self) -> str:

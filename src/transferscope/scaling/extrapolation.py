@@ -226,7 +226,7 @@ def extrapolate(
         sizes: Sizes x, shape (m,).
         errors: Errors or losses, shape (m,), >= 0.
         at: Sizes to predict at, from the smallest measured one above 0 on, shape (T,).
-        rows: Rows of the table, counted from 1, by which broken ones are named; None when unknown.
+        rows: What the rows of the table are called, as "line 2", by which broken ones are named; None when unknown.
         loss: Residual of the fits that are combined.
 
     Returns:

@@ -54,7 +54,7 @@ def curve_of(data: Observations) -> Curve:
         places = np.flatnonzero(bad)
         numbers = data.rows
         named = [
-            f"{'' if numbers is None else f'row {numbers[place]}, '}{y[place]:.4g} at n = {x[place]:,.0f}"
+            f"{'' if numbers is None else f'{numbers[place]}, '}{y[place]:.4g} at n = {x[place]:,.0f}"
             for place in places[:MOST_NAMED]
         ]
         more = f" and {len(places) - MOST_NAMED} more" if len(places) > MOST_NAMED else ""

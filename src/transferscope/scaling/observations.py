@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 from numpy.typing import ArrayLike
 
 from transferscope.errors import DataError
@@ -24,7 +24,7 @@ class Observations:
         errors: Shape (m,), finite and >= 0: an error rate or a loss.
         stderr: Standard errors of `errors`, shape (m,), above 0; None when unknown.
         notes: Sentences on what was left out or changed.
-        rows: The row of the table that each came from, counted from 1; None when unknown.
+        rows: What the row of the table is called that each came from, as "line 2"; None when unknown.
         spent: What each run cost, above 0; None when unknown.
     """
 
@@ -32,7 +32,7 @@ class Observations:
     errors: Float[np.ndarray, " m"]
     stderr: Float[np.ndarray, " m"] | None = None
     notes: tuple[str, ...] = ()
-    rows: Int[np.ndarray, " m"] | None = None
+    rows: Shaped[np.ndarray, " m"] | None = None
     spent: Float[np.ndarray, " m"] | None = None
 
     def __len__(self) -> int:
@@ -85,7 +85,7 @@ def observe(
         sizes: Shape (m,) or (m, v).
         errors: Shape (m,): error rates or losses.
         stderr: Their standard errors, shape (m,); None when unknown.
-        rows: The rows of the table that they came from, counted from 1, shape (m,); None when unknown.
+        rows: What the rows of the table are called that they came from, as "line 2", shape (m,); None when unknown.
         spent: What each run cost, shape (m,); None when unknown.
 
     Returns:
@@ -105,7 +105,7 @@ def observe(
     cost = None if spent is None else _numbers("budgets", spent)
     if cost is not None and cost.shape != y.shape:
         raise DataError(f"there are {len(cost)} budgets and {len(y)} errors; expected one for each error")
-    raw = Observations(x, y, sigma, rows=None if rows is None else np.asarray(rows, dtype=np.int64), spent=cost)
+    raw = Observations(x, y, sigma, rows=None if rows is None else np.asarray(rows, dtype=np.str_), spent=cost)
     finite = np.isfinite(raw.errors) & np.isfinite(raw.sizes).all(axis=1)
     raw = _kept(raw, finite, "a size or error that is missing or not finite")
     raw = _kept(raw, (raw.sizes >= 0).all(axis=1) & (raw.errors >= 0), "a negative size or error")

@@ -128,7 +128,7 @@ def fit_surface(
         errors: Shape (m,).
         stderr: Standard errors of `errors`, used as weights; None for equal weights.
         loss: Residual of the fits; None for "huber" where both sizes vary freely, and "log" elsewhere.
-        rows: Rows of the table, counted from 1, by which outliers are named; None when unknown.
+        rows: What the rows of the table are called, as "line 2", by which outliers are named; None when unknown.
         spent: What each run cost, such as its budget of compute, shape (m,); None when unknown.
         free: Whether both sizes vary freely; None to tell by the points (`varies_freely`).
 

@@ -35,6 +35,9 @@ _members = schema.study_cells
 _KEY = re.compile(r"[\w-]{1,64}", re.ASCII)
 """What a key may be: the digits of a hash, or any other name without a sign that means something in a path."""
 
+_TRAINED = frozenset(("method", "command", "diagnose"))
+"""Roles whose runs are of a method and a seed, which their labels name."""
+
 _NUMBERS: frozenset[type] = frozenset({int, float, type(None)})
 _WHOLES: frozenset[type] = frozenset({int, type(None)})
 
@@ -128,6 +131,8 @@ def _all_planned(
         raise StoreError(DAMAGED)
     of_all = zip(numbers, keys, roles, _labels(texts), payload_ids, strict=True)
     for number, key, role, labels, payload in of_all:
+        if role in _TRAINED and (labels.get("method") is None or labels.get("seed") is None):
+            raise StoreError(DAMAGED)
         yield PlannedCell(key, role, labels, payloads[payload], needs.get(number, ()))
 
 

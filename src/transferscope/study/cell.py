@@ -26,6 +26,7 @@ class _Planned:
     snapshots: tuple[int, ...] | None = None
     checksum: str | None = None
     contents: dict[str, str] = field(default_factory=dict)
+    draw: Draw = "stratified"
 
     @classmethod
     def of(cls, payload: Mapping[str, Any]) -> Self:
@@ -129,7 +130,7 @@ class MethodRecipe:
             kept.snapshots,
             kept.checksum,
             kept.contents,
-            payload["draw"],
+            kept.draw,
         )
 
 

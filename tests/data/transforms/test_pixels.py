@@ -108,7 +108,13 @@ def test_named_interpolations_are_those_of_pillow_bit_by_bit(
 def test_the_middle_is_cut_out_as_transformers_and_torchvision_do() -> None:
     images = np.arange(2 * 7 * 9).reshape(1, 2, 7, 9).astype(np.uint8)
     found = apply_transforms(make_of(images), ["crop:4"], seed=0).train.inputs
-    assert np.array_equal(found, images[:, :, 1:5, 2:6])
+    assert np.array_equal(found, images[:, :, 1:5, 2:6])  # int(3 / 2), int(5 / 2)
+    found = apply_transforms(make_of(images), ["crop:4:even"], seed=0).train.inputs
+    assert np.array_equal(found, images[:, :, 2:6, 2:6])  # int(round(3 / 2.0)), int(round(5 / 2.0)) of CenterCrop
+    found = apply_transforms(make_of(images), ["crop:2:even"], seed=0).train.inputs
+    assert np.array_equal(found, images[:, :, 2:4, 4:6])  # int(round(5 / 2.0)), int(round(7 / 2.0))
+    with pytest.raises(UnknownNameError, match="unknown rounding of half a rest 'up'"):
+        apply_transforms(make_of(images), ["crop:4:up"], seed=0)
     with pytest.raises(DataError, match="images of 7 x 9 pixels have no middle of 8 x 8"):
         apply_transforms(make_of(images), ["crop:8"], seed=0)
     with pytest.raises(UnknownNameError, match="unknown interpolation 'cubic'"):

@@ -10,7 +10,7 @@ from pandas.api.types import is_numeric_dtype
 
 from transferscope.analyses.columns import ACCURACIES, better_of, measured_rows, numbers_in, words_in
 from transferscope.analyses.plan.measurements import read_scores
-from transferscope.data.frame import read_frame
+from transferscope.data.frame import place_of, read_frame
 from transferscope.errors import DataError
 from transferscope.settings.questions import LabelColumns
 from transferscope.study.frames import StudyFrames, read_study
@@ -118,12 +118,12 @@ def table_rows(
         DataError: Rows of one arm and task repeat without seeds, or a score is no number.
     """
     frame, named, said = read_scores(frame, columns, labelled=False)
-    frame = frame.drop_duplicates(ignore_index=True)  # the same row twice is one run
+    frame = frame.drop_duplicates()  # the same row twice is one run
     better = better_of(str(named.score), columns.better)
     score = numbers_in(frame, str(named.score), "a score in every row")
     if not np.isfinite(score).all():
-        row = int(np.flatnonzero(~np.isfinite(score))[0]) + 1
-        raise DataError(f"column {named.score} holds no number in row {row}; expected a score in every row")
+        place = place_of(score.index, int(np.flatnonzero(~np.isfinite(score))[0]))
+        raise DataError(f"column {named.score} holds no number in {place}; expected a score in every row")
     tasks = frame[named.task].astype(str) if named.task else pd.Series(origin, index=frame.index)
     labels = numbers_in(frame, named.labels, "a number of labels, such as 1000") if named.labels else np.nan
     tidy = pd.DataFrame({"task": tasks, "arm": frame[named.arm], "labels": labels, "score": score})

@@ -35,7 +35,7 @@ def scores_by_example(
     if path.suffix == ".npz":
         columns = _arrays(path)
     else:
-        rows = read_frame(path, as_it_is=True).rows
+        rows = read_frame(path, as_it_is=True).rows.reset_index(drop=True)
         columns = {str(name).lower(): rows[name] for name in rows}
     label = None if "label" not in columns else pd.Series(columns["label"]).astype(str)
     words = words_in(measure)

@@ -22,7 +22,6 @@ from transferscope.analyses.columns import (
     check_one_measure,
     columns_by_role,
     numbers_in,
-    place_words,
     plain_name,
     rows_where,
     with_joined,
@@ -299,7 +298,7 @@ def _long(table: pd.DataFrame, asked: RunColumns) -> tuple[pd.DataFrame, RunColu
             f"{'scores' if taken[0] == name else asked.wide} would be called; give it another name"
         )
     long = table.melt(others, numeric, var_name=role, value_name=name, ignore_index=False)
-    long.index = pd.Index([f"{place_words(row)}, column {column}" for row, column in long[role].items()])
+    long.index = pd.Index([f"{row}, column {column}" for row, column in long[role].items()])
     if role == "labels":
         long = long.assign(labels=long["labels"].str.replace("_", "").astype(int))
         long = long[long["labels"] > 0]  # 0: before any training
@@ -369,7 +368,7 @@ def _without_signs(table: pd.DataFrame) -> tuple[pd.DataFrame, set[str]]:
 def _names(table: pd.DataFrame, column: str, what: str, *, may_lack: bool = False) -> "pd.Series[str]":
     names = table[column].map(_text)
     if not may_lack and (names == "").any():
-        row = place_words(names.index[names == ""][0])
+        row = names.index[names == ""][0]
         raise DataError(f"{row} has no name in column {column}; expected the arm of every run")
     check_spellings(names.tolist(), f"the rows of column {column}", what)
     return names
@@ -392,8 +391,7 @@ def _labels(table: pd.DataFrame, column: str | None) -> "pd.Series[int]":
     if wrong.any():
         row = numbers.index[wrong][0]
         raise DataError(
-            f"column {column} holds {_text(table[column][row])!r} in {place_words(row)}; expected a number of labels, "
-            "at least 1"
+            f"column {column} holds {_text(table[column][row])!r} in {row}; expected a number of labels, at least 1"
         )
     return numbers.astype(np.int64)
 
@@ -403,7 +401,7 @@ def _each_once(table: pd.DataFrame, columns: Mapping[str, str]) -> tuple[pd.Data
     if "seed" not in columns:
         return table, []
     again = table.astype(str).duplicated()  # of parquet, cells may be lists
-    places = [place_words(row) for row in table.index[again]]
+    places = table.index[again].tolist()
     said = f"left out {counted(len(places), 'row')} equal to one before in every column ({few(places, 4)})"
     return table[~again], [said] if places else []
 
@@ -415,7 +413,7 @@ def _state_words(table: pd.DataFrame, column: str | None) -> "pd.Series[str]":
     if column is not None and unknown.any():
         row = unknown.index[unknown][0]
         raise DataError(
-            f"column {column} holds {_text(table[column][row])!r} in {place_words(row)}; expected what became of a "
+            f"column {column} holds {_text(table[column][row])!r} in {row}; expected what became of a "
             "run, such as finished, failed or running, or another name of the column"
         )
     return words
@@ -458,7 +456,7 @@ def _strange(table: pd.DataFrame, rows: pd.DataFrame, columns: Mapping[str, str]
 
     def named(row: Any) -> str:
         seed = f", {columns['seed']} {_text(table[columns['seed']][row])}" if "seed" in columns else ""
-        return f"{place_words(row)} ({rows['method'][row]}{seed}) has {measure} = {scores[row]:g}"
+        return f"{row} ({rows['method'][row]}{seed}) has {measure} = {scores[row]:g}"
 
     below, above = scores.index[scores < 0], scores.index[scores > 0]
     few_of, many = sorted((below, above), key=len)
@@ -554,7 +552,7 @@ def _seeds(
         return in_order, None, notes
     texts = table[column].map(_text)
     if (texts == "").any():
-        row = place_words(texts.index[texts == ""][0])
+        row = texts.index[texts == ""][0]
         raise DataError(f"{row} has no seed in column {column}; expected one for every run")
     if not _are_shared(texts, rows):
         return in_order, None, [f"no two arms share a value of {column}: runs of an arm are numbered in their order"]

@@ -322,10 +322,10 @@ def _parts(frame: pd.DataFrame, columns: Columns) -> dict[str, pd.DataFrame]:
 
 def _observed(rows: pd.DataFrame, columns: Columns) -> Observations:
     stderr = None if columns.stderr is None else rows[columns.stderr].to_numpy()
-    numbers = rows.index.to_numpy() + 1 if pd.api.types.is_integer_dtype(rows.index) else None
+    places = None if pd.api.types.is_integer_dtype(rows.index) else rows.index.to_numpy(dtype=np.str_)
     spent = None if columns.budget is None else rows[columns.budget].to_numpy()
     observed = observe(
-        rows[size_columns(columns)].to_numpy(), rows[columns.error].to_numpy(), stderr=stderr, rows=numbers, spent=spent
+        rows[size_columns(columns)].to_numpy(), rows[columns.error].to_numpy(), stderr=stderr, rows=places, spent=spent
     )
     return _averaged(observed) if columns.repeats else observed
 

@@ -320,5 +320,11 @@ def _of_compute(analysis: Analysis) -> Iterator[Statement]:
 def _outliers(one: SurfaceAnalysis) -> Iterator[Statement]:
     far = one.surface.outliers
     if far is not None:
-        rows = [] if far.rows is None else [int(row) for row in far.rows]
-        yield state("outliers", n=len(far), of=len(one.surface.observations), rows=sorted(rows), loss=one.surface.loss)
+        rows = [] if far.rows is None else sorted(far.rows.tolist(), key=lambda row: (len(row), row))
+        yield state(
+            "outliers",
+            n=len(far),
+            of=len(one.surface.observations),
+            rows=sorted(rows, key=lambda row: (len(row), row)),
+            loss=one.surface.loss,
+        )

@@ -186,16 +186,23 @@ def _side_and_kernel(argument: str, example: str) -> tuple[int, str]:
 def crop(dataset: Dataset, argument: str, seed: int) -> Dataset:
     """The square of the given side in the middle of each image ("crop:4"); of an odd rest, the larger half is below.
 
+    With "crop:4:even" half of the rest is rounded to an even number, as by `CenterCrop` of torchvision, which timm uses
+    as well; transformers rounds down.
+
     Raises:
         DataError: The inputs are no images, or smaller than that.
+        SettingsError: The argument is no whole number, or names another rounding.
     """
-    side = side_of_images(argument, "crop:4")
+    text, _, rounding = argument.partition(":")
+    if rounding not in ("", "even"):
+        raise unknown_name("rounding of half a rest", rounding, ["even"])
+    side, half = side_of_images(text, "crop:4"), round if rounding else int
 
     def cropped(images: Images) -> Reshaped:
         height, width = images.shape[2:]
         if min(height, width) < side:
             raise DataError(f"images of {height} x {width} pixels have no middle of {side} x {side}; use resize:{side}")
-        top, left = (height - side) // 2, (width - side) // 2
+        top, left = half((height - side) / 2), half((width - side) / 2)
         return images[:, :, top : top + side, left : left + side]
 
     return map_images(dataset, cropped)

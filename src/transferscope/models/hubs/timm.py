@@ -41,6 +41,7 @@ class Timm(NamedModule):
             channels=channels if channels in (1, 3) else None,
             resize=None if side == size else side,
             resample=config.get("interpolation") or "bilinear",
+            centre="even",
             fit=_FITS[mode],
         )
 

@@ -33,6 +33,7 @@ class Torchvision(NamedModule):
             channels=3,
             resize=None if side == size else side,
             resample=preset.interpolation.value,
+            centre="even",
             fit="crop",
         )
 

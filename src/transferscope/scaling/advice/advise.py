@@ -183,7 +183,7 @@ def advise(
         largest_size: The largest feasible n; None for FEASIBLE_FACTOR times the largest measured.
         stderr: Standard errors of `errors`; None when unknown.
         posterior: A posterior to use instead of one from this curve alone, as from `fit_hierarchical`.
-        rows: Rows of the table, counted from 1, by which broken ones are named; None when unknown.
+        rows: What the rows of the table are called, as "line 2", by which broken ones are named; None when unknown.
         loss: Residual of the fits behind the forecast.
 
     Raises:

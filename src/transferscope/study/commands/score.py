@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
+from transferscope.data.frame import read_frame
 from transferscope.errors import DataError
 from transferscope.estimate import Estimate
 from transferscope.files import require_regular
@@ -111,11 +112,8 @@ def read_examples(name: str, out: Path, score: float) -> Float[np.ndarray, " N"]
 def read_examples_table(name: str, out: Path) -> pd.DataFrame:
     """A CSV file with a row for each test example, as text; a RunFailed if there is none."""
     try:
-        require_regular(out / name, "a CSV file")
-        return pd.read_csv(out / name, dtype=str, keep_default_na=False)
+        return read_frame(out / name, "csv", as_it_is=True).rows
     except FileNotFoundError:
         raise RunFailed(f"it wrote no {name} into its folder {{out}}") from None
-    except DataError as error:
-        raise RunFailed(str(error)) from error
-    except (OSError, ValueError) as error:
-        raise RunFailed(f"{name} is no CSV file ({error})") from error
+    except (DataError, OSError) as error:
+        raise RunFailed(str(error).replace(str(out / name), name)) from error

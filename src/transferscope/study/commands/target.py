@@ -9,6 +9,7 @@ import pandas as pd
 import torch
 from jaxtyping import Int
 
+from transferscope.data.frame import place_of
 from transferscope.data.splits import few_shot_rows
 from transferscope.data.task import Dataset, LabelledSet
 from transferscope.errors import DataError
@@ -65,8 +66,8 @@ def measured(cell: PlannedCell, name: str, out: Path) -> Measures:
     apart = ~np.isclose(labels, known, rtol=1e-4, atol=1e-6)
     if apart.any():
         raise RunFailed(
-            f"the labels in {name} are others than those of the target's test examples, from row "
-            f"{int(apart.argmax()) + 1} on; write these examples, in their order"
+            f"the labels in {name} are others than those of the target's test examples, from "
+            f"{place_of(table.index, int(apart.argmax()))} on; write these examples, in their order"
         )
     of_classes = None if test.classes is None else np.eye(len(test.classes))[predictions.astype(np.int64)]
     outputs = torch.tensor(predictions[:, None] if of_classes is None else of_classes)
@@ -84,5 +85,6 @@ def _numbers(column: "pd.Series[str]", what: str, name: str, test: LabelledSet) 
         expected = f"a class of the target, such as {test.classes[0]}"
     if (strange := ~np.isfinite(numbers)).any():
         row = int(strange.argmax())
-        raise RunFailed(f"{name} holds the {what} {column.iloc[row]!r} in row {row + 1}; expected {expected}")
+        place = place_of(column.index, row)
+        raise RunFailed(f"{name} holds the {what} {column.iloc[row]!r} in {place}; expected {expected}")
     return numbers
