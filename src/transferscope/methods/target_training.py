@@ -69,6 +69,8 @@ class TargetTraining(Method):
             block.requires_grad_(False)
         predictor = self.predictor(begun)
         frozen += self.adapt(begun, options)
+        trained = any(parameter.requires_grad for parameter in own.features.parameters())
+        own.is_frozen = begun.source_head is not None and not trained and set(own.blocks()) <= set(frozen)
         loss, module = self.loss(begun), self.module(begun)
         prepare = self.before_step(own, options.training.n_steps(len(target.train)))
         statistics = held_statistics(own, options) if begun.source_head is not None else []
