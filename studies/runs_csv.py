@@ -2,9 +2,10 @@
 
     python studies/runs_csv.py runs/merlin-tiles.sqlite FILE.csv [--diagnostics NAMES [--step 0]]
 
-A row is one number: study, method, source, n_source (0 without one), n_target, seed, pretrain_step (empty for the end of pre-training),
-diagnostic (empty for accuracies), part, name, step (empty for final values) and value: the final accuracies on
-source and target, and what diagnostics measured whose names match a regular expression, at every step or at one.
+A row is one number: study, method, source, n_source (0 without one), n_target, seed, pretrain_step (empty for the end
+of pre-training), diagnostic (empty for accuracies), part, name, step (empty for final values) and value: the final
+accuracies on source and target, and what diagnostics measured whose names match a regular expression, at every step or
+at one.
 The first line says the version, and what each method chose where settings were searched.
 """
 

@@ -1,7 +1,7 @@
 """`transferscope papers`: the figures of the papers by author and year, as the field cites them."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -27,8 +27,25 @@ _MARKS = {"nothing": "", "table": " [--table]", "study": " [--study]"}
 
 
 @app.command("list")
-def list_figures(as_json: AsJson = False) -> None:
-    """The papers, and what can be drawn of each."""
+def list_figures(
+    protocol: Annotated[
+        str,
+        typer.Option(metavar="ROW", help='The settings of a row beside the paper\'s, as in "liu2019 Figure 4".'),
+    ] = "",
+    as_json: AsJson = False,
+) -> None:
+    """List the papers and what can be drawn of each, or how the runs of one row differ from the paper."""
+    if protocol:
+        from transferscope_papers.protocols import protocol_lines, protocols
+
+        lines = protocol_lines(protocol)
+        if as_json:
+            of, _, item = protocol.partition(" ")
+            settings = [asdict(one) | {"differs": one.differs} for one in protocols()[of, item]]
+            print_json("papers list", {"protocol": settings})
+        else:
+            say("\n".join(lines))
+        return
     if as_json:
         papers = [
             {

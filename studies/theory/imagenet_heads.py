@@ -28,20 +28,20 @@ STEPS = 19 * EPOCHS
 TARGETS = ("usps", "mnist", "fashion-mnist", "cifar10", "svhn")
 
 
-def without_dropout() -> nn.Module:
-    """Return EfficientNet-lite0 with ImageNet weights and nothing random between features and head."""
+def efficientnet_lite0() -> nn.Module:
+    """Return EfficientNet-lite0 with ImageNet weights, and no dropout between features and head."""
     network: nn.Module = runpy.run_path(str(HERE.parent / "examples" / "imagenet.py"))["efficientnet_lite0"]()
     network._dropout = nn.Identity()
     return network
 
 
-without_dropout.input = NetworkInput(size=224, mean=127, std=128, scale=1, channels=3)  # type: ignore[attr-defined]
+efficientnet_lite0.input = NetworkInput(size=224, mean=127, std=128, scale=1, channels=3)  # type: ignore[attr-defined]
 
 
 def study_of(target: str) -> dict[str, object]:
     """The study of a target, with the paper's training of the head."""
     study = tomllib.loads((HERE / f"imagenet-why-{target}.toml").read_text(encoding="utf-8"))
-    network = f"{Path(__file__).resolve()}:without_dropout"
+    network = f"{Path(__file__).resolve()}:efficientnet_lite0"
     return {
         "name": f"imagenet-heads-{target}",
         "recipe": "equal",

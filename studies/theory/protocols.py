@@ -2,20 +2,21 @@
 
     python studies/theory/protocols.py
 
-Published settings are data (published/PAPER.toml); ours are read from the study file, and the accuracy on training
-labels from its runs. A CSV that does not hold it is named.
+Published settings are data (published/PAPER.toml), each with where it stands in the paper; ours are read from the study
+file, and the accuracy on training labels from its runs. `papers list --protocol` prints the same table.
 """
 
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 from imagenet_heads import study_of as heads_of
-from verdicts import RUNS, STUDIES, runs_of, study_of
+from verdicts import RUNS, STUDIES, UNFITTED, runs_of, study_of
 
+from transferscope.errors import DataError
 from transferscope_papers.catalogue import PAPERS
+from transferscope_papers.protocols import TABLE, Setting, protocols
 
 PUBLISHED, PAGE = Path(__file__).with_name("published"), RUNS.parent / "protocols.md"
 INTRODUCTION = """# Protocols beside those of the papers
@@ -40,7 +41,7 @@ HEADINGS = {
 """What is compared, in the order of the tables."""
 
 
-def ours(study: dict[str, Any], runs: str) -> dict[str, str]:
+def ours(study: dict[str, Any]) -> dict[str, str]:
     """Return the settings of a study as the tables show them."""
     training, target = study["training"], study["target"]
     resized = [t.partition(":")[2] for t in target.get("transforms", []) if t.startswith("resize")]
@@ -59,14 +60,15 @@ def ours(study: dict[str, Any], runs: str) -> dict[str, str]:
         "schedule": training.get("schedule", "cosine"),
         "landscape": f"radius {landscape.get('radius', 0.5)}, {landscape.get('resolution')} points a side",
         "seeds": str(study["seeds"]),
-        "fitted": fitted_of(runs, study["name"]),
     }
 
 
 def fitted_of(runs: str, study: str) -> str:
-    """Return the lowest mean accuracy on training labels of the arms of a study; "not kept" where there is none."""
-    if not (RUNS / runs).is_file() or "part" not in pd.read_csv(RUNS / runs, comment="#", nrows=1):
+    """Return the lowest mean accuracy on training labels of the arms of a study; "not kept" where it is known so."""
+    if runs in UNFITTED:
         return "not kept"
+    if not (RUNS / runs).is_file():
+        return "no runs"
     table = runs_of(runs)
     chosen = table[(table["study"] == study) & (table["part"] == "target_train") & (table["name"] == "accuracy")]
     return (
@@ -76,34 +78,52 @@ def fitted_of(runs: str, study: str) -> str:
     )
 
 
-def rows() -> Iterator[tuple[str, str, str, dict[str, tuple[str, str]]]]:
-    """Yield paper, item, study and what is compared, (published, ours) by setting."""
+def published_of(paper: str) -> dict[str, dict[str, str]]:
+    """Return the published settings by row; a DataError where they do not say where they stand in the paper."""
+    file = PUBLISHED / f"{paper}.toml"
+    if not file.is_file():
+        return {}
+    listed = tomllib.loads(file.read_text(encoding="utf-8"))
+    if not listed.get("source"):
+        raise DataError(f'{file.name} has no `source`; say where in the paper its settings stand, as in "appendix A"')
+    found: dict[str, dict[str, str]] = listed["rows"]
+    return found
+
+
+def settings() -> list[Setting]:
+    """Return every setting that is compared, published and ours."""
     known = pd.read_csv(Path(__file__).with_name("papers.csv"), keep_default_na=False).set_index(["paper", "item"])
+    found = []
     for paper in PAPERS:
-        file = PUBLISHED / f"{paper}.toml"
-        listed = tomllib.loads(file.read_text(encoding="utf-8"))["rows"] if file.is_file() else {}
-        for item, published in listed.items():
+        for item, published in published_of(paper).items():
             name = published["study"]
-            target = name.removeprefix("imagenet-heads-")
-            study = study_of(name) if (STUDIES / f"{name}.toml").is_file() else heads_of(target)
-            own = ours(study, str(known.loc[(paper, item), "runs"]))
-            yield paper, item, name, {key: (published[key], own[key]) for key in HEADINGS if key in published}
+            is_file = (STUDIES / f"{name}.toml").is_file()
+            study = study_of(name) if is_file else heads_of(name.removeprefix("imagenet-heads-"))
+            own = ours(study)
+            if "fitted" in published:
+                own["fitted"] = fitted_of(str(known.loc[(paper, item), "runs"]), study["name"])
+            found += [
+                Setting(paper, item, name, heading, published[key], own[key])
+                for key, heading in HEADINGS.items()
+                if key in published
+            ]
+    return found
 
 
 def page() -> str:
     """Return the page."""
     lines, last = [INTRODUCTION], ""
-    for paper, item, study, settings in rows():
+    for (paper, item), compared in protocols().items():
         if paper != last:
             lines += [f"## {PAPERS[paper].title}", ""]
             last = paper
-        lines += [f"### {item}", "", f"| | published | ours (`{study}`) |", "|---|---|---|"]
-        for key, (published, own) in settings.items():
-            same = published.lower().replace("-", "") == own.lower().replace("-", "") or published == "not said"
-            lines.append(f"| {HEADINGS[key]} | {published} | {own if same else f'**{own}**'} |")
+        lines += [f"### {item}", "", f"| | published | ours (`{compared[0].study}`) |", "|---|---|---|"]
+        for one in compared:
+            lines.append(f"| {one.name} | {one.published} | {f'**{one.ours}**' if one.differs else one.ours} |")
         lines.append("")
     return "\n".join(lines)
 
 
 if __name__ == "__main__":
+    pd.DataFrame(settings()).to_csv(TABLE, index=False, lineterminator="\n")
     PAGE.write_text(page(), encoding="utf-8")

@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import spearmanr
 
+from transferscope.errors import DataError, MissingDataError
 from transferscope.estimate import Estimate
 from transferscope.numerics.intervals import t_interval
 
@@ -84,9 +85,42 @@ def one_rate(name: str) -> bool:
     return bool(study_of(name)["methods"]["fine-tune"].get("lr_scale") == 1.0)
 
 
+COLUMNS = {
+    "study",
+    "method",
+    "source",
+    "n_target",
+    "seed",
+    "pretrain_step",
+    "diagnostic",
+    "part",
+    "name",
+    "step",
+    "value",
+}
+UNFITTED = ("why.csv", "imagenet-why.csv")
+"""Runs of before accuracies on training labels were kept: no verdict on arms that must have fitted rests on them."""
+
+
 def runs_of(name: str) -> pd.DataFrame:
-    """Return the runs that `studies/runs_csv.py` wrote; no source and no diagnostic are "", the end of training −1."""
+    """Return the runs that `studies/runs_csv.py` wrote; no source and no diagnostic are "", the end of training −1.
+
+    Raises:
+        MissingDataError: The file is not there.
+        DataError: It has other columns, or no accuracy on training labels where `UNFITTED` does not name it.
+    """
+    if not (RUNS / name).is_file():
+        raise MissingDataError(f"{name} is not in docs/results/runs; run its study and write it with runs_csv.py")
     table: pd.DataFrame = pd.read_csv(RUNS / name, comment="#", dtype={"source": str, "diagnostic": str})
+    if lacking := sorted(COLUMNS - set(table)):
+        raise DataError(f"{name} has no column {', '.join(lacking)}; write it with studies/runs_csv.py")
+    has_fitted = bool(((table["part"] == "target_train") & (table["name"] == "accuracy")).any())
+    if has_fitted == (name in UNFITTED):
+        raise DataError(
+            f"{name} has accuracies on training labels; take it out of UNFITTED"
+            if has_fitted
+            else f"{name} has no accuracy on training labels (part target_train); write it from runs that kept it"
+        )
     texts = {column: table[column].fillna("") for column in ("source", "diagnostic")}
     return table.assign(**texts, **{column: table[column].fillna(-1) for column in ("step", "pretrain_step")})
 

@@ -54,6 +54,24 @@ def test_the_list_as_json_has_what_the_list_has() -> None:
     assert set(reads) == {"nothing", "table", "study"}
 
 
+def test_a_row_has_its_settings_beside_the_published_ones() -> None:
+    study = tomllib.loads((Path(__file__).parents[2] / "studies" / "why-long.toml").read_text(encoding="utf-8"))
+    rate, lines = study["training"]["lr"], run("list", "--protocol", "liu2019 Figure 9").splitlines()
+    assert re.split(r"\s{2,}", next(line for line in lines if line.startswith("learning rate"))) == [
+        "learning rate",
+        "0.01",
+        f"{rate} *",
+    ]
+    settings = json.loads(run("list", "--protocol", "liu2019 Figure 9", "--json"))["result"]["protocol"]
+    marked = {one["name"] for one in settings if one["differs"]}
+    assert marked == {re.split(r"\s{2,}", line)[0] for line in lines if line.endswith(" *")}
+
+
+def test_a_row_without_a_protocol_is_named_with_those_that_have_one() -> None:
+    with pytest.raises(UnknownNameError, match=r"liu2019 Figure 99.*liu2019 Figure 9"):
+        CliRunner().invoke(app, ["list", "--protocol", "liu2019 Figure 99"], catch_exceptions=False)
+
+
 def test_the_list_needs_nothing_that_is_slow_to_import() -> None:
     listing = (
         "import json, sys; from transferscope_papers.command import app; app(['list'], standalone_mode=False); "

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
+from transferscope.errors import DataError
 from transferscope_papers.catalogue import FIGURES, PAPERS
 
 SCRIPT = runpy.run_path(str(Path(__file__).parents[2] / "studies" / "theory" / "papers_page.py"))
@@ -77,8 +78,18 @@ def test_the_page_of_agreement_quotes_the_stored_sentences() -> None:
 def test_the_page_of_protocols_is_what_studies_and_published_settings_make() -> None:
     script = runpy.run_path(str(ROWS.with_name("protocols.py")))
     assert (RESULTS / "protocols.md").read_text(encoding="utf-8") == script["page"]()
-    compared = {(paper, item): settings for paper, item, _, settings in script["rows"]()}
-    assert set(compared) <= {(row.paper, row.item) for row in TABLE.itertuples()}
-    assert compared["liu2019", "Figure 4"]["fine_tuning"] == ("1 x the rate", "0.1 x the rate")
-    assert compared["merlin2020", "Figure 1"]["inputs"] == ("32 pixels", "16 pixels")
-    assert compared["liu2019", "Figure 3"]["fitted"][1] == "not kept"
+    rows = pd.DataFrame(script["settings"]())
+    assert rows.equals(pd.read_csv(script["TABLE"], dtype=str, keep_default_na=False))  # what the command prints
+    assert set(zip(rows["paper"], rows["item"], strict=True)) <= {(row.paper, row.item) for row in TABLE.itertuples()}
+    compared = {(row.paper, row.item, row.name): (row.published, row.ours) for row in script["settings"]()}
+    assert compared["liu2019", "Figure 4", "fine-tuning at"] == ("1 x the rate", "0.1 x the rate")
+    assert compared["merlin2020", "Figure 1", "inputs"] == ("32 pixels", "16 pixels")
+    assert compared["liu2019", "Figure 3", "fitted"][1] == "not kept"
+
+
+def test_published_settings_without_a_source_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = runpy.run_path(str(ROWS.with_name("protocols.py")))
+    (tmp_path / "liu2019.toml").write_text('[rows."Figure 3"]\nstudy = "why"\nseeds = "3"\n', encoding="utf-8")
+    monkeypatch.setitem(script["published_of"].__globals__, "PUBLISHED", tmp_path)
+    with pytest.raises(DataError, match=r"liu2019\.toml has no `source`"):
+        script["published_of"]("liu2019")

@@ -1,6 +1,7 @@
 """Predicates of papers.md: what they say of made-up runs, and their numbers computed again from the CSVs."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -8,6 +9,7 @@ import pytest
 from scipy import stats
 
 from papers.pages import RESULTS, module_of, numbers, rows_of
+from transferscope.errors import DataError
 from transferscope.estimate import Estimate
 from transferscope.numerics.intervals import t_interval
 
@@ -104,3 +106,22 @@ def test_half_images_fail_the_acceptance_test_of_the_paper() -> None:
     joint = runs[(runs["method"] == "joint") & (runs["name"] == "accuracy")].groupby("part")["value"].mean()
     assert abs(joint["source_test/A"] - 0.46) > 0.3
     assert MODULE.merlin_figure_1().word == "not tested"
+
+
+def test_runs_without_training_accuracies_other_columns_or_none_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = raw("why-long.csv")
+    kept[kept["part"] != "target_train"].to_csv(tmp_path / "unfitted.csv", index=False)
+    kept.drop(columns="seed").to_csv(tmp_path / "columns.csv", index=False)
+    kept.to_csv(tmp_path / "why.csv", index=False)  # the name of one that is known to lack them
+    monkeypatch.setattr(MODULE, "RUNS", tmp_path)
+    for name, sentence in (
+        ("unfitted.csv", "no accuracy on training labels"),
+        ("columns.csv", "no column seed"),
+        ("why.csv", "out of UNFITTED"),
+        ("absent.csv", "not in docs/results/runs"),
+    ):
+        with pytest.raises(DataError, match=sentence) as caught:
+            MODULE.runs_of(name)
+        assert name in str(caught.value)

@@ -102,9 +102,18 @@ def test_a_change_of_code_and_a_damaged_file_are_seen(tmp_path: Path) -> None:
     assert torch.equal(frozen_features(other, examples), outputs_of(other.features, examples))
 
 
-@pytest.mark.parametrize("method", [LinearProbe(), LinearProbe(solver="logistic"), Knn(), FineTune(head="probe")])
+@pytest.mark.parametrize(
+    ("method", "sets"),
+    [
+        (LinearProbe(), 2),
+        (LinearProbe(solver="logistic"), 2),
+        (Knn(), 2),
+        (FineTune(head="probe"), 2),
+        (FineTune(layer_decay=0.0), 4),  # of the curve and of the last look at the outputs too
+    ],
+)
 def test_methods_give_the_same_networks_and_outputs_with_it_and_without(
-    method: Method, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    method: Method, sets: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     task = TransferTask(Dataset("target", data(40), data(1100, 1)))
     options = FitOptions(TrainingSettings(steps=3, batch_size=8), device="cpu")
@@ -122,7 +131,7 @@ def test_methods_give_the_same_networks_and_outputs_with_it_and_without(
         assert torch.equal(found, expected)
         assert same(weights_of(plain.network), weights_of(fitted.network))
         assert fitted.history == plain.history
-    assert len(files(tmp_path)) == 2
+    assert len(files(tmp_path)) == sets
 
 
 def test_before_the_first_step_the_curve_reads_what_a_probe_has_computed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,6 +149,7 @@ def test_before_the_first_step_the_curve_reads_what_a_probe_has_computed(monkeyp
     assert probed > 900
     # at the start a few of each part; at the end all, and of the test examples a few more for the measure of the run
     assert 940 < read(FineTune(head="probe"), network()) < 2 * 940
+    assert read(FineTune(layer_decay=0.0), network()) < 100  # its backbone stays as it is: the steps, and a few
 
 
 def test_no_more_is_kept_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
