@@ -24,7 +24,7 @@ class Text:
 _BESIDE = 8.0
 """The widest picture, in inches, that has room for the answers beside it."""
 
-Tone = Literal["", "positive", "negative", "undecided", "best", "baseline"]
+Tone = Literal["", "positive", "negative", "undecided", "best", "baseline", "group"]
 
 
 @dataclass(frozen=True)
@@ -33,14 +33,17 @@ class Cell:
 
     Attributes:
         detail: A second, quieter line; may be empty.
-        tone: Emphasis: "" for none, "positive", "negative", "undecided", "best" or "baseline".
+        tone: Emphasis: "" for none, "positive", "negative", "undecided", "best" or "baseline"; "group" for the only
+            cell of a row that heads those below it.
         value: The number to sort by, where the text does not begin with it in one unit; NaN sorts last.
+        shade: How far above, to 1, or below, to -1, what it is compared with; the background. 0 for none.
     """
 
     text: str
     detail: str = ""
     tone: Tone = ""
     value: float | None = None
+    shade: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """A table: rows have one cell for each column, of which the first is the heading of the row."""
+    """A table: rows have one cell for each column, of which the first is the heading of the row, or one "group"."""
 
     columns: tuple[Column, ...]
     rows: tuple[tuple[Cell, ...], ...]
@@ -64,7 +67,7 @@ class Table:
     @property
     def sortable(self) -> bool:
         """Whether rows may change places: there are three or more, and none belongs to the one above it."""
-        return len(self.rows) > 2 and all(row[0].text for row in self.rows)
+        return len(self.rows) > 2 and all(row[0].text and row[0].tone != "group" for row in self.rows)
 
     @property
     def in_words(self) -> bool:
@@ -189,21 +192,24 @@ class Answer:
 
 @dataclass(frozen=True)
 class Overview:
-    """The first screen of a page: what came out in a word, the sentence, a picture, the answers, what to do next."""
+    """The first screen of a page: what came out in a word, the sentence, a picture, the answers, the next step."""
 
     outcome: str
     tone: Tone
     headline: str
-    picture: Figure | None
+    picture: Figure | Table | None
     answers: tuple[Answer, ...]
     next_step: str = ""
     command: str = ""
+    points: tuple[str, ...] = ()
     kind: Literal["overview"] = "overview"
 
     @property
     def is_broad(self) -> bool:
         """Whether the picture takes the width of the page, with the answers below it."""
-        return self.picture is not None and bool(self.picture.canvas.get_figwidth() > _BESIDE)
+        if isinstance(self.picture, Figure):
+            return bool(self.picture.canvas.get_figwidth() > _BESIDE)
+        return self.picture is not None
 
 
 Block = Text | Table | Figure | Listing | Folded | Points | Picture | Gallery | Cards | Overview

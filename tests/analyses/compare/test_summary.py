@@ -57,18 +57,20 @@ def test_a_study_that_only_failed_says_why(tmp_path: Path, small: Fabrication) -
 
 
 @pytest.mark.parametrize(
-    ("own", "of_file"), [([0, 1], "14"), ([5, 100], "[5, 100, 0, 1, 2, 3, 4, 6, 7, 8, 9, 10, 11, 12]")]
+    ("own", "of_file", "option"),
+    [([0, 1], "", " --seeds 14"), ([5, 100], "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 100]", "")],
 )
-def test_what_settles_goes_into_the_study_file_and_keeps_its_seeds(
-    own: list[int], of_file: str, tmp_path: Path, small: Fabrication
+def test_what_settles_is_a_command_that_keeps_the_seeds_of_the_study(
+    own: list[int], of_file: str, option: str, tmp_path: Path, small: Fabrication
 ) -> None:
-    """Seeds of an option are gone at the next `run`, as is a seed that a number of seeds does not name."""
+    """A number of seeds does not name seed 100, which would be gone."""
     with fabricate(tmp_path / "s.sqlite", replace(small, gains={"fashion": {"fine-tune": 0.08}}, n_seeds=2)) as store:
         found = summarise(store, "usps")
     assert settling(found.frames, found.decided)[0].facts["more"] == 12
     vars(found.frames)["seeds"] = own
     sentence, command = next_step(found)
-    assert (f"seeds = {of_file} into usps.toml" in sentence, command) == (True, "transferscope run usps.toml")
+    assert (f"seeds = {of_file} into usps.toml" in sentence) == bool(of_file)
+    assert command == f"transferscope run usps.toml{option}"
 
 
 def test_an_arm_with_fewer_seeds_than_others_has_its_number_beside_its_score(

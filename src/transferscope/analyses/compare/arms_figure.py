@@ -1,5 +1,6 @@
 """The picture of a comparison: every arm beside the best baseline."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -36,7 +37,7 @@ _SPACE = "\u2002\u2002"  # which SVG does not collapse
 _ASIDE = 8  # points from a panel to the numbers beside it, which arrows and stars at its edge do not reach
 
 
-_Row = tuple[str, tuple[str, str] | None]
+Row = tuple[str, tuple[str, str] | None]
 """A name with one arm at all numbers of labels, or a heading."""
 
 
@@ -54,7 +55,7 @@ def draw_arms(summary: Summary) -> Figure | None:
     def drawn(n_columns: int, width: float) -> Canvas:
         n_rows = -(-len(sizes) // n_columns)
         of_paper = width < NARROW
-        rows, _ = _rows(summary, int((_HIGHEST / n_rows - _HEAD) / _TIGHT) - 2 if of_paper else _MOST_ARMS)
+        rows, _ = arm_rows(summary, int((_HIGHEST / n_rows - _HEAD) / _TIGHT) - 2 if of_paper else _MOST_ARMS)
         reach = _reach(summary, sizes, rows)
         room = _NARROW_NAME if width <= NARROW else _LONG_NAME if n_columns > 2 else _NAME_WIDTH
         names = ["" if arm is None else beside_axis(name, width=room) for name, arm in rows]
@@ -75,7 +76,7 @@ def draw_arms(summary: Summary) -> Figure | None:
 
     with drawing():
         wide = drawn(len(sizes), 3.3 + 1.9 * len(sizes))
-    left_out, confidence = _rows(summary, _MOST_ARMS)[1], min(one.confidence for one in decided.values())
+    left_out, confidence = arm_rows(summary, _MOST_ARMS)[1], min(one.confidence for one in decided.values())
     return Figure(
         name="arms",
         canvas=wide,
@@ -90,7 +91,7 @@ def draw_arms(summary: Summary) -> Figure | None:
     )
 
 
-def _headings(axes: Axes, rows: Sequence[_Row]) -> None:
+def _headings(axes: Axes, rows: Sequence[Row]) -> None:
     """Write headings from the left edge of the drawing on, for which names of arms need not make room."""
     canvas = axes.get_figure()
     assert canvas is not None
@@ -102,7 +103,7 @@ def _headings(axes: Axes, rows: Sequence[_Row]) -> None:
             heading.set_in_layout(False)
 
 
-def _rows(summary: Summary, most: int) -> tuple[list[_Row], str]:
+def arm_rows(summary: Summary, most: float = math.inf, *, most_groups: float = _MOST_GROUPS) -> tuple[list[Row], str]:
     """Arms under a heading for each source, or one for many sources; those without first; of very many the best."""
     shown = list(summary.frames.arms)
     if len(shown) > most:
@@ -112,12 +113,12 @@ def _rows(summary: Summary, most: int) -> tuple[list[_Row], str]:
         shown = [arm for i, arm in enumerate(shown) if i < most - len(kept) or arm in kept]
     unnamed, sources = summary.frames.source_unnamed, list(summary.frames.sources)
     groups = {"Baselines": [arm for arm in shown if not arm[0] and arm[1] not in unnamed]}
-    if len(sources) > _MOST_GROUPS:
+    if len(sources) > most_groups:
         groups["Transfer arms"] = [arm for arm in shown if arm not in groups["Baselines"]]
     else:
         groups["Transfer arms"] = [arm for arm in shown if not arm[0] and arm[1] in unnamed]
         groups |= {f"From {source}": [arm for arm in shown if arm[0] == source] for source in sources}
-    rows: list[_Row] = []
+    rows: list[Row] = []
     for heading, own in groups.items():
         if own:
             mixed, name_of = heading == "Transfer arms", summary.frames.name_of
@@ -127,7 +128,7 @@ def _rows(summary: Summary, most: int) -> tuple[list[_Row], str]:
 
 
 def _panel(
-    axes: Axes, summary: Summary, size: int, rows: Sequence[_Row], *, reach: tuple[float, float], timed: bool
+    axes: Axes, summary: Summary, size: int, rows: Sequence[Row], *, reach: tuple[float, float], timed: bool
 ) -> None:
     metric, decision = summary.frames.metric, summary.decided[size]
     by_arm = {c.arm: c for c in summary.comparisons if c.n_target == size}
@@ -182,7 +183,7 @@ def _panel(
     axes.set_title(f"{sizes_in_words([size])}: beat {metric.level(decision.level_without)}")
 
 
-def _reach(summary: Summary, sizes: Sequence[int], rows: Sequence[_Row]) -> tuple[float, float]:
+def _reach(summary: Summary, sizes: Sequence[int], rows: Sequence[Row]) -> tuple[float, float]:
     """An axis that neither the widest of intervals nor arms far below everything else stretch."""
     arms = {arm for _, arm in rows}
     reached = [

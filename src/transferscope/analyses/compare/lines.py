@@ -1,8 +1,9 @@
-"""The answer of a comparison in nine lines of a terminal: a sentence, up to six arms with bars, what is next."""
+"""The answer of a comparison in a terminal: sentences, arms with bars or a row for each number of labels."""
 
+import itertools
 import shutil
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from transferscope.analyses.compare.comparison import beside_best_without
 from transferscope.decision import ArmFacts, Decision
@@ -13,40 +14,38 @@ from transferscope.wording import NO_BREAK, duration, number_words, sizes_in_wor
 _WIDTH, _LEAST_WIDTH = 80, 40
 _BAR, _SCORE, _LEAST_NAME = 13, 11, 8
 _MOST, _MOST_ARMS = 9, 6
-_MOST_SIZES = 2
+_GAPS = (0, 2, 1, 2, 1, 2, 2, 1)  # before the columns of a row for each number of labels
+_ROOM_FOR_BASELINES = 64  # signs, from which a row names the best baseline too
 
 
 def lines_of(
-    frames: StudyFrames, decided: Mapping[int, Decision], *, answers: Sequence[str], next_steps: Sequence[str]
+    frames: StudyFrames, decided: Mapping[int, Decision], *, answers: Sequence[str], next_step: str = ""
 ) -> tuple[str, ...]:
-    """Return the answer in nine lines of 80 signs; ten where two numbers of labels have their own recommended arm.
+    """Return the answer in lines of 80 signs, fewer in a narrower terminal; no answer is ever left out.
 
-    A long first answer takes lines of its own: every arm that is named has its row.
-
-    A narrower terminal gets more lines, no bars, and below that the smallest number of labels alone.
+    One number of labels: the sentence, and up to six arms with bars, in nine lines; a long sentence takes lines of its
+    own, since every arm that is named has its row. Several: a row for each between two sentences.
 
     Args:
-        answers: The answers as sentences; the first is shown, and the others as far as there is room.
-        next_steps: What more seeds would decide; the first is shown where there is room.
+        answers: The answers as sentences; of several numbers of labels what holds for all, and then what to use.
+        next_step: What more seeds would decide; with one number of labels it is shown where there is room.
     """
     sizes = [n for n, decision in decided.items() if decision.recommended is not None]
     if not sizes:
         return tuple(answers[:1])
     width = min(_WIDTH, max(_LEAST_WIDTH, shutil.get_terminal_size((_WIDTH, 0)).columns))
-    recommended = {decided[n].recommended for n in sizes[:_MOST_SIZES]}
-    most = (_MOST + len(recommended) - 1) * _WIDTH // width
-    shown, *others = (_wrapped(answer, width) for answer in answers)
-    follow = _wrapped(next_steps[0], width) if next_steps else []
-    named = {*recommended, decided[sizes[0]].best_with, decided[sizes[0]].best_without} - {None}
-    room = most - 1 - len(named)  # every arm that is named has its row, below the head
-    for lines in others:
-        if len(shown) + len(lines) > room:
-            break
-        shown += lines
-    if len(shown) + len(follow) > room:
+    wrapped = [line for answer in answers for line in _wrapped(answer, width)]
+    follow = _wrapped(next_step, width)
+    if len(decided) > 1:
+        first = len(_wrapped(answers[0], width))
+        return (*wrapped[:first], *_by_size(frames, decided, width), *wrapped[first:], *follow)
+    decision = decided[sizes[0]]
+    named = {decision.recommended, decision.best_with, decision.best_without} - {None}
+    most = _MOST * _WIDTH // width
+    if len(wrapped) + len(follow) > most - 1 - len(named):  # every arm that is named has its row, below the head
         follow = []
-    rows = max(most - len(shown) - len(follow), 1 + len(named))
-    return (*shown, *_rows(frames, decided, sizes, rows, width), *follow)
+    rows = max(most - len(wrapped) - len(follow), 1 + len(named))
+    return (*wrapped, *_rows(frames, decision, sizes[0], rows, width), *follow)
 
 
 def _wrapped(sentence: str, width: int) -> list[str]:
@@ -54,44 +53,101 @@ def _wrapped(sentence: str, width: int) -> list[str]:
     return [line.replace(NO_BREAK, " ") for line in lines]
 
 
-def _rows(
-    frames: StudyFrames, decided: Mapping[int, Decision], sizes: Sequence[int], most: int, width: int
-) -> list[str]:
-    """Return rows of the recommended arm, the best of either kind and the next by score, bars at the first size."""
-    first, shown = decided[sizes[0]], sizes[: _MOST_SIZES if width >= _WIDTH - _SCORE else 1]
-    pairs = {str(arm): arm for n in sizes for arm in arms_of(frames, n)}
-    scored = sorted((arm for arm in first.arms if arm.mean is not None), key=lambda arm: -(arm.mean or 0.0))
-    wanted = [*(decided[n].recommended for n in shown), first.best_with, first.best_without]
+def _name(frames: StudyFrames, arm: tuple[str, str]) -> str:
+    method, source = arm
+    return f"{frames.tick_name(method)} from {source}" if source else frames.tick_name(method)
+
+
+def _short_name(frames: StudyFrames, arm: tuple[str, str]) -> str:
+    return _name(frames, arm) if len(frames.sources) > 1 else frames.tick_name(arm[0])
+
+
+def _by_size(frames: StudyFrames, decided: Mapping[int, Decision], width: int) -> list[str]:
+    """Return a row for each number of labels: the best arm of either kind with its score, the gain and its interval."""
+    rows = list(_facts_by_size(frames, decided))
+    heads = ["labels", "best baseline", "", "best transfer arm", "", "gain", f"{_confidence(decided)} CI", ""]
+    names, shown = [1, 3], list(range(len(heads)))
+    if width < _ROOM_FOR_BASELINES:
+        names, shown = [3], [0, 3, 4, 5, 7]
+    wide = {at: max(len(heads[at]) * (at not in (2, 4)), *(len(row[at]) for row in rows)) for at in shown}
+    wide = {at: n for at, n in wide.items() if n}
+    spare = width - sum(wide[at] for at in wide if at not in names) - sum(_GAPS[at] for at in wide)
+    for at in names:  # what one name leaves the other may take
+        most = max(spare // len(names), spare - sum(wide[other] for other in names if other != at), _LEAST_NAME)
+        wide[at] = min(wide[at], most)
+        spare, names = spare - wide[at], [other for other in names if other != at]
+    lines = []
+    for row in (heads, *rows):
+        cells = {at: textwrap.wrap(row[at], n, break_on_hyphens=False) for at, n in wide.items()}
+        for parts in itertools.zip_longest(*cells.values(), fillvalue=""):
+            told = [
+                " " * _GAPS[at] + (part.ljust(n) if at in (1, 3, 7) else part.rjust(n))
+                for (at, n), part in zip(wide.items(), parts, strict=True)
+            ]
+            lines.append("".join(told).rstrip())
+    return lines
+
+
+def _facts_by_size(frames: StudyFrames, decided: Mapping[int, Decision]) -> Iterator[list[str]]:
+    for n, decision in decided.items():
+        pairs = {str(arm): (arm.method, arm.source) for arm in arms_of(frames, n)}
+        row = [sizes_in_words([n]).split(" ")[0]]
+        by_name = {arm.name: arm for arm in decision.arms}
+        for name in (decision.best_without, decision.best_with):
+            mean = None if name is None else by_name[name].mean
+            row += (
+                ["–", ""]
+                if name is None or mean is None
+                else [_short_name(frames, pairs[name]), frames.metric.level(mean)]
+            )
+        arm = None if decision.best_with is None else by_name[decision.best_with]
+        gain = None if arm is None else arm.gain
+        row += (
+            ["", "", ""] if arm is None or gain is None else [frames.metric.points(gain.value), *_interval(arm, frames)]
+        )
+        yield row
+
+
+def _interval(arm: ArmFacts, frames: StudyFrames) -> list[str]:
+    """Return the ends of the interval of a gain, where there is one, and what the gain is called."""
+    assert arm.gain is not None
+    low, high, points = arm.gain.low, arm.gain.high, frames.metric.points
+    return ["" if low is None or high is None else f"{points(low)} to {points(high)}", _call(arm)]
+
+
+def _confidence(decided: Mapping[int, Decision]) -> str:
+    return f"{100 * min(one.confidence for one in decided.values()):.0f} %"
+
+
+def _rows(frames: StudyFrames, decision: Decision, n_target: int, most: int, width: int) -> list[str]:
+    """Return rows of the recommended arm, the best of either kind and the next by score, with bars."""
+    pairs = {str(arm): (arm.method, arm.source) for arm in arms_of(frames, n_target)}
+    scored = sorted((arm for arm in decision.arms if arm.mean is not None), key=lambda arm: -(arm.mean or 0.0))
+    wanted = [decision.recommended, decision.best_with, decision.best_without]
     order = sorted(scored, key=lambda arm: wanted.index(arm.name) if arm.name in wanted else len(wanted))
     chosen = sorted(order[: min(most - 1, _MOST_ARMS)], key=lambda arm: -(arm.mean or 0.0))
-    ends = [_ends(arm, first) for arm in chosen]
+    ends = [_ends(arm, decision) for arm in chosen]
     low, high = min(0.0, *(one for one, *_ in ends)), max(1e-9, *(one for *_, one in ends))
-    levels = {n: {arm.name: arm.mean for arm in decided[n].arms} for n in shown}
-    names = {}
-    for arm in chosen:
-        method, source = frames.tick_name(pairs[arm.name].method), pairs[arm.name].source
-        names[arm.name] = f"{method} from {source}" if source else method
-    measured = frames.final("mae") if len(shown) == 1 else frames.final("mae").iloc[:0]
-    errors = measured[measured["n_target"] == sizes[0]].groupby(["method", "source"])["value"].mean()
+    names = {arm.name: _name(frames, pairs[arm.name]) for arm in chosen}
+    measured = frames.final("mae")
+    errors = measured[measured["n_target"] == n_target].groupby(["method", "source"])["value"].mean()
     tails = {}
     for arm in chosen:
-        bar = f"{_bar(arm, first, low, high)} " if width >= _WIDTH - _SCORE else ""
+        bar = f"{_bar(arm, decision, low, high)} " if width >= _WIDTH - _SCORE else ""
         gain = "" if arm.gain is None else f"{frames.metric.points(arm.gain.value):>6} {_call(arm)}"
-        took = f" {duration(arm.cost)}" if arm.cost is not None and len(shown) == 1 and bar else ""
+        took = f" {duration(arm.cost)}" if arm.cost is not None and bar else ""
         tails[arm.name] = f"{bar}{gain}{took}".rstrip()
-    n_columns = len(shown) + (not errors.empty)
-    taken = 5 + n_columns * _SCORE + max(map(len, tails.values()))
+    taken = 5 + (1 + (not errors.empty)) * _SCORE + max(map(len, tails.values()))
     wide = min(max(map(len, names.values())), max(width - taken, _LEAST_NAME))
-    head = " " * (wide + 3) + "".join(f"{sizes_in_words([n]):>{_SCORE}}" for n in shown)
+    head = " " * (wide + 3) + f"{sizes_in_words([n_target]):>{_SCORE}}"
     head += "" if errors.empty else f"{'abs. error':>{_SCORE}}"
-    over = "over the best baseline" if len(shown) == 1 else f"gain with {sizes_in_words(sizes[:1])}"
+    over = "over the best baseline"
     lines = [f"{head}  {over if len(head) + 2 + len(over) <= width else 'gain'}"]
     for arm in chosen:
-        star = "*" if arm.name == first.recommended else " "
-        means = [levels[n].get(arm.name) for n in shown]
-        scores = "".join(f"{'–' if mean is None else frames.metric.level(mean):>{_SCORE}}" for mean in means)
+        star = "*" if arm.name == decision.recommended else " "
+        scores = f"{frames.metric.level(arm.mean or 0.0):>{_SCORE}}"
         if not errors.empty:
-            error = errors.get((pairs[arm.name].method, pairs[arm.name].source))
+            error = errors.get(pairs[arm.name])
             scores += f"{'–' if error is None else number_words(error):>{_SCORE}}"
         name, *rest = textwrap.wrap(names[arm.name], wide, break_on_hyphens=False)
         lines.append(f" {star}{name:<{wide}} {scores}  {tails[arm.name]}".rstrip())

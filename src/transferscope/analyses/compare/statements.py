@@ -106,6 +106,49 @@ def _answer(sizes: Sequence[int], one: _Named, *, learnt: bool) -> Statement:
     )
 
 
+MANY_SIZES = 3
+"""Numbers of labels from which one sentence says what holds for all, and a grid what each arm reaches."""
+
+
+def overall(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[Statement, ...]:
+    """Return what several numbers of labels say together: each outcome, where the gain is clearest, and what to use."""
+    if same := sources_that_are_target(frames.study.facts):
+        return (state("source is target", sources=same),)
+    outcomes = _together({n: _SHORT[one.outcome] for n, one in decided.items()})
+    told = [state("outcomes", outcomes=list(outcomes.items()), n_seeds=len(frames.seeds))]
+    clearest = max(decided, key=lambda n: _clearness(decided[n]))
+    decision = decided[clearest]
+    if decision.difference is not None:
+        one, gain = _Named(frames, clearest, decision), decision.difference
+        told.append(
+            state(
+                "clearest",
+                sizes=[clearest],
+                significant=bool(decision.helping),
+                best=one.pair(decision.best_with),
+                level=one.facts(decision.best_with).mean,
+                gain=gain.value,
+                ends=None if gain.low is None else (gain.low, gain.high),
+                confidence=decision.confidence,
+                covers=decision.covers,
+                control=one.pair(decision.best_without),
+                control_level=decision.level_without,
+            )
+        )
+    pairs = {
+        n: _Named(frames, n, one).pair(one.recommended) for n, one in decided.items() if one.recommended is not None
+    }
+    return (*told, state("use", choices=list(_together(pairs).items()))) if pairs else tuple(told)
+
+
+def _clearness(decision: Decision) -> tuple[bool, float]:
+    """Return whether transfer is significantly better, and its gain in widths of the interval below it."""
+    gain = decision.difference
+    if gain is None or gain.low is None:
+        return False, -math.inf
+    return bool(decision.helping), gain.value / max(gain.value - gain.low, 1e-12)
+
+
 def which(frames: StudyFrames, decided: Mapping[int, Decision]) -> Iterator[Statement]:
     """How sure the recommended arm of each number of labels is, how sources differ, and what a race left out."""
     shared = _together({n: one.recommended for n, one in decided.items() if one.recommended is not None})
@@ -281,6 +324,11 @@ def settling(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[Stat
     return tuple(statements)
 
 
+def likeliest(steps: Sequence[Statement]) -> Statement | None:
+    """Return what more seeds decide with the greatest chance, of `settling`; None where nothing is inconclusive."""
+    return max(steps, key=lambda step: float(step.facts["chance"]), default=None)
+
+
 def lost_runs(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[Statement, ...]:
     """Return the recommended arms with runs that gave no score: no recommendation goes without this."""
     lost = [
@@ -354,8 +402,13 @@ def short(frames: StudyFrames, decided: Mapping[int, Decision]) -> Iterator[str]
 
 
 def outcomes_in_words(decided: Mapping[int, Decision]) -> str:
-    """The outcomes in a few words: "Transfer helps with 50 labels; inconclusive with 200"."""
+    """The outcomes in a few words: "Transfer helps with 50 labels; inconclusive with 200", or the most frequent."""
     shared = _together({n: _SHORT[one.outcome] for n, one in decided.items()})
+    if len(decided) >= MANY_SIZES:
+        words, sizes = max(shared.items(), key=lambda one: len(one[1]))
+        return capitalised(
+            f"{words} at {'all' if len(sizes) == len(decided) else f'{len(sizes)} of'} {len(decided)} numbers of labels"
+        )
     return capitalised("; ".join(f"{words} with {sizes_in_words(sizes)}" for words, sizes in shared.items()))
 
 

@@ -5,9 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from transferscope.analyses.compare.arms_figure import draw_arms
+from transferscope.analyses.compare.grid import grid_of
 from transferscope.analyses.compare.page import next_step, study_parts
 from transferscope.analyses.compare.samples import data_of, data_section
-from transferscope.analyses.compare.statements import completeness, outcomes_in_words
+from transferscope.analyses.compare.statements import MANY_SIZES, completeness, outcomes_in_words
 from transferscope.analyses.compare.summary import Summary, summarise
 from transferscope.analyses.compare.tables import gaps_section, origins_section
 from transferscope.analyses.compare.words import words_of
@@ -113,11 +114,14 @@ TONES: dict[str, Tone] = {"helps": "positive", "helps, within the margin": "posi
 def answer_section(summary: Summary, answers: Sequence[Answer], step: str, command: str) -> Section:
     """The first screen: the answer in a sentence and a picture, the answers to the questions, what to do next."""
     outcomes = {decision.outcome for decision in summary.decided.values()}
+    many = len(summary.decided) >= MANY_SIZES
+    lead, *points = summary.verdict.headline.splitlines() if many else [summary.verdict.headline]
     overview = Overview(
         outcome=outcomes_in_words(summary.decided),
         tone=TONES.get(next(iter(outcomes)), "undecided") if len(outcomes) == 1 else "undecided",
-        headline=summary.verdict.headline,
-        picture=draw_arms(summary),
+        headline=lead,
+        points=tuple(points),
+        picture=grid_of(summary) if many else draw_arms(summary),
         answers=tuple(answers),
         next_step=step,
         command=command,

@@ -12,13 +12,16 @@ from transferscope.analyses.compare.comparison import MEASURES, Comparison, comp
 from transferscope.analyses.compare.lines import lines_of
 from transferscope.analyses.compare.settings import searches
 from transferscope.analyses.compare.statements import (
+    MANY_SIZES,
     answers,
     called,
     chances,
     completeness,
+    likeliest,
     losses,
     lost_runs,
     notes,
+    overall,
     settling,
     which,
 )
@@ -93,10 +96,13 @@ def summarise_frames(frames: StudyFrames) -> Summary:
         raise StoreError(_why_empty(frames))
     beware = _cautions(frames)
     words = words_of(frames)
-    answer, lost = words.all_of(answers(frames, decided)), words.all_of(lost_runs(frames, decided))
+    each, lost = answers(frames, decided), words.all_of(lost_runs(frames, decided))
     next_steps = settling(frames, decided)
+    together = overall(frames, decided) if len(decided) > 1 else each
+    many = len(decided) >= MANY_SIZES
     sentences = words.all_of(
         [
+            *(each if many else ()),
             *which(frames, decided),
             *called(frames, decided),
             *chances(frames, decided),
@@ -108,11 +114,12 @@ def summarise_frames(frames: StudyFrames) -> Summary:
             *searches(frames),
         ]
     )
-    first = " ".join([*answer[:1], *lost])  # never cut off
-    follow = [f"Next: {words.say(one)}" if one.kind == "more seeds" else words.say(one) for one in next_steps]
-    lines = lines_of(frames, decided, answers=(first, *answer[1:]), next_steps=follow)
+    shown = words.all_of(one for one in together if one.kind != "clearest")  # its row says it
+    step = likeliest(next_steps)
+    follow = "" if step is None else f"{'Next: ' if step.kind == 'more seeds' else ''}{words.say(step)}"
+    lines = lines_of(frames, decided, answers=(*shown[:1], *lost, *shown[1:]), next_step=follow)
     outcomes = {n: one.outcome for n, one in decided.items()}
-    verdict = Verdict(outcomes, "\n".join([*answer, *lost]), sentences, lines)
+    verdict = Verdict(outcomes, "\n".join([*words.all_of(together if many else each), *lost]), sentences, lines)
     return Summary(frames, decided, comparisons, comparison_table(comparisons), verdict, beware)
 
 

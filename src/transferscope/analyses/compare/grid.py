@@ -1,0 +1,45 @@
+"""Every arm at every number of labels, as one table: its score, and below it the gain with its interval."""
+
+import math
+
+from transferscope.analyses.compare.arms_figure import arm_rows
+from transferscope.analyses.compare.comparison import Comparison
+from transferscope.analyses.compare.summary import Summary
+from transferscope.report.blocks import Cell, Column, Table, Tone
+from transferscope.wording import capitalised, probability_words, sizes_in_words
+
+_SIGNS = {"better": " ✓", "worse": " ✗"}
+
+
+def grid_of(summary: Summary) -> Table:
+    """Return a row for each arm below a heading for each source, and a column for each number of labels; none left out.
+
+    Backgrounds say how far an arm is above or below the best baseline, in parts of the widest distance.
+    """
+    decided, metric = summary.decided, summary.frames.metric
+    by_arm = {(*c.arm, c.n_target): c for c in summary.comparisons}
+    gains = [abs(c.facts.gain.value) for c in summary.comparisons if c.facts.gain is not None]
+    widest = max(gains, default=0.0) or 1.0
+    rows: list[tuple[Cell, ...]] = []
+    for name, arm in arm_rows(summary, most_groups=math.inf)[0]:
+        cells = () if arm is None else tuple(_cell(summary, by_arm.get((*arm, n)), widest) for n in decided)
+        rows.append((Cell(name, tone="group" if arm is None else ""), *cells))
+    confidence = probability_words(min(one.confidence for one in decided.values()))
+    caption = (
+        f"{capitalised(metric.name)}, and below it the gain over the best baseline (simultaneous {confidence} CI). "
+        "✓ ✗: significantly better or worse. Blue: above the best baseline; brown: below. Bold: recommended."
+    )
+    return Table((Column("Arm", numeric=False), *(Column(sizes_in_words([n])) for n in decided)), tuple(rows), caption)
+
+
+def _cell(summary: Summary, c: Comparison | None, widest: float) -> Cell:
+    if c is None or c.facts.mean is None:
+        return Cell("–")
+    metric, gain = summary.frames.metric, c.facts.gain
+    level, recommended = metric.level(c.facts.mean), summary.decided[c.n_target].recommended == c.facts.name
+    tone: Tone = "best" if recommended else ""
+    if gain is None:
+        return Cell(level, tone=tone)
+    ends = "" if gain.low is None or gain.high is None else f", {metric.points(gain.low)} to {metric.points(gain.high)}"
+    sign = _SIGNS.get(c.facts.call, "")
+    return Cell(level, f"{metric.points(gain.value)}{ends}{sign}", tone=tone, shade=gain.value / widest)
