@@ -59,8 +59,8 @@ finally:
     print("SPENT " + json.dumps(spent), file=sys.stderr)
 """
 COMPARE = (
-    "compare digits --from glyphs --labels 20 --methods linear-probe raw fine-tune --seeds 2 --pretraining-steps 60 "
-    "--steps 60 --no-tuning --workers"
+    "compare digits --from glyphs --labels 20 --methods linear-probe raw fine-tune --seeds 2 "
+    "--set pretraining.steps=60 --steps 60 --workers"
 )
 
 

@@ -216,7 +216,7 @@ def readers_of_numbers(path: Path, out: Path) -> dict[str, Callable[[], object]]
         "report": command("report", path, "--out", out / "r.html"),
         "scaling": command("scaling", path, "--out", out / "s"),
         "plan": command("plan", path, "--out", out / "p"),
-        "compare --task": command("compare", path, "--task", "a"),
+        "propose": command("propose", path, "--task", "a"),
         "open_result()": lambda: open_result(path).report(out / "o.html"),
     }
 
@@ -283,11 +283,11 @@ def test_an_exported_network_runs_nothing(way: str, exported: Path, trap: Trap) 
     assert trap.refuses(lambda: load_model(out))
     assert trap.refuses(lambda: load_model(out / "model.safetensors"))
     labelled, file = f"npz:{exported.parent / 'target.npz'}", out / "model.safetensors"
-    architecture = ("--network", "mlp", "--widths", "8")
+    architecture = ("--network", "mlp", "--set", "network.widths=8")
     for outlet in (
         command("rank", labelled, "--from", file, *architecture, "--labels", "9"),
         command("diagnose", file, "--data", labelled, *architecture, "--diagnostics", "weights"),
-        command("show", "mlp", "--widths", "8", "--weights", file, "--shape", "4"),
+        command("show", "mlp", "--set", "widths=8", "--weights", file, "--shape", "4"),
         lambda: NetworkSettings("mlp", (8,)).module,
     ):
         assert not trap.refuses(outlet)  # the architecture is what was typed; the card is not asked
@@ -302,7 +302,7 @@ def test_a_table_runs_nothing(way: str, trap: Trap, monkeypatch: pytest.MonkeyPa
     ]
     table.write_text("\n".join(["task,arm,labels,score", *rows]) + "\n", encoding="utf-8")
     for outlet in (
-        command("compare", table, "--task", "a", "--tried", f"{arms[0]}=0.5"),
+        command("propose", table, "--task", "a", "--tried", f"{arms[0]}=0.5"),
         command("plan", table, "--out", trap.folder / "p"),
         command(
             "scaling", table, "--columns", "score=score", "--columns", "pretrain=labels", "--out", trap.folder / "s"

@@ -10,11 +10,10 @@ import pytest
 from studies import write_npz
 from study.specs import spec
 from transferscope.analyses.compare.study_file import study_tables
-from transferscope.analyses.diagnose.choice import make_diagnostics, read_changes
+from transferscope.analyses.diagnose.choice import make_diagnostics
 from transferscope.analyses.plan.measurements import read_scores
 from transferscope.cli.main import app
 from transferscope.errors import SettingsError
-from transferscope.models import NetworkInput
 from transferscope.settings.questions import LabelColumns
 from transferscope.study.spec import parse_spec
 from transferscope.wording import distinct
@@ -73,8 +72,6 @@ def _columns(_: Path) -> object:
 
 
 REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
-    "settings of an input": (lambda _: NetworkInput.from_text("size=64,mean=0,size=32"), "gives size twice"),
-    "settings of a diagnostic": (lambda _: read_changes(["curvature.k=5", "curvature.k=6"]), "curvature.k is given"),
     "diagnostics": (
         lambda folder: make_diagnostics([_copy(folder, "a.py"), _copy(folder, "b.py")], {}),
         "name of a diagnostic 'stable-rank' is given twice",
@@ -106,10 +103,10 @@ def test_what_is_given_twice_is_refused(what: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["run", "s.toml", "--slurm", "1", "--sbatch", "mem=1", "--sbatch", "mem=2"],
-        ["compare", "t.csv", "--task", "t", "--tried", "a=0.1", "--tried", "a=0.2"],
+        ["run", "s.toml", "--set", "engine.keep=all", "engine.keep=none"],
+        ["propose", "t.csv", "--task", "t", "--tried", "a=0.1", "--tried", "a=0.2"],
     ],
 )
 def test_options_that_are_given_twice_are_refused(arguments: list[str]) -> None:
-    with pytest.raises(SettingsError, match="is given twice; give each once"):
+    with pytest.raises(SettingsError, match="is given twice; give "):
         app(arguments, standalone_mode=False)

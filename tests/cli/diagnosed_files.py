@@ -8,7 +8,7 @@ from safetensors.torch import save_file
 from transferscope.models import NetworkSettings, build_network
 
 MLP = NetworkSettings("mlp", (5,))
-ARCHITECTURE = ("--network", "mlp", "--widths", "5")
+ARCHITECTURE = ("--network", "mlp", "--set", "network.widths=5")
 
 
 def write_network(path: Path, *, outputs: int = 2, width: int = 4, seed: int = 0, spoil: float = 1.0) -> Path:

@@ -89,8 +89,8 @@ def test_a_page_is_said(store: str, tmp_path: Path) -> None:
 
 
 def test_a_proposal_is_said() -> None:
-    proposed = ask("compare", "CLIP_benchmark", "--task", "new", "--tried", "ViT-B-32 openai=0.8")
-    assert documented("plan", proposed)  # the four keys of an analysis, and what was written
+    proposed = ask("propose", "CLIP_benchmark", "--task", "new", "--tried", "ViT-B-32 openai=0.8")
+    assert documented("propose", proposed)
     assert proposed["rows"]
 
 
@@ -115,7 +115,7 @@ def test_what_there_is_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     found = ask("show", "digits")
     assert documented("show DATA", found)
     assert (found["train"] + found["test"], found["outputs"], found["input_shape"]) == (1797, 10, [1, 8, 8])
-    network = ask("show", "mlp", "--shape", "6", "--widths", "5", "--widths", "4")
+    network = ask("show", "mlp", "--shape", "6", "--set", "widths=5,4")
     assert documented("show NETWORK", network)
     assert network["backbone"]["parameters"] == 6 * 5 + 5 + 5 * 4 + 4
     assert sum(block["parameters"] for block in network["blocks"]) == network["backbone"]["parameters"]
@@ -156,7 +156,7 @@ def test_a_study_from_run_to_prediction(tmp_path: Path, monkeypatch: pytest.Monk
     predicted = ask("predict", "net", "npz:data.npz", "--out", "p.csv")
     assert documented("predict", predicted)
     assert predicted["predictions"] == len(Path("p.csv").read_text().splitlines()) - 1
-    looked = ["net/model.safetensors", "--data", "npz:data.npz", "--network", "mlp", "--widths", "5"]
+    looked = ["net/model.safetensors", "--data", "npz:data.npz", "--network", "mlp", "--set", "network.widths=5"]
     assert documented("diagnose", ask("diagnose", *looked, "--diagnostics", "class-separation"))
 
 
@@ -164,7 +164,7 @@ def test_a_study_from_run_to_prediction(tmp_path: Path, monkeypatch: pytest.Monk
 def test_a_comparison_prints_its_table_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     _study(tmp_path)
-    quick = "--labels 40 --steps 100 --pretraining-steps 20 --seeds 2 --workers 0 --no-tuning --methods linear-probe"
+    quick = "--labels 40 --steps 100 --seeds 2 --workers 0 --methods linear-probe --set pretraining.steps=20"
     result = ask("compare", "npz:data.npz", "--from", "npz:data.npz", *quick.split())
     assert documented("compare", result)
     assert [row["method"] for row in result["rows"]] == ["scratch", "linear-probe"]

@@ -14,7 +14,7 @@ from transferscope.study.race_state import race_state
 from transferscope.study.run import Event, StudyProgress
 
 COMPARE = ["compare", "npz:target.npz", "--from", "npz:source.npz"]
-QUICK = ["--labels", "24", "--methods", "fine-tune", "--steps", "3", "--pretraining-steps", "3", "--workers", "0"]
+QUICK = ["--labels", "24", "--methods", "fine-tune", "--steps", "3", "--workers", "0", "--set", "pretraining.steps=3"]
 
 
 @pytest.fixture(autouse=True)
@@ -32,8 +32,8 @@ def written() -> dict[str, Any]:
     ("options", "trials", "lr"),
     [
         pytest.param(("--recipe", "equal"), "6 settings", 0.01, marks=pytest.mark.long),
-        pytest.param(("--recipe", "equal", "--lr", "0.05"), "2 settings", 0.05, marks=pytest.mark.long),
-        (("--no-tuning", "--lr", "0.05"), None, 0.05),
+        pytest.param(("--recipe", "equal", "--set", "training.lr=0.05"), "2 settings", 0.05, marks=pytest.mark.long),
+        (("--recipe", "equal", "--set", "training.lr=0.05", "tuning.grid={}"), None, 0.05),
     ],
 )
 def test_a_comparison_says_what_it_searches(
@@ -52,9 +52,9 @@ def test_a_comparison_says_what_it_searches(
     ("options", "race", "seeds"),
     [
         pytest.param((), {}, 12, marks=pytest.mark.long),
-        pytest.param(("--until-settled", "--seeds", "4"), {}, 4, marks=pytest.mark.long),
+        pytest.param(("--seeds", "4", "--margin", "1"), {}, 4, marks=pytest.mark.long),
         (
-            ("--runs", "3", "--margin", "2"),
+            ("--set", "race.runs=3", "--margin", "2"),
             {"runs": 3, "margin": 2.0},
             12,
         ),
@@ -64,7 +64,7 @@ def test_a_comparison_says_what_it_searches(
 def test_without_seeds_it_is_run_until_it_is_settled(
     call: Call, options: tuple[str, ...], race: dict[str, object], seeds: int
 ) -> None:
-    assert call(*COMPARE, *QUICK, "--no-tuning", *options).code == 0
+    assert call(*COMPARE, *QUICK, *options).code == 0
     study = written()
     assert study["race"] == {"margin": 1.0, **race}
     assert study["seeds"] == seeds
@@ -85,10 +85,20 @@ def test_without_seeds_it_is_run_until_it_is_settled(
         (["npz:target.npz"], "compare was given 'npz:target.npz' and no source; the target comes first"),
         (["a", "b", "--from", "c"], "compare was given 'a b' and more than one target"),
         (["net.py:Net", "--from", "npz:source.npz"], "net.py:Net"),
-        ([*COMPARE[1:], "--lr", "0"], "Invalid value for '--lr'"),
-        ([*COMPARE[1:], "--margin", "0"], "[race] margin = 0.0 is out of range"),
-        (["npz:target.npz", "--from", "a", "b", "--head", "fc"], "--from names 2 sources; give one"),
-        ([*COMPARE[1:], "--seeds", "1", "--until-settled"], "takes at least 2"),
+        (
+            [*COMPARE[1:], "--set", "training.lr=0"],
+            "--set training.lr = 0 is out of range; expected at least 1e-12",
+        ),
+        ([*COMPARE[1:], "--margin", "0"], "--margin 0.0 is out of range; expected above 0"),
+        ([*COMPARE[1:], "--lr", "1"], "--lr is a setting: --set training.lr=VALUE or pretraining.lr=VALUE"),
+        (
+            [*COMPARE[1:], "--steps", "1", "--set", "training.steps=2"],
+            "--steps and --set training.steps were both given",
+        ),
+        ([*COMPARE[1:], "--set", "sources.sauce.limit=9"], "unknown source 'sauce': did you mean 'source'?"),
+        (["source.npz"], "transferscope report source.npz"),
+        (["study.toml"], "`transferscope run study.toml`"),
+        ([*COMPARE[1:], "--seeds", "1", "--minutes", "9"], "takes at least 2"),
     ],
 )
 def test_what_cannot_be_asked_is_one_sentence(call: Call, given: list[str], said: str) -> None:
@@ -97,9 +107,29 @@ def test_what_cannot_be_asked_is_one_sentence(call: Call, given: list[str], said
     assert not Path("runs").exists()
 
 
+def test_settings_of_every_table_reach_the_study_file(call: Call) -> None:
+    keys = [
+        "methods.fine-tune.lr_scale=0.5",
+        "sources.source.limit=40",
+        "target.test_limit=20",
+        "network.widths=4,3",
+    ]
+    keys += ["engine.keep=none", "tuning.draw=each", 'diagnostics.weights.at=["start", "end"]']
+    assert call(*COMPARE, *QUICK, "training.momentum=0", *keys, "--seeds", 1, "--network", "mlp").code == 0
+    study = written()
+    assert study["methods"]["fine-tune"] == {"lr_scale": 0.5}
+    assert study["sources"]["source"]["limit"] == 40
+    assert study["target"]["test_limit"] == 20
+    assert study["network"] == {"name": "mlp", "widths": [4, 3]}
+    assert study["engine"] == {"workers": 0, "keep": "none"}
+    assert study["training"] == {"steps": 3, "momentum": 0}
+    assert study["tuning"] == {"draw": "each"}
+    assert study["diagnostics"] == {"weights": {"at": ["start", "end"]}}
+
+
 def test_ctrl_c_says_the_answer_so_far_and_how_to_go_on(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("transferscope.cli.execute.LEAST_SECONDS", 0.0)
-    given = [*COMPARE, *QUICK, "--no-tuning", "--runs", "4"]
+    given = [*COMPARE, *QUICK, "race.runs=4"]
     shown = AnswerSoFar.__call__
 
     def stop(self: AnswerSoFar, event: Event) -> None:

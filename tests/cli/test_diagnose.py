@@ -34,8 +34,13 @@ def diagnose(call: Call) -> Diagnose:
     write_npz("data.npz", **SMALL)
 
     def run(*options: object, net: Path = NET, data: str = "npz:data.npz") -> Answer:
-        usual = {"--network": ARCHITECTURE, "--device": ("--device", "cpu")}
-        more = [word for option, usually in usual.items() if option not in options for word in usually]
+        usual = {"--network": ARCHITECTURE, "device": ("--set", "device=cpu")}
+        more = [
+            word
+            for option, usually in usual.items()
+            if not any(str(one).startswith(option) for one in options)
+            for word in usually
+        ]
         return call("diagnose", net, "--data", data, *more, *options)
 
     return run
@@ -92,7 +97,14 @@ def test_a_start_with_another_head_is_compared_by_its_backbone(diagnose: Diagnos
 
 
 def test_named_diagnostics_have_their_own_settings_and_those_that_are_set(diagnose: Diagnose) -> None:
-    changes = ("--set", "curvature.k=2", "--set", "landscape.dimensions=1", "--set", "landscape.resolution=9")
+    changes = (
+        "--set",
+        "diagnostics.curvature.k=2",
+        "--set",
+        "diagnostics.landscape.dimensions=1",
+        "--set",
+        "diagnostics.landscape.resolution=9",
+    )
     assert diagnose("--diagnostics", "curvature", "landscape", *changes, "--out", OUT).code == 0
     records = written()
     curvature = records["name"][records["diagnostic"] == "curvature"]
@@ -102,7 +114,7 @@ def test_named_diagnostics_have_their_own_settings_and_those_that_are_set(diagno
 
 
 def test_what_was_measured_is_written_before_a_refusal_ends_the_run(diagnose: Diagnose) -> None:
-    names = ("--diagnostics", "curvature", "class-separation", "--set", "curvature.k=38")
+    names = ("--diagnostics", "curvature", "class-separation", "--set", "diagnostics.curvature.k=38")
     said = diagnose(*names, "--out", OUT)
     message = "38 eigenvalues were asked for and there are 37 parameters; ask for fewer"
     assert said.code == 2
@@ -115,32 +127,38 @@ def test_what_was_measured_is_written_before_a_refusal_ends_the_run(diagnose: Di
     ("options", "expected"),
     [
         (("--diagnostics", "weight"), "unknown diagnostic 'weight': did you mean 'weights'? known are "),
-        (("--set", "curvatur.k=5"), "unknown diagnostic 'curvatur': did you mean 'curvature'?"),
-        (("--set", "landscape.radus=1"), "--set: [landscape] unknown key 'radus': did you mean 'radius'?"),
-        (("--set", "curvature.k=many"), '--set: [curvature] k = "many" is of the wrong type'),
-        (("--set", "landscape.radius=-1.0"), "--set: [landscape] radius = -1.0 is out of range; expected above 0"),
-        (("--set", "k=5"), "--set k=5 cannot be read; expected DIAGNOSTIC.NAME=VALUE"),
+        (("--set", "diagnostics.curvatur.k=5"), "unknown diagnostic 'curvatur': did you mean 'curvature'?"),
         (
-            ("--diagnostics", "curvature", "--set", "landscape.radius=1.0"),
-            "--set changes landscape, which is not measured",
+            ("--set", "diagnostics.landscape.radus=1"),
+            "the diagnostics: [landscape] unknown key 'radus': did you mean 'radius'?",
+        ),
+        (("--set", "diagnostics.curvature.k=many"), 'the diagnostics: [curvature] k = "many" is of the wrong type'),
+        (
+            ("--set", "diagnostics.landscape.radius=-1.0"),
+            "the diagnostics: [landscape] radius = -1.0 is out of range; expected above 0",
+        ),
+        (("--set", "k=5"), "--set k: unknown key 'k'"),
+        (
+            ("--diagnostics", "curvature", "--set", "diagnostics.landscape.radius=1.0"),
+            "settings of landscape were given, which is not measured",
         ),
         (("--diagnostics", "weights"), "weights compares a network with where it started; give it with --against"),
         (("--diagnostics", "kernel-distance"), "kernel-distance compares two tasks; give the source data with --from"),
-        (("--head", "haed"), "unknown submodule of the network 'haed': did you mean 'head'? known are features, "),
+        (("--set", "head=haed"), "unknown submodule of the network 'haed': did you mean 'head'? known are features, "),
         (
-            ("--diagnostics", "curvature", "--set", 'curvature.blocks=["hed"]'),
+            ("--diagnostics", "curvature", "--set", 'diagnostics.curvature.blocks=["hed"]'),
             "unknown block of the network 'hed': did you mean 'head'?",
         ),
         (("--network", "mpl"), "unknown network 'mpl': did you mean 'mlp'? known are "),
-        (("--part", "test"), "Invalid value for '--part': "),
+        (("--set", "part=test"), '--set part = "test" is unknown; expected'),
         (("--map",), "--map takes the networks and the data from the study, and measures nothing else"),
-        (("--device", "quantum"), "device 'quantum' is unknown; expected auto, cpu, cuda or mps"),
+        (("--set", "device=quantum"), "device 'quantum' is unknown; expected auto, cpu, cuda or mps"),
         (("--labels", "61"), "61 labelled examples were asked for; there are 60: ask for 1 to 60"),
-        (("--scaling", "pixels"), "scaling 'pixels' cannot be read; expected own, none or MEAN/STD"),
-        (("--scaling", "1,2/3"), "scaling '1,2/3' cannot be read; expected own, none or MEAN/STD"),
-        (("--scaling", "0/0"), "scaling '0/0' has a standard deviation that is not above 0"),
-        (("--scaling", "nan/1"), "scaling 'nan/1' has a standard deviation that is not above 0"),
-        (("--scaling", "1,2,3/1,1,1"), "the scale is for 3 channels or features and the inputs have 4"),
+        (("--set", "scaling=pixels"), "scaling 'pixels' cannot be read; expected own, none or MEAN/STD"),
+        (("--set", "scaling=1,2/3"), "scaling '1,2/3' cannot be read; expected own, none or MEAN/STD"),
+        (("--set", "scaling=0/0"), "scaling '0/0' has a standard deviation that is not above 0"),
+        (("--set", "scaling=nan/1"), "scaling 'nan/1' has a standard deviation that is not above 0"),
+        (("--set", "scaling=1,2,3/1,1,1"), "the scale is for 3 channels or features and the inputs have 4"),
     ],
 )
 def test_a_wrong_option_is_answered_in_a_sentence(options: tuple[str, ...], expected: str, diagnose: Diagnose) -> None:
@@ -204,7 +222,7 @@ def test_a_gradient_of_zero_is_said(diagnose: Diagnose) -> None:
     torch.save(state, sure)
     x, y = np.random.default_rng(0).normal(size=(9, 4)), np.array([1, 1, 1, 1, 1, 1, 1, 1, 0])
     np.savez("ones.npz", x_train=x, y_train=y, x_test=x, y_test=y)
-    options = ("--diagnostics", "gradient-stability", "--examples", 1, "--out", OUT)
+    options = ("--diagnostics", "gradient-stability", "--set", "examples=1", "--out", OUT)
     assert diagnose(*options, net=sure, data="npz:ones.npz").code == 0
     records = written()
     assert records.loc["gradient_norm", "value"] == 0
@@ -245,7 +263,7 @@ def test_inputs_are_scaled_as_asked_and_the_scale_is_said(knows: bool, diagnose:
         if knows
         else (own, standard, "own"),
         "own": (own, standard, "own"),
-        "none": (x, "scaled as --scaling says: mean 0, 0, 0, 0 and standard deviation 1, 1, 1, 1.\n", "given"),
+        "none": (x, "scaled as scaling says: mean 0, 0, 0, 0 and standard deviation 1, 1, 1, 1.\n", "given"),
         "0.5/2": ((x - 0.5) / 2, "mean 0.5, 0.5, 0.5, 0.5 and standard deviation 2, 2, 2, 2.\n", "given"),
         "1,2,3,4/1,2,1,2": ((x - [1, 2, 3, 4]) / [1, 2, 1, 2], "mean 1, 2, 3, 4 and standard dev", "given"),
     }
@@ -253,7 +271,7 @@ def test_inputs_are_scaled_as_asked_and_the_scale_is_said(knows: bool, diagnose:
         network = open_network(build_network(MLP, (4,), 2, seed=0), NET).network
         save_weights(network, NET, notes=PixelScale.from_text("0.25/4").as_notes)
     for scaling, (scaled, sentence, origin) in cases.items():
-        options = ["--scaling", scaling] if scaling else []
+        options = ["--set", f"scaling={scaling}"] if scaling else []
         said = diagnose("--diagnostics", "feature-rank", *options, "--out", OUT)
         assert said.code == 0
         assert sentence in said.out
@@ -279,7 +297,7 @@ def test_a_start_says_on_which_side_of_it_a_value_surely_is(diagnose: Diagnose) 
 
 
 def test_the_interval_is_over_as_many_batches_as_there_are(diagnose: Diagnose) -> None:
-    settings = ("--set", "curvature.k=1", "--set", "curvature.batch_size=16")
+    settings = ("--set", "diagnostics.curvature.k=1", "--set", "diagnostics.curvature.batch_size=16")
     said = diagnose("--diagnostics", "curvature", *settings, "--out", OUT)
     assert said.code == 0
     (record,) = written().to_dict(orient="records")

@@ -372,7 +372,7 @@ def test_weights_with_flipped_bits_are_refused_wherever_they_are_opened(
     whole, drawn = (folder / "best/model.safetensors").read_bytes(), np.random.default_rng(0)
     begin = 8 + int.from_bytes(whole[:8], "little")  # of the weights
     file, data = tmp_path / "flipped.safetensors", f"npz:{folder / 'classes.npz'}"
-    network = ("--network", "mlp", "--widths", "5")
+    network = ("--network", "mlp", "--set", "network.widths=5")
     for copy in range(30):
         raw = bytearray(whole)
         for place in drawn.choice(np.arange(begin, len(whole)), 3, replace=False):
@@ -386,7 +386,7 @@ def test_weights_with_flipped_bits_are_refused_wherever_they_are_opened(
             ("predict", str(file), data, "--out", str(tmp_path / "p.csv")),
             ("rank", data, "--from", str(file), "--labels", "20", *network),
             ("diagnose", str(file), "--data", data, *network),
-            ("show", "mlp", "--widths", "5", "--shape", "3", "--weights", str(file)),
+            ("show", "mlp", "--set", "widths=5", "--shape", "3", "--weights", str(file)),
         ):
             with pytest.raises(CorruptDataError, match="is damaged"):
                 output(*command)

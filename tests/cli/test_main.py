@@ -1,7 +1,6 @@
 import json
 import logging
 import re
-import shlex
 import subprocess
 import sys
 import tomllib
@@ -247,17 +246,15 @@ def test_what_is_done_is_said_on_request_and_warnings_always(
 def test_a_help_text_is_shown_whole_and_on_a_screen(words: str) -> None:
     """Words in square brackets, such as defaults, would be lost where they are read as markup."""
     command = commands()[words]
-    whole = "--help-all" if isinstance(command, Command) else "--help"
-    result = CliRunner().invoke(main.app, [*words.split(), whole], env={"COLUMNS": "100"})
+    result = CliRunner().invoke(main.app, [*words.split(), "--help"], terminal_width=100)
     assert result.exit_code == 0
     shown = " ".join(result.output.split())
     texts = [command.help, *(parameter.help for parameter in command.params if not getattr(parameter, "hidden", False))]
     for text in filter(None, texts):
         assert " ".join(text.split()) in shown
-    screen = CliRunner().invoke(main.app, [*words.split(), "--help"], env={"COLUMNS": "80"}).output
-    assert len(screen.splitlines()) <= SCREEN
-    names = {name for one in command.params if not getattr(one, "hidden", False) for name in one.opts}
-    assert all(name in screen for name in names if name.startswith("--"))
+    assert len(result.output.splitlines()) <= SCREEN
+    if isinstance(command, Command) and words == "compare":
+        assert len(command.params) <= 18  # the target, a hidden rest and at most 16 options
 
 
 def test_every_example_of_the_help_is_read() -> None:
@@ -268,21 +265,6 @@ def test_every_example_of_the_help_is_read() -> None:
             words = line.partition(" > ")[0].split()[1:]
             typed = one_option_per_value(words, whole.several_valued(words))[1:]
             command.make_context(name, typed)  # raises a usage error
-
-
-@pytest.mark.parametrize(
-    ("typed", "now"),
-    [
-        ("decide a --from 'b c' --labels 10", "compare a --from 'b c' --labels 10"),
-        ("work s.toml --minutes 3", "run s.toml --minutes 3 --join"),
-        ("submit s.toml --slurm 4", "run s.toml --slurm 4"),
-        ("table s.toml --format latex", "report s.toml --table csv"),
-        ("data", "show"),
-        ("schema answer", "doctor --schema study"),
-    ],
-)
-def test_an_earlier_name_is_answered_with_the_new_one(typed: str, now: str, call: Call) -> None:
-    assert call(*shlex.split(typed)).mistake == f"`{typed.split()[0]}` is now: transferscope {now}"
 
 
 def test_an_option_is_of_one_kind_in_every_command() -> None:

@@ -29,7 +29,7 @@ def test_files_are_ranked_with_words_figure_and_table(
 ) -> None:
     first, second = files(tmp_path)
     out, target = tmp_path / "out", f"npz:{tmp_path}/target.npz"
-    typed = f"rank {target} --from {first} {second} --network mlp --widths 8 --labels 30 --seeds 2 "
+    typed = f"rank {target} --from {first} {second} --network mlp --set network.widths=8 --labels 30 --seeds 2 "
     monkeypatch.setattr(sys, "argv", ["transferscope", *typed.split(), "--scores", "knn", "leep", "--out", str(out)])
     with pytest.raises(SystemExit) as ended:
         main.main()
@@ -51,8 +51,8 @@ def test_mistakes_are_one_sentence() -> None:
         SettingsError, match=r"^rank was given 'usps' and no networks.*transferscope rank usps --from a"
     ):
         run("usps")
-    with pytest.raises(SettingsError, match=r"^networks are rated without a study, and --method was given too; leave"):
-        run("usps", "--from", "a.pt", "--method", "fine-tune")
+    with pytest.raises(SettingsError, match=r"^networks are rated without a study, and method was given too; leave"):
+        run("usps", "--from", "a.pt", "--set", "method=fine-tune")
     with pytest.raises(
         SettingsError, match=r"^a study says which networks, labels and seeds to use, and --network was"
     ):

@@ -7,8 +7,7 @@ import pytest
 
 from cli.called import output
 from fabricate import Fabrication, fabricate
-from transferscope.cli.commands.report import Options
-from transferscope.cli.report import report
+from transferscope.cli.report import report_study
 from transferscope.errors import TransferscopeError
 from transferscope.estimate import Estimate
 from transferscope.records import Cost, Record
@@ -50,13 +49,13 @@ def test_a_study_that_cannot_be_chosen_is_one_sentence(store: Path, tmp_path: Pa
     fabricate(store, replace(SMALL, name="mnist")).close()
     Store.open(tmp_path / "empty.sqlite").close()
     for options, message in (
-        (Options(place=str(store)), r"holds 2 studies .usps, mnist.; choose one with --study$"),
-        (Options(place=str(store), study="usp"), f"unknown study in {store} 'usp': did you mean 'usps'"),
-        (Options(place="empty.sqlite"), "the store empty.sqlite holds no study yet; run `transferscope run`"),
-        (Options(place="none.sqlite"), "there is no store at"),
+        ([str(store)], r"holds 2 studies .usps, mnist.; choose one with --study$"),
+        ([str(store), "usp"], f"unknown study in {store} 'usp': did you mean 'usps'"),
+        (["empty.sqlite"], "the store empty.sqlite holds no study yet; run `transferscope run`"),
+        (["none.sqlite"], "there is no store at"),
     ):
         with pytest.raises(TransferscopeError, match=message):
-            report(options)
+            report_study(*options)
     assert not (tmp_path / "none.sqlite").exists()
 
 

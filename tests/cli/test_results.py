@@ -1,4 +1,4 @@
-"""`transferscope compare` of results that are there: nothing is run, and the answer is that of a study."""
+"""`transferscope report` of runs of another tool: nothing is run, and the answer is that of a study."""
 
 import html
 import io
@@ -22,11 +22,11 @@ def _table(call: Call) -> None:
 
 
 def test_lines_page_and_json(call: Call) -> None:
-    asked = ("compare", "runs.csv", "--without", *CONTROLS)
+    asked = ("report", "runs.csv", "--without", *CONTROLS)
     printed = call(*asked).out
     assert len(printed.splitlines()) <= 11
     assert "CI over seeds" in " ".join(printed.split())
-    page = Path("runs/runs.html").read_text(encoding="utf-8")
+    page = Path("runs.html").read_text(encoding="utf-8")
     (command,) = re.findall(r"with <code>transferscope (.+?)</code>", page)
     assert call(*shlex.split(html.unescape(command))).out == printed
     answer = json.loads(call(*asked, "--out", "mine.html", "--json", "--width", "text").out)
@@ -39,14 +39,14 @@ def test_lines_page_and_json(call: Call) -> None:
 def test_runs_of_another_tool_and_columns_of_seeds(call: Call) -> None:
     """A diverged and a failed run stand beside the answer, and what was left out on the way in notes."""
     place = unpack("mlflow, mlflow.db", Path("store"))
-    printed = call("compare", place, "--without", "scratch", "--metric", "test/accuracy")
+    printed = call("report", place, "--without", "scratch", "--metric", "test/accuracy")
     assert "Use pre" in printed.out
     assert all(words in printed.err for words in ("deleted", "all of pre"))
-    answer = json.loads(call("compare", place, "--without", "scratch", "--metric", "test/accuracy", "--json").out)
+    answer = json.loads(call("report", place, "--without", "scratch", "--metric", "test/accuracy", "--json").out)
     arms = {arm["name"]: arm["n_failed"] for arm in answer["result"]["decisions"]["0"]["arms"]}
     assert arms == {"scratch": 0, "pre": 2}
     Path("wide.csv").write_text("method,seed0,seed1,seed2\nscratch,.7,.71,.72\npre,.8,.81,.82\n")
-    asked = ("compare", "wide.csv", "--without", "scratch", "--metric", "accuracy")
+    asked = ("report", "wide.csv", "--without", "scratch", "--metric", "accuracy")
     assert call(*asked).out == call(*asked, "--wide", "seeds").out
 
 
@@ -54,13 +54,21 @@ def test_the_next_runs_are_rows_of_the_table(call: Call) -> None:
     renamed = pd.read_csv("runs.csv").rename(columns={"arm": "who", "accuracy": "f1"}).assign(labels=100, task="a")
     renamed.to_csv("runs.csv", index=False)
     asked = ("--columns", "arm=who", "--without", *CONTROLS, "--next", 3)
-    rows = pd.read_csv(io.StringIO(call("compare", "runs.csv", *asked).out))
+    rows = pd.read_csv(io.StringIO(call("report", "runs.csv", *asked).out))
     assert list(rows.columns) == list(renamed.columns)
     assert 0 < len(rows) <= 3
     assert [set(rows[name]) for name in ("labels", "task")] == [{100}, {"a"}]
     assert not pd.concat([renamed, rows]).duplicated(["who", "seed"]).any()
     assert rows["f1"].isna().all()
-    assert not Path("runs").exists()
+    assert not Path("runs.html").exists()
+
+
+def test_the_table_of_runs_is_that_of_python(call: Call) -> None:
+    asked = ("report", "runs.csv", "--without", *CONTROLS, "--table", "csv")
+    found = pd.read_csv(io.StringIO(call(*asked).out))
+    expected = compare_results("runs.csv", without=CONTROLS).table()
+    assert list(found.columns) == list(expected.columns)
+    assert found["mean"].tolist() == pytest.approx(expected["mean"].tolist())
 
 
 @pytest.mark.parametrize(
@@ -68,18 +76,23 @@ def test_the_next_runs_are_rows_of_the_table(call: Call) -> None:
     [
         (["runs.csv"], "--without"),
         (["runs.csv", "--without", "none", "--columns", "arm"], "NAME=VALUE"),
+        (
+            ["runs.csv", "--without", "none", "--set", "unti=share"],
+            "--set unti: unknown key 'unti': did you mean 'unit'",
+        ),
+        (["runs.csv", "--without", "none", "--set", "race.margin=0"], "margin = 0 is out of range; expected above 0"),
         (["runs.csv", "--without", "none", "--columns", "amr=arm"], "'amr'"),
         (["runs.csv", "--without", "none", "--wide", "tasks"], "--wide"),
         (["runs.csv", "--without", "none", "--metric", "auc"], "'auc'"),
-        (["runs.csv", "--from", "digits", "--without", "none"], "--without was given too"),
+        (["runs.csv", "--from", "digits", "--without", "none"], "No such option: --from"),
         (["runs.csv", "--without", "none", "--where", "arm=bert", "arm=gpt"], "'arm' is given twice"),
         (
             ["runs.csv", "--without", "none", "--metric", "f1", "--columns", "metric=accuracy"],
             "'metric' is given twice",
         ),
-        (["rnus.csv"], "no file or folder of results"),
+        (["rnus.csv"], "rnus.csv"),
         (["."], "holds no runs that are known"),
     ],
 )
 def test_what_cannot_be_used_is_said(call: Call, arguments: list[str], words: str) -> None:
-    assert words in call("compare", *arguments).mistake
+    assert words in call("report", *arguments).mistake

@@ -65,7 +65,7 @@ def test_a_runner_does_its_share_of_a_study_that_is_planned(call: Call) -> None:
         assert "the study digits is not planned in runs/digits.sqlite" in call(*join).mistake
         plan = plan_study(read_spec(Path("digits.toml")))
         store.plan(plan.study, plan.cells)
-        first = call(*join, "--backend", "inline", "--runs", 1, "--quiet")
+        first = call(*join, "--set", "engine.backend=inline", "--runs", 1, "--quiet")
         assert first.out == "this runner: 1 cell done\ndigits: 1 of 3 cells done, 2 to do\n"
         rest = call("run", "runs/digits.sqlite", "--join", "--workers", 0, "--quiet")
         assert rest.out == "this runner: 2 cells done\ndigits: 3 of 3 cells done\n"
@@ -223,7 +223,7 @@ def test_status_says_what_the_file_asks_for_now(call: Call) -> None:
     said = call("status", "digits.toml").out
     assert said.startswith("digits.toml was not run yet\nas it is now: digits: 0 of 1 cells done, 1 to do; ")
     assert not Path("runs").exists()
-    assert call("run", "digits.toml", "--workers", 0, "--quiet", "--keep", "none").code == 0
+    assert call("run", "digits.toml", "--workers", 0, "--quiet", "--set", "engine.keep=none").code == 0
     for change, added, dropped, now in (
         (("seeds = 1", "seeds = 3"), 2, 0, "1 of 3 cells done, 2 to do"),
         (("[20]", "[20, 30]"), 1, 0, "1 of 2 cells done, 1 to do"),
@@ -264,7 +264,7 @@ def test_a_file_of_weights_is_refused_by_every_command_alike_and_its_share_is_sh
     whole = load_file(file)
     save_file({name: tensor for name, tensor in whole.items() if name != "features.hidden1.0.bias"}, file)
     lacks = "it gives 16 of the 20 numbers of the backbone and lacks features.hidden1.0.bias"
-    target, options = f"npz:{tmp_path}/study/data/target.npz", ("--network", "mlp", "--widths", "4")
+    target, options = f"npz:{tmp_path}/study/data/target.npz", ("--network", "mlp", "--set", "network.widths=4")
     for words in (
         ("run", "study/paths.toml", "--workers", "0"),
         ("rank", target, "--from", file, *options, "--labels", "20"),

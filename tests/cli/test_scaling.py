@@ -67,7 +67,7 @@ def test_the_headline_over_both_sizes_keeps_to_the_budget(budget: int, tmp_path:
     rows = [f"{n},{s},{0.05 + 0.4 * (s + 3 * n**0.7) ** -0.25:.4f}" for n in (1000, 4000, 16000) for s in (500, 2000)]
     rows += [f"{n},1000,{0.05 + 0.4 * (1000 + 3 * n**0.7) ** -0.25:.4f}" for n in (1000, 4000, 16000)]
     table.write_text("n,s,error\n" + "\n".join(rows) + "\n")
-    options = ("--columns", "labels=s", "--target-score", "0.08", "--cost-pretrain", "1", "--cost-label", "1")
+    options = ("--columns", "labels=s", "--target-score", "0.08", "--set", "cost_pretrain=1", "cost_label=1")
     printed = run(str(table), *options, "--budget", str(budget), "--out", str(out))
     assert printed.startswith(f"Spend the budget of {budget:,} on n = ")
     n, s = (float(found.replace(",", "")) for found in re.findall(r"n = ([\d,]+) and s = ([\d,]+) \(", printed)[0])
@@ -81,9 +81,15 @@ def test_the_headline_over_both_sizes_keeps_to_the_budget(budget: int, tmp_path:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (("--largest-size", "100"), "the largest feasible size 100 is below the largest measured one, 64000"),
-        (("--cost-pretrain", "1", "--budget", "300"), "the budget 300 pays for a run on n = 300, below the largest"),
-        (("--cost-pretrain", "10", "--budget", "3"), "the budget 3 does not pay for a run on one pre-training example"),
+        (("--set", "largest_size=100"), "the largest feasible size 100 is below the largest measured one, 64000"),
+        (
+            ("--set", "cost_pretrain=1", "--budget", "300"),
+            "the budget 300 pays for a run on n = 300, below the",
+        ),
+        (
+            ("--set", "cost_pretrain=10", "--budget", "3"),
+            "the budget 3 does not pay for a run on one",
+        ),
     ],
 )
 def test_a_limit_below_what_was_measured_is_a_sentence(options: tuple[str, ...], sentence: str, table: Path) -> None:

@@ -30,7 +30,10 @@ def test_a_network_is_shown_with_blocks_inputs_head_and_what_weights_give(tmp_pa
     (tmp_path / "nets.py").write_text(NETS)
     module = nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Linear(72, 5), nn.ReLU(), nn.Linear(5, 3))
     torch.save(module.state_dict(), tmp_path / "net.pt")
-    weights, scaling = ("--weights", f"{tmp_path}/net.pt"), ("--input", "mean=127,std=128,scale=1")
+    weights, scaling = (
+        ("--weights", f"{tmp_path}/net.pt"),
+        ("--set", "input.mean=127", "input.std=128", "input.scale=1"),
+    )
     shown = run(f"{tmp_path}/nets.py:net", "--shape", "1,8,8", *weights, *scaling)
     assert shown[1:] == [
         "inputs:    (byte - 127) / 128",
@@ -42,7 +45,7 @@ def test_a_network_is_shown_with_blocks_inputs_head_and_what_weights_give(tmp_pa
         f"weights:   {tmp_path}/net.pt gives 385 of 385 numbers; its head has 3 outputs",
     ]
     save_weights(build_network(NetworkSettings("mlp", (5,)), (4,), 3, seed=0), tmp_path / "mlp.safetensors")
-    of_file = run(f"{tmp_path}/mlp.safetensors", "--network", "mlp", "--widths", "5", "--shape", "4")
+    of_file = run(f"{tmp_path}/mlp.safetensors", "--network", "mlp", "--set", "widths=5", "--shape", "4")
     assert of_file[-1] == f"weights:   {tmp_path}/mlp.safetensors gives 25 of 25 numbers; its head has 3 outputs"
     assert run("lenet", "--shape", "1,28,28")[1] == "inputs:    standardised by the training examples"
 
@@ -51,9 +54,9 @@ def test_a_network_is_shown_with_blocks_inputs_head_and_what_weights_give(tmp_pa
     ("arguments", "error"),
     [
         (["lenet", "--shape", "a,b"], SettingsError("--shape 'a,b' is no shape")),
-        (["lenet", "--input", "size=0"], SettingsError("size = 0 is out of range")),
+        (["lenet", "--set", "input.size=0"], SettingsError("size = 0 is out of range")),
         (["lenet", "--shape", "1,8,8"], NetworkError("lenet needs images of at least 16 x 16 pixels")),
-        (["mlp", "--head", "fc"], SettingsError("mlp has no options and finds its head")),
+        (["mlp", "--set", "head=fc"], SettingsError("mlp has no options and finds its head")),
     ],
 )
 def test_what_cannot_be_shown_is_one_sentence(arguments: list[str], error: Exception) -> None:

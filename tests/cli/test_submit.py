@@ -42,11 +42,11 @@ def stand_in(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     ("options", "words"),
     [
         (["--local", "2"], "give the number of runners once"),
-        (["--sbatch", "=3"], "--sbatch '=3' is no option; expected NAME=VALUE"),
-        (["--sbatch", "a b"], "--sbatch 'a b' is no option"),
-        (["--sbatch", ""], "--sbatch '' is no option"),
-        (["--logs", "digits.toml/logs"], "the folder of the logs, digits.toml/logs, cannot be written"),
-        (["--job-minutes", "2"], "jobs of 2 minutes would end before they have done a cell"),
+        (["--set", 'job.sbatch."a b"=1'], "sbatch holds 'a b', which is no option of sbatch"),
+        (["--set", "job.minutes=0"], "--set job.minutes = 0 is out of range; expected at least 1"),
+        (["--set", "job.logs=digits.toml/logs"], "the folder of the logs, digits.toml/logs, cannot be written"),
+        (["--set", "job.minutes=2"], "jobs of 2 minutes would end before they have done a cell"),
+        (["--store", "other.sqlite"], "--store was given too"),
     ],
 )
 def test_what_cannot_be_submitted_is_refused(
@@ -68,8 +68,8 @@ def test_without_submitit_or_slurm_that_is_said(call: Call, monkeypatch: pytest.
 
 def test_the_batch_script_asks_for_what_was_given(call: Call, stand_in: Callable[[str], None]) -> None:
     stand_in(f"cp $1 {Path.cwd()}/script; echo Submitted batch job 4711")
-    asked = "--job-minutes 90 --gpus 1 --memory 8 --partition long --account me --workers 2"
-    further = ["--sbatch", "constraint=a100", "--sbatch", "exclusive"]
+    asked = "--workers 2 --set job.minutes=90 job.gpus=1 job.memory=8 job.sbatch.partition=long job.sbatch.account=me"
+    further = ["job.sbatch.constraint=a100", "job.sbatch.exclusive=true"]
     said = call("run", "digits.toml", "--slurm", 3, *asked.split(), *further)
     assert said.out.startswith("job 4711: 3 runners for 4 cells\n")
     assert "runs/digits.sqlite is a file, which jobs on other machines do not find" in said.err
@@ -90,7 +90,7 @@ def test_the_batch_script_asks_for_what_was_given(call: Call, stand_in: Callable
 def test_what_sbatch_refuses_is_said_in_its_words(call: Call, stand_in: Callable[[str], None]) -> None:
     said = "sbatch: error: invalid partition specified: nope"  # by sbatch of SLURM 22.05
     stand_in(f"echo '{said}' >&2; exit 1")
-    found = call("run", "digits.toml", "--slurm", 2, "--partition", "nope").mistake
+    found = call("run", "digits.toml", "--slurm", 2, "--set", "job.sbatch.partition=nope").mistake
     assert found.startswith("SLURM refuses the job: invalid partition specified: nope; ")
 
 
@@ -102,7 +102,7 @@ def test_a_job_is_a_runner_of_the_command_line_and_says_on_which_machine_what_is
         Runner("/nowhere/digits.toml", {"workers": 0})()
     assert ended.value.code == 2
     where, what = capsys.readouterr().err.splitlines()
-    assert where == f"on {platform.node()}: transferscope run /nowhere/digits.toml --join --workers=0"
+    assert where == f"on {platform.node()}: transferscope run /nowhere/digits.toml --join --set engine.workers=0"
     assert "there is no study file /nowhere/digits.toml" in what
 
 

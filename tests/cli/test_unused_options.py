@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from functools import cache
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -16,94 +15,78 @@ from scaling.examples import OBJDET, SIZES, language_models
 from transferscope.cli.main import app
 from transferscope.errors import SettingsError, TransferscopeError
 
-ALWAYS = {"--json", "--out", "--quiet", "--help"}
+ALWAYS = {"--json", "--out", "--quiet", "--help", "--set"}
 
-ARCHITECTURE = {"--network", "--widths"}
-FILES = {"--from", "--transforms", "--input", "--head", "--labels", "--seeds", "--scores", "--device"}
-ASKED = {
-    "--loss",
-    "--target-score",
-    "--largest-size",
-    "--cost-pretrain",
-    "--cost-label",
-    "--cost-run",
-    "--budget",
-    "--at",
-}
-OF_PLAN = {"--target-score", "--cost-label", "--cost-run", "--margin"}
-OF_RESULTS = {"--without", "--columns", "--where", "--wide", "--better", "--unit", "--predictions", "--next"} | {
-    "--worth",
-    "--planned",
-}
-RUNNER = {"--workers", "--threads", "--device", "--backend"}
-JOB = {*RUNNER, "--slurm", "--local", "--job-minutes", "--gpus", "--logs", "--seeds", "--labels"}
+FILES = {"--from", "--transforms", "--network", "--labels", "--seeds", "--scores"}
+OF_RUNS = {"--without", "--columns", "--where", "--metric", "--wide", "--better", "--predictions", "--planned"}
+RUNNER = {"--workers", "--device"}
 
 MISTAKES = {
     "rank usps --from a.safetensors --labels 0 --seeds 0": ("--labels", "--seeds"),
-    "diagnose net.pt --data usps --examples 0 --part x --seed -1": ("--examples", "--part", "--seed"),
-    "plan labels.csv --classes 1 --margin -2 --cost-label -1": ("--classes", "--margin", "--cost-label"),
-    "scaling n.csv --cost-run -1 --loss x --target-score many": ("--cost-run", "--loss", "--target-score"),
-    "scaling n.csv --budget 0 --largest-size nan --target-score 1e300": (
+    "diagnose net.pt --data usps --labels 0 --seed -1": ("--labels", "--seed"),
+    "diagnose net.pt --data usps --set examples=0 part=x": ("examples", "part"),
+    "plan labels.csv --set margin=-2 classes=1 cost_label=-1": ("margin", "classes", "cost_label"),
+    "scaling n.csv --set cost_run=-1 loss=x target_score=many": ("cost_run", "loss", "target_score"),
+    "scaling n.csv --budget 0 --target-score 1e300 --set largest_size=0": (
         "--budget",
-        "--largest-size",
+        "largest_size",
         "--target-score",
     ),
 }
-"""Command lines with values that no option can have."""
+"""Command lines with values that no option or setting can have."""
 
 USED: dict[str, set[str]] = {
-    "rank x --from a.safetensors": FILES | ARCHITECTURE,
-    "rank x --from hf:folder": FILES,
-    "rank s.toml": {"--scores", "--method", "--study", "--device", "--from"},
-    "scaling n.csv": {"--columns", "--by", "--repeats", "--better", "--cost"} | ASKED,
-    "scaling s.toml": {"--by", "--study"} | ASKED,
-    "plan labels.csv": OF_PLAN | {"--columns", "--better", "--without", "--classes", "--where", "--wide"},
-    "plan s.toml": OF_PLAN | {"--study"},
+    "rank x --from a.safetensors": FILES,
+    "rank s.toml": {"--scores", "--study", "--from"},
+    "scaling n.csv": {"--columns", "--by", "--repeats", "--better", "--target-score", "--budget", "--at"},
+    "scaling s.toml": {"--by", "--study", "--target-score", "--budget", "--at"},
+    "plan labels.csv": {"--target-score", "--margin", "--columns", "--better", "--without", "--where"},
+    "plan s.toml": {"--target-score", "--margin", "--study"},
     "diagnose s.toml --map": {"--seed", "--study"},
     "show": set(),
     "show digits": {"--fetch"},
-    "show lenet": {"--widths", "--shape", "--weights", "--input", "--head"},
-    "run s.toml": {*RUNNER, "--seeds", "--labels", "--keep", "--store", "--address", "--retry-failed"}
-    | {"--network-disk", "--join", "--slurm", "--local"},
-    "run s.toml --join": {*RUNNER, "--study", "--runs", "--minutes", "--store", "--address", "--network-disk"},
-    "run s.toml --slurm 1": JOB | {"--cpus", "--memory", "--partition", "--account", "--sbatch", "--join"},
-    "run s.toml --local 1": JOB | {"--join"},
+    "show lenet": {"--shape", "--weights"},
+    "run s.toml": {*RUNNER, "--seeds", "--labels", "--store", "--retry-failed", "--network-disk"}
+    | {"--join", "--slurm", "--local"},
+    "run s.toml --join": {*RUNNER, "--study", "--runs", "--minutes", "--store", "--network-disk"},
+    "run s.toml --slurm 1": {*RUNNER, "--local", "--join", "--seeds", "--labels"},
+    "report s.toml": {"--table", "--watch", "--width", "--study"},
     "report s.toml --table csv": {"--study"},
-    "compare n.csv": {*OF_RESULTS, "--width", "--metric", "--margin", "--from", "--task"},
-    "compare n.csv --next 2": {*OF_RESULTS, "--metric", "--margin", "--from", "--task"},
-    "compare s.toml": {"--from", "--task"},
-    "compare n.csv --task t": {"--tried", "--columns", "--where", "--wide", "--better", "--metric", "--labels"},
+    "report n.csv": {*OF_RUNS, "--table", "--next", "--width"},
+    "report n.csv --next 2": {*OF_RUNS, "--table"},
 }
 """What a command uses of its options, by how it is called."""
 
+SET: dict[str, str] = {
+    "rank x --from a.safetensors": "method=fine-tune",
+    "rank s.toml": "labels=5",
+    "diagnose s.toml --map": "part=target_test",
+    "diagnose net.pt --data usps": "source.transforms=grey",
+    "show": "widths=5",
+    "show digits": "widths=5",
+    "run s.toml": "job.gpus=1",
+    "run s.toml --join": "training.lr=1",
+    "run s.toml --local 1": "job.memory=1",
+    "report s.toml": "unit=share",
+}
+"""A setting that a command does not use, by how it is called."""
+
 VALUES = {
-    "--keep": "all",
-    "--recipe": "equal",
-    "--batch-norm": "source",
-    "--class-weights": "balanced",
-    "--optimiser": "adamw",
-    "--precision": "auto",
     "--where": "a=b",
     "--wide": "arms",
     "--network": "mlp",
-    "--input": "mean=0,std=1",
-    "--widths": "2 3 5",
     "--width": "column",
-    "--set": "curvature.k=3",
     "--better": "lower",
-    "--loss": "huber",
-    "--cost": "6*N*D",
-    "--part": "target_test",
-    "--labels": "7",
-    "--seeds": "7",
-    "--source-transforms": "grey",
     "--columns": "labels=m",
     "--without": "a",
+    "--table": "csv",
 }
 
 
 def _unused() -> Iterator[Any]:
     known = commands()
+    for call, setting in SET.items():
+        yield pytest.param([*call.split(), "--set", setting], id=f"{call} {setting}")
     for call, used in USED.items():
         arguments = call.split()
         params = [one for one in known[arguments[0]].params if one.param_type_name == "option"]
@@ -141,18 +124,15 @@ def test_an_option_of_one_value_is_given_once() -> None:
         assert "is given twice and takes one value" in str(found)
 
 
-OVER_N = {"--cost-pretrain": "1", "--cost-run": "1e6", "--target-score": "0.8"}
-OVER_BOTH = {"--cost-pretrain": "1", "--cost-label": "1", "--target-score": "2.1"}
+OVER_N = {"cost_pretrain": "1", "cost_run": "1e6", "target_score": "0.8"}
+OVER_BOTH = {"cost_pretrain": "1", "cost_label": "1", "target_score": "2.1"}
 CHANGES = [
-    *((OVER_N, one) for one in [("--target-score", "0.7"), ("--largest-size", "7e4"), ("--cost-pretrain", "1e3")]),
-    *(
-        (OVER_N, one)
-        for one in [("--cost-run", "1"), ("--budget", "1.07e6"), ("--loss", "huber"), ("--cost-label", "1")]
-    ),
-    *((OVER_BOTH, one) for one in [("--largest-size", "1.7e10"), ("--cost-pretrain", "90"), ("--cost-label", "90")]),
-    *((OVER_BOTH, one) for one in [("--cost-run", "1e9"), ("--budget", "1e12"), ("--target-score", "2.3")]),
-    *(({}, one) for one in [("--target-score", "2.1"), ("--largest-size", "1e12"), ("--cost-pretrain", "2")]),
-    *(({}, one) for one in [("--cost-label", "3"), ("--cost-run", "2"), ("--budget", "1e12"), ("--loss", "log")]),
+    *((OVER_N, one) for one in [("target_score", "0.7"), ("largest_size", "7e4"), ("cost_pretrain", "1e3")]),
+    *((OVER_N, one) for one in [("cost_run", "1"), ("budget", "1.07e6"), ("loss", "huber"), ("cost_label", "1")]),
+    *((OVER_BOTH, one) for one in [("largest_size", "1.7e10"), ("cost_pretrain", "90"), ("cost_label", "90")]),
+    *((OVER_BOTH, one) for one in [("cost_run", "1e9"), ("budget", "1e12"), ("target_score", "2.3")]),
+    *(({}, one) for one in [("target_score", "2.1"), ("largest_size", "1e12"), ("cost_pretrain", "2")]),
+    *(({}, one) for one in [("cost_label", "3"), ("cost_run", "2"), ("budget", "1e12"), ("loss", "log")]),
 ]
 
 
@@ -164,7 +144,8 @@ def document(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
     language_models().to_csv(folder / "both.csv", index=False)
 
     @cache
-    def said(name: str, *words: str) -> str:
+    def said(name: str, *settings: str) -> str:
+        words = [word for setting in settings for word in ("--set", setting)]
         found = CliRunner().invoke(app, ["scaling", str(folder / name), *words, "--json"])
         assert found.exception is None or isinstance(found.exception, TransferscopeError), found.exception
         return f"{found.exception}{found.stdout}"
@@ -180,7 +161,8 @@ def test_what_is_asked_of_a_table_is_answered_or_refused(
     """Its document is another one with the option, or it is a sentence."""
     name = "n.csv" if options is OVER_N else "both.csv"
     changed = {**options, **dict([change])}
-    assert document(name, *chain(*changed.items())) != document(name, *chain(*options.items()))
+    asked = [[f"{key}={value}" for key, value in one.items()] for one in (changed, options)]
+    assert document(name, *asked[0]) != document(name, *asked[1])
 
 
 @pytest.mark.parametrize("line", MISTAKES)

@@ -249,7 +249,7 @@ def command_line(draw: Draw, material: Material, folder: Path) -> list[Command]:
     if name == "demo":
         arguments += ["--out", "/dev/null/x"]  # the last one counts: a whole demo takes minutes
     if name == "compare" and "--steps" not in arguments:  # nobody waits for the usual budget
-        arguments += ["--steps", "2", "--pretraining-steps", "2", "--runs", "5", "--workers", "0"]
+        arguments += ["--steps", "2", "--workers", "0", "--set", "pretraining.steps=2", "--set", "race.runs=5"]
     if name == "papers":
         arguments += ["--workers", "0", "--set", draw.one(_WORDS)]
     return [[name, *arguments]]
@@ -262,9 +262,9 @@ def _paper_figure(draw: Draw) -> list[str]:
 
 def _base_commands(material: Material, draw: Draw) -> dict[str, list[list[str]]]:
     target, source = f"npz:{material.path('target.npz')}", f"npz:{material.path('source.npz')}"
-    quick = ["--steps", "2", "--pretraining-steps", "2", "--seeds", "1", "--workers", "0", "--methods", "fine-tune"]
+    quick = ["--steps", "2", "--set", "pretraining.steps=2", "--seeds", "1", "--workers", "0", "--methods", "fine-tune"]
     weights = material.path("network.safetensors")
-    architecture = ["--network", "mlp", "--widths", "6"]
+    architecture = ["--network", "mlp", "--set", "network.widths=6"]
     looked = [weights, "--data", target, *architecture]
     return {
         "compare": [[target, "--from", source, *quick, "--labels", "6"], [target, "--from", source], [target], []],
@@ -274,16 +274,22 @@ def _base_commands(material: Material, draw: Draw) -> dict[str, list[list[str]]]
         ],
         "status": [["study.toml"], ["study.sqlite"], []],
         "report": [["study.toml"], ["study.sqlite", "--table", draw.one(["latex", "csv", "parquet"])], []],
+        "propose": [[material.path("law.csv"), "--task", "a"], []],
         "demo": [[]],
         "theory": [["bounds", target, "--from", source, "--repeats", "2"], ["bounds"], []],
         "papers": [["list"], ["draw", *_paper_figure(draw)], ["draw", *_paper_figure(draw)], []],
         "scaling": [[material.path("law.csv")], ["study.toml"], []],
-        "diagnose": [[*looked, "--diagnostics", "weights"], [*looked, "--examples", "9"], ["study.toml", "--map"], []],
+        "diagnose": [
+            [*looked, "--diagnostics", "weights"],
+            [*looked, "--set", "examples=9"],
+            ["study.toml", "--map"],
+            [],
+        ],
         "rank": [["study.toml"], [target, "--from", weights, *architecture, "--labels", "9"], []],
         "plan": [["study.toml"], [material.path("law.csv")], []],
         "export": [["study.toml", "--out", "net"], ["study.sqlite", "--out", "net", "--method", "scratch"], []],
         "predict": [["net", target, "--out", "predictions.csv"], [weights, target, "--out", "predictions.csv"], []],
-        "show": [["mlp"], [weights, *architecture], [target], []],
+        "show": [["mlp"], [weights, "--network", "mlp", "--set", "widths=6"], [target], []],
         "doctor": [[], ["--schema", "study"]],
     }
 
@@ -539,7 +545,11 @@ def weights(draw: Draw, material: Material, folder: Path) -> list[Command]:
     else:
         _write_safetensors(draw, stored, path)
     target = f"npz:{material.path('target.npz')}"
-    network = ["--network", draw.one(["mlp"] * 5 + ["lenet", "linear"]), *draw.one([["--widths", "6"]] * 4 + [[]])]
+    network = [
+        "--network",
+        draw.one(["mlp"] * 5 + ["lenet", "linear"]),
+        *draw.one([["--set", "network.widths=6"]] * 4 + [[]]),
+    ]
     tables = material.study()
     tables["sources.near"] = {"network": json.dumps(path.name)}
     tables.pop("pretraining")
@@ -719,10 +729,11 @@ def scaling_table(draw: Draw, material: Material, folder: Path) -> list[Command]
     (folder / "table.csv").write_bytes(text.encode("utf-8", "surrogateescape"))
     command = ["scaling", "table.csv"]
     for _ in range(draw.whole(0, 2)):
-        option = draw.one(
-            ["--target-score", "--largest-size", "--budget", "--cost-pretrain", "--cost-label", "--cost-run"]
-        )
-        command += [option, draw.one(["0", "-1", "nan", "inf", "1e300", "5e-324", "0.06", "0.1", "1e-300", "1e6", "x"])]
+        option = draw.one(["target_score", "largest_size", "budget", "cost_pretrain", "cost_label", "cost_run"])
+        command += [
+            "--set",
+            f"{option}=" + draw.one(["0", "-1", "nan", "inf", "1e300", "5e-324", "0.06", "0.1", "1e-300", "1e6", "x"]),
+        ]
     if draw.chance(10):
         command += draw.one(
             [["--by", "n"], ["--repeats"], *(["--columns", one] for one in ("stderr=error", "labels=n", "score=n"))]
@@ -849,8 +860,8 @@ def card(draw: Draw, material: Material, folder: Path) -> list[Command]:
     commands: list[Command] = [
         *[["predict", str(draw.one([path, folder])), target, "--out", "predictions.csv"]] * 6,
         ["show", table],
-        ["rank", target, "--from", str(path), "--labels", "9", "--network", "mlp", "--widths", "6"],
-        ["show", "mlp", "--widths", "6", "--shape", "6", "--weights", str(path)],
+        ["rank", target, "--from", str(path), "--labels", "9", "--network", "mlp", "--set", "network.widths=6"],
+        ["show", "mlp", "--set", "widths=6", "--shape", "6", "--weights", str(path)],
     ]
     return [draw.one(commands)]
 
@@ -863,10 +874,14 @@ _HEADINGS = [
 ]
 _RUNS_OPTIONS = [
     *([], [], *[["--without", one] for one in ("plain", "plain", "none", "")], ["--next", "3"]),
-    *(["--metric", "loss", "--better", "lower"], ["--metric", "x"], ["--unit", "share"]),
-    *(["--wide", "arms", "--metric", "accuracy"], ["--wide", "labels", "--metric", "accuracy"], ["--margin", "0"]),
+    *(["--metric", "loss", "--better", "lower"], ["--metric", "x"], ["--set", "unit=share"]),
+    *(
+        ["--wide", "arms", "--metric", "accuracy"],
+        ["--wide", "labels", "--metric", "accuracy"],
+        ["--set", "race.margin=0"],
+    ),
     *(["--columns", "arm=model"], ["--columns", "arm=arm+seed"], ["--columns", "seed="], ["--where", "arm=tuned"]),
-    *(["--predictions", "predicted"], ["--next", "0"], ["--next", "2"], ["--unit", "%"]),
+    *(["--predictions", "predicted"], ["--next", "0"], ["--next", "2"], ["--set", "unit=%"]),
 ]
 
 
@@ -911,7 +926,7 @@ def results_table(draw: Draw, material: Material, folder: Path) -> list[Command]
             (folder / "predicted" / arm / f"{seed}.csv").write_text(text)
     options = ["--without", "plain"] if draw.chance(80) else []
     options += [one for _ in range(draw.one([0, 0, 1, 2])) for one in draw.one(_RUNS_OPTIONS)]
-    return [["compare", place, *options]]
+    return [["report", place, *options]]
 
 
 def _runs_of_tools(draw: Draw, place: Path) -> None:
@@ -988,9 +1003,8 @@ def command_study(draw: Draw, material: Material, folder: Path) -> list[Command]
     text = _spoil_text(draw, as_toml(tables)) if draw.chance(15) else as_toml(tables)
     text += run
     (folder / "study.toml").write_bytes(text.encode("utf-8", "surrogateescape"))
-    first = draw.one(["run"] * 4 + ["compare"])
     then = draw.one(["status study.toml", "report study.toml", "rank small.sqlite", "run study.toml --retry-failed"])
-    return [[first, "study.toml"], then.split()]
+    return [["run", "study.toml"], then.split()]
 
 
 FAMILIES: dict[str, Family] = {

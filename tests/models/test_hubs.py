@@ -333,17 +333,18 @@ def test_images_are_cut_and_interpolated_as_timm_and_torchvision_say(monkeypatch
     known = Torchvision("any").input
     assert known is not None
     assert known.transforms == ("colour", "short-side:232:bilinear", "crop:224:even")
-    assert NetworkInput.from_text("size=224,resize=232,resample=bicubic").over(known).transforms == (
+    assert NetworkInput(size=224, resize=232, resample="bicubic").over(known).transforms == (
         "colour", "resize:232:bicubic", "crop:224",
     )  # fmt: skip
-    assert NetworkInput.from_text("size=224,fit=keep").over(known).transforms[1:] == ("short-side:224:bilinear",)
+    assert NetworkInput(size=224, fit="keep").over(known).transforms[1:] == ("short-side:224:bilinear",)
     assert NetworkInput(size=32).over(known).transforms == (
         "colour",
         "resize:32:bilinear",
     )  # of another size, all of it
-    for wrong in ("size=224,resize=200", "resize=200", "resample=cubic", "fit=squash"):
+    wrong: list[dict[str, Any]] = [{"size": 224, "resize": 200}, {"resize": 200}, {"resample": "cubic"}]
+    for given in wrong:
         with pytest.raises(SettingsError):
-            NetworkInput.from_text(wrong)
+            NetworkInput(**given)
 
 
 @pytest.mark.long

@@ -2,6 +2,7 @@
 
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -292,13 +293,11 @@ def test_inputs_are_read_as_the_formula_says() -> None:
     mean, std = known.per_unit
     byte = 200
     assert (byte / 255 - mean[0]) / std[0] == pytest.approx((byte - 127) / 128, rel=1e-5)
-    assert NetworkInput.from_text("size=64, mean=0.5/0.4/0.3, std=0.2/0.2/0.1,channels=3") == NetworkInput(
-        64, (0.5, 0.4, 0.3), (0.2, 0.2, 0.1), 3
-    )
     assert NetworkInput(size=32).over(known) == NetworkInput(32, 127, 128, None, 1)
-    for text in ("size=big", "width=3", "mean=a", "mean=0.1/0.2,std=1/1/1", "std=0", "size=0", "channels=2"):
+    wrong: list[dict[str, Any]] = [{"mean": (0.1, 0.2), "std": (1, 1, 1)}, {"std": 0}, {"size": 0}, {"channels": 2}]
+    for given in wrong:
         with pytest.raises(SettingsError) as caught:
-            NetworkInput.from_text(text)
+            NetworkInput(**given)
         assert "\n" not in str(caught.value)
 
 

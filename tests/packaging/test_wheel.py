@@ -45,7 +45,7 @@ def test_the_commands_of_a_first_day(bin_folder: Path, tmp_path: Path) -> None:
     call(python, "-c", "from transferscope import compare, export, load_model", folder=tmp_path)
     assert "papers" in call(command, "--help", folder=tmp_path)
     source, target = "glyphs?n_train=200&n_test=50", "digits"
-    few = ["--labels", "50", "--seeds", "1", "--steps", "20", "--pretraining-steps", "20", "--no-tuning"]
+    few = ["--labels", "50", "--seeds", "1", "--steps", "20", "--set", "pretraining.steps=20"]
     said = call(
         command, "compare", target, "--from", source, *few, "--methods", "fine-tune", "--workers", "1", "--out", "runs",
         folder=tmp_path,

@@ -20,8 +20,9 @@ from transferscope.analyses.result import AnalysisResult
 from transferscope.cli.as_json import print_analysis
 from transferscope.cli.options import file_in
 from transferscope.cli.terminal import say, shown
+from transferscope.errors import SettingsError
 from transferscope.report.blocks import Block, Cell, Figure, Table, Text
-from transferscope.report.save import file_name, save_figure, write_table
+from transferscope.report.save import csv_text, file_name, save_figure, write_parquet, write_table, write_text
 
 _REPORTED_EVERY = 0.1  # of all, in a log
 _GAP = 2
@@ -135,6 +136,25 @@ def _table(table: Table, width: int) -> str:
     shown = io.StringIO()
     Console(file=shown, width=max(width, sum(widths) + _GAP * len(widths)), color_system=None).print(grid)
     return "\n".join(line.rstrip() for line in shown.getvalue().splitlines())
+
+
+def write_table_as(result: AnalysisResult, form: str, out: Path | None) -> None:
+    """Print the table of an answer as csv, parquet, latex or markdown, or write it into a folder or file."""
+    if form == "parquet" and out is None:
+        raise SettingsError("parquet is no text to print; say where it goes, as in --out table.parquet")
+    ending = {"latex": "tex", "markdown": "md"}.get(form, form)
+    file = None if out is None else file_in(out, f"{file_name(result.title)}.{ending}")
+    if form == "parquet" and file is not None:
+        write_parquet(result.table(), file)
+    else:
+        as_text = {"latex": result.to_latex, "markdown": result.to_markdown}
+        text = as_text[form]() if form in as_text else csv_text(result.table())
+        if file is None:
+            say(text, nl=False)
+        else:
+            write_text(file, text)
+    if file is not None:
+        say(f"written: {file}")
 
 
 def write_files(

@@ -1,9 +1,10 @@
 """`transferscope run --slurm N`: runners of a study as jobs of a batch system."""
 
+import json
 import platform
 import runpy
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import quote
@@ -11,9 +12,9 @@ from typing import Any
 
 from transferscope.cli.as_json import print_json
 from transferscope.cli.commands.run import Options
-from transferscope.cli.execute import with_numbers, with_options
+from transferscope.cli.keys import made
 from transferscope.cli.terminal import say
-from transferscope.errors import SettingsError, each_once
+from transferscope.errors import SettingsError, refuse_unused
 from transferscope.study.planners import read_study_file
 from transferscope.study.submit import Job, submit
 from transferscope.wording import counted
@@ -26,16 +27,16 @@ class Runner:
     It is pickled into the folder of the logs, so it holds no URL, which may hold a password: that is read from the
     study file when the job begins.
 
-    `study` is the absolute path of the study file, `options` those of each runner by their names.
+    `study` is the absolute path of the study file, `engine` what each runner takes in place of its [engine].
     """
 
     study: str
-    options: Mapping[str, int | float | str]
+    engine: Mapping[str, Any]
 
     def __call__(self) -> None:
         """Do cells until none is left; ends the process with the code of the command unless all went well."""
-        options = [f"--{name}={value}" for name, value in self.options.items()]
-        sys.argv = ["transferscope", "run", self.study, "--join", *options]
+        given = ["--set", *_as_keys("engine", self.engine)] if self.engine else []
+        sys.argv = ["transferscope", "run", self.study, "--join", *given]
         say(f"on {platform.node()}: {' '.join(sys.argv)}", err=True)
         try:
             runpy.run_module("transferscope", run_name="__main__")
@@ -50,6 +51,15 @@ class Runner:
         return DelayedSubmission(self)
 
 
+def _as_keys(table: str, settings: Mapping[str, Any]) -> Iterator[str]:
+    """Settings as `--set` takes them."""
+    for name, value in settings.items():
+        if isinstance(value, Mapping):
+            yield from _as_keys(f"{table}.{name}", value)
+        else:
+            yield f"{table}.{name}={json.dumps(value)}"
+
+
 def submit_jobs(asked: Options) -> None:
     """Plan a study, and queue runners that share it, in files and a store that all machines reach.
 
@@ -58,19 +68,22 @@ def submit_jobs(asked: Options) -> None:
     """
     if asked.slurm is not None and asked.local is not None:
         raise SettingsError("give the number of runners once: --slurm N for an array job, or --local N to try it here")
+    given = dict(asked.settings)
+    wanted = given.pop("job", {})
+    of_slurm = () if asked.local is None else ("cpus", "memory", "sbatch")
+    refuse_unused({f"job.{name}": name in wanted for name in of_slurm}, "processes of this machine are started")
+    refuse_unused({"--store": "store" in given}, "runners find the store in the study file")
+    job = made(Job, wanted)
     study = Path(asked.study)
-    further = each_once(map(_split, asked.sbatch or ()), "option of --sbatch")
-    spec = with_numbers(read_study_file(study), asked.seeds, asked.labels)
-    options = {"workers": 1, **asked.engine}
-    spec = replace(spec, engine=with_options(spec.engine, options))
-    cpus = asked.cpus or (spec.engine.workers or 1) * spec.engine.threads
-    job = Job(asked.job_minutes, cpus, asked.gpus, asked.memory, asked.partition, asked.account, further)
+    engine = {"workers": 1, **given.get("engine", {})}
+    spec = read_study_file(study, {**given, "engine": engine})
+    job = replace(job, cpus=job.cpus or (spec.engine.workers or 1) * spec.engine.threads)
     submitted = submit(
         spec,
-        Runner(str(study.absolute()), options),
+        Runner(str(study.absolute()), engine),
         runners=asked.slurm or asked.local or 1,
         job=job,
-        logs=asked.logs or study.absolute().with_suffix(".jobs"),
+        logs=study.absolute().with_suffix(".jobs") if job.logs is None else Path(job.logs),
         cluster="local" if asked.slurm is None else "slurm",
     )
     if asked.as_json:
@@ -91,13 +104,3 @@ def submit_jobs(asked: Options) -> None:
             "database unless all nodes are this machine",
             err=True,
         )
-
-
-def _split(option: str) -> tuple[str, str | bool]:
-    name, separator, value = option.lstrip("-").partition("=")
-    if not name or any(sign.isspace() for sign in name):
-        raise SettingsError(
-            f"--sbatch {option!r} is no option; expected NAME=VALUE, as in --sbatch constraint=a100, or the name alone "
-            "of one that takes no value, as in --sbatch exclusive"
-        )
-    return name, value if separator else True

@@ -2,10 +2,10 @@
 
 import re
 import sys
-import textwrap
 from functools import lru_cache
 from importlib import import_module
 from inspect import Parameter, Signature, getdoc
+from types import MappingProxyType
 from typing import Any
 
 import typer
@@ -13,11 +13,11 @@ from typer.core import TyperCommand
 from typer.main import get_command
 
 from transferscope.cli.commands import COMMANDS
-from transferscope.cli.options import parameters_of, read_options
-from transferscope.cli.terminal import say
+from transferscope.cli.complete import Tables
+from transferscope.cli.options import parameters_of, read_options, settings_of
 
 SCREEN = 40
-"""Lines that the help of a command may have; longer, groups of options are shown by their names alone."""
+"""Lines of `_WIDEST` columns that the help of a command may have."""
 
 _WIDEST = 100
 _NAMES = 24
@@ -32,31 +32,29 @@ _NoSuchOption: Any = sys.modules[typer.BadParameter.__module__].NoSuchOption
 """What click raises; typer has its own copy of click in some versions and not in others."""
 
 _OPTIONS = "Options"
-_ALL = "--help-all"
 
 
 class Command(TyperCommand):
     """A command whose help fits a screen: its options by group (`rich_help_panel`), and examples (`epilog`) last."""
 
-    _by_name: frozenset[str] = frozenset()
+    tables: Tables = MappingProxyType({})
+    """What `--set` reaches; see `options.Settings`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
-        """Read what was typed, or show the whole help; see `click.Command.parse_args`.
+        """Read what was typed; see `click.Command.parse_args`.
 
         Raises:
             NoSuchOption: There are no such options, or:
             BadParameter: Values cannot be what they are typed as, all of them in a sentence.
         """
-        if _ALL in args:
-            say(super().get_help(ctx))
-            ctx.exit()
         typed = list(args)
         known = {name for one in self.get_params(ctx) for name in (*one.opts, *one.secondary_opts)}
         unknown = [name for word in typed if (name := word.partition("=")[0]).startswith("--") and name not in known]
         try:
             return super().parse_args(ctx, args)
         except _NoSuchOption as first:
-            first.message = f"No such option: {', '.join(dict.fromkeys([first.option_name, *unknown]))}"
+            names = dict.fromkeys([first.option_name, *unknown])
+            first.message = f"No such option: {', '.join(names)}{''.join(map(self._meant, names))}"
             raise
         except typer.BadParameter as first:
             values, _, _ = self.make_parser(ctx).parse_args(typed)
@@ -74,15 +72,14 @@ class Command(TyperCommand):
         shown = [one for one in self.get_params(ctx) if not getattr(one, "hidden", False)]
         return [self.options_metavar or "", *(piece for one in shown for piece in one.get_usage_pieces(ctx))]
 
-    def get_help(self, ctx: Any) -> str:
-        """The help, on one screen."""
-        waiting = [group for group in self._groups(ctx) if group != _OPTIONS]
-        text = super().get_help(ctx)
-        while waiting and text.count("\n") >= SCREEN:
-            self._by_name |= {waiting.pop()}
-            text = super().get_help(ctx)
-        self._by_name = frozenset()
-        return text
+    def _meant(self, option: str) -> str:
+        """What an unknown option is now: a key of `--set`, or an option of another command."""
+        from transferscope.cli.keys import keys_of_option  # with what checks values
+
+        if keys := keys_of_option(option, self.tables):
+            return f"; {option} is a setting: --set {' or '.join(f'{key}=VALUE' for key in keys)}"
+        others = [name for name in COMMANDS if any(option in one.opts for one in own_command(name).params)]
+        return f"; {option} is one of `transferscope {'`, `'.join(others)}`" if others else ""
 
     def _groups(self, ctx: Any) -> dict[str, list[tuple[str, str]]]:
         groups: dict[str, list[tuple[str, str]]] = {_OPTIONS: []}
@@ -100,20 +97,9 @@ class Command(TyperCommand):
         if arguments:
             with formatter.section("Arguments"):
                 formatter.write_dl(arguments)
-        groups = self._groups(ctx)
-        for group, records in groups.items():
-            if group not in self._by_name:
-                with formatter.section(group):
-                    formatter.write_dl(records, col_max=_NAMES)
-        if not self._by_name:
-            return
-        with formatter.section(f"Further options, which {_ALL} explains"):
-            widest = max(map(len, self._by_name))
-            for group in [group for group in groups if group in self._by_name]:
-                names = re.findall(r"--[\w-]+", " ".join(name for name, _ in groups[group]))
-                lines = textwrap.wrap(" ".join(names), formatter.width - widest - 6, break_on_hyphens=False)
-                for i, line in enumerate(lines):
-                    formatter.write(f"  {'' if i else group:<{widest}}  {line}\n")
+        for group, records in self._groups(ctx).items():
+            with formatter.section(group):
+                formatter.write_dl(records, col_max=_NAMES)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Examples, a line each."""
@@ -142,10 +128,7 @@ def own_command(name: str) -> Any:
     width = {"max_content_width": _WIDEST}
     app.command(name, cls=Command, help=sentences, epilog=module.EXAMPLES, context_settings=width)(call)
     command: Any = get_command(app)
-    for group, names in getattr(module, "PANELS", {}).items():
-        for one in command.params:
-            if one.name in names.split():
-                one.rich_help_panel = group
+    command.tables = settings_of(module.Options).tables
     return command
 
 

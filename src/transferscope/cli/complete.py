@@ -5,7 +5,9 @@ both. Names that installed packages offer are completed too.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields
+from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Literal
@@ -45,3 +47,41 @@ def among(*families: Family) -> Callable[[str], list[str]]:
         return sorted(name for name in {*own, *offered} if name.startswith(incomplete))
 
     return complete
+
+
+Kinds = tuple[type | str, ...]
+"""The settings of a table: classes, or where one is that takes long to import, as in "package.module:Class"; none where
+whoever reads the tables knows them.
+"""
+
+Tables = Mapping[str, Kinds]
+"""The tables that `--set` reaches, by their path ("" for keys outside of tables, "NAME" for a name of the user's)."""
+
+
+def loaded(kind: type | str) -> type:
+    """The settings of a table, imported where only their place is known."""
+    if isinstance(kind, type):
+        return kind
+    module, _, name = kind.partition(":")
+    settings: type = getattr(import_module(module), name)
+    return settings
+
+
+def keys_among(tables: Tables) -> Callable[[str], list[str]]:
+    """What completes a word to the key of a setting in these tables (`options.Settings`).
+
+    Of tables whose settings take long to import, it is the table, until its name is there.
+    """
+
+    def keys(incomplete: str) -> Iterator[str]:
+        for table, kinds in tables.items():
+            group, of_names, _ = table.partition(".NAME")
+            before = f"{table}." if table else ""
+            if of_names:
+                yield from (f"{group}.{name}." for name in (names_of(group) if group in _WRITTEN else ("",)))
+            elif before and not incomplete.startswith(before) and any(isinstance(kind, str) for kind in kinds):
+                yield before
+            elif before or not any(isinstance(kind, str) for kind in kinds):
+                yield from (f"{before}{one.name}=" for kind in kinds for one in fields(loaded(kind)) if one.init)
+
+    return lambda incomplete: sorted(key for key in keys(incomplete) if key.startswith(incomplete))

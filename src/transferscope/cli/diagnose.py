@@ -5,47 +5,47 @@ from pathlib import Path
 import typer
 
 from transferscope.analyses.diagnose import map_weights
-from transferscope.analyses.diagnose.choice import read_changes
 from transferscope.analyses.diagnose.question import measure_all
 from transferscope.analyses.diagnose.subject import FileQuestion
 from transferscope.cli.answer import as_text, as_typed, counted_progress, in_a_line
 from transferscope.cli.as_json import print_analysis
 from transferscope.cli.commands.diagnose import Options
+from transferscope.cli.keys import made
 from transferscope.cli.options import file_in, refuse_others
 from transferscope.cli.terminal import say
 from transferscope.errors import SettingsError, refuse_unused
 from transferscope.models import NetworkSettings
 from transferscope.settings.data import DataSettings
 
-_OF_MAPS = {"weight_map", "seed", "study", "out", "as_json", "quiet"}
+_OF_MAPS = {"weight_map", "seed", "set", "study", "out", "as_json", "quiet"}
 
 
 def diagnose(options: Options, context: typer.Context) -> None:
     """Measure a network, or draw a map of those of a study."""
+    asked = dict(options.settings)
     if options.weight_map:
-        refuse_others(
-            context, _OF_MAPS, "--map takes the networks and the data from the study, and measures nothing else"
-        )
+        why = "--map takes the networks and the data from the study, and measures nothing else"
+        refuse_others(context, _OF_MAPS, why)
+        refuse_unused({name: name != "seed" for name in asked}, why)
         _map(options)
         return
     refuse_unused({"--study": options.study is not None}, "a network was given; only --map reads a study")
     if options.source is None:
-        refuse_unused({"--source-transforms": options.source_transforms is not None}, "there is no --from to transform")
+        refuse_unused({"source": "source" in asked}, "there is no --from to transform")
     if options.data is None:
         raise SettingsError(
             "diagnose needs data to measure on; give them as in `transferscope diagnose net.safetensors --data usps`, "
             "or a finished study as in `transferscope diagnose usps.toml --map`"
         )
-    asked = {**options.asked, **options.engine, **({} if options.head is None else {"head": options.head})}
-    own = tuple(options.transforms or ())
-    others = own if options.source_transforms is None else tuple(options.source_transforms)
+    changes = asked.pop("diagnostics", {})
+    of_source = {"data": options.source, "transforms": options.transforms or [], **asked.pop("source", {})}
+    source = None if options.source is None else made(DataSettings, of_source)
     question = FileQuestion(
         checkpoint=options.checkpoint,
-        data=DataSettings(options.data, own),
-        network=NetworkSettings.typed(options.network, widths=options.widths, read=options.input),
+        data=DataSettings(options.data, tuple(options.transforms or ())),
+        network=made(NetworkSettings, {"name": options.network, **asked.pop("network", {})}),
         against=options.against,
-        source=None if options.source is None else DataSettings(options.source, others),
-        scaling=options.scaling,
+        source=source,
         **asked,
     )
     page = None if options.out is None else file_in(options.out, "diagnosis.html")
@@ -53,7 +53,7 @@ def diagnose(options: Options, context: typer.Context) -> None:
         result = measure_all(
             question,
             options.diagnostics or (),
-            read_changes(options.change or ()),
+            changes,
             folder=None if page is None else page.parent,
             on_progress=on_progress,
         )
@@ -79,7 +79,7 @@ def _map(options: Options) -> None:
     result = map_weights(
         str(options.checkpoint),
         study=options.study,
-        seed=options.asked.get("seed", FileQuestion.seed),
+        seed=options.settings.get("seed", FileQuestion.seed),
         on_network=reading,
     )
     files = result.write(out)

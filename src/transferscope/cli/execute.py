@@ -1,9 +1,8 @@
 """Doing a study for a person at a terminal: progress, the answer so far, a clean end, and the report."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, replace
 from pathlib import Path
 from shlex import quote
 
@@ -14,15 +13,13 @@ from transferscope.analyses.compare.statements import short
 from transferscope.analyses.compare.study_page import build_report
 from transferscope.analyses.stored import open_result
 from transferscope.cli.as_json import print_analysis
-from transferscope.cli.commands.report import Options as ReportOptions
 from transferscope.cli.left_out import race_in_words
 from transferscope.cli.progress import study_view
-from transferscope.cli.report import report
+from transferscope.cli.report import report_study
 from transferscope.cli.status import failures, status_facts, summary, understood
 from transferscope.cli.terminal import say
-from transferscope.errors import SettingsError, TransferscopeError
+from transferscope.errors import TransferscopeError
 from transferscope.models import input_of
-from transferscope.settings.engine import EngineSettings
 from transferscope.store import Store
 from transferscope.study.decisions import decisions
 from transferscope.study.frames import read_study
@@ -32,7 +29,6 @@ from transferscope.study.planners import AnySpec, read_study_file
 from transferscope.study.run import Event, StudyProgress, run_study
 from transferscope.study.spec import StudySpec
 from transferscope.study.status import StudyStatus, stamp_of
-from transferscope.study.tables import Mistakes, read_table
 
 
 def execute(
@@ -107,45 +103,6 @@ def so_far(store: Store, study: str) -> str:
     return "\n".join(f"so far, {line}" for line in short(frames, decisions(frames)))
 
 
-def with_numbers(spec: AnySpec, seeds: int | None, labels: Sequence[int] | None) -> AnySpec:
-    """A study with so many seeds, and these numbers of labels, in place of its own; None for its own.
-
-    Raises:
-        SettingsError: One cannot be, or the study has numbers of labels in tables of its own.
-    """
-    if seeds is not None:
-        spec = replace(spec, seeds=tuple(range(seeds)))
-    if not labels:
-        return spec
-    if not isinstance(spec, StudySpec):
-        raise SettingsError(
-            f"{spec.name} runs commands, whose numbers of labels are in [run] of its file; leave --labels out"
-        )
-    return replace(spec, target=replace(spec.target, labels=tuple(labels)))
-
-
-def with_options(engine: EngineSettings, given: Mapping[str, int | float | str | None]) -> EngineSettings:
-    """The settings with the options of the command line in place of those of the study file.
-
-    Args:
-        given: Options by the names of the settings; None for those that were not given.
-
-    Raises:
-        SettingsError: They contradict each other, or one has a value that it cannot have.
-    """
-    chosen = {name: value for name, value in given.items() if value is not None}
-    before = asdict(engine)
-    if "backend" in chosen and chosen["backend"] != engine.backend:  # what belongs to the other one goes with it
-        before |= {"workers": None} if "inline" in (chosen["backend"], engine.backend) or engine.workers == 0 else {}
-        before |= {"address": None, "resources": {}}
-    if chosen.get("workers") == 0 and "backend" not in chosen:
-        before |= {"backend": "local", "address": None, "resources": {}}
-    mistakes = Mistakes("the command line")
-    settings = read_table(EngineSettings, before | chosen, "", mistakes)
-    mistakes.raise_any()
-    return settings or engine
-
-
 def before_it_begins(spec: AnySpec, facts: Mapping[str, object]) -> Iterator[str]:
     """What would make a study with pretrained networks faster: a GPU that is not used, and smaller images."""
     if not isinstance(spec, StudySpec):
@@ -166,8 +123,8 @@ def before_it_begins(spec: AnySpec, facts: Mapping[str, object]) -> Iterator[str
             times = read.size**2 / (height * width)
             yield (
                 f"network {name}: reads {read.size} x {read.size} pixels, and the images of {height} x {width} "
-                f"are enlarged to that: about {times:.2g} times the computing of reading them as they are. --input "
-                "size=N (in a study file input = { size = N }) is faster, and may read less well"
+                f"are enlarged to that: about {times:.2g} times the computing of reading them as they are. "
+                f"--set sources.{name}.input.size=N is faster, and may read less well"
             )
 
 
@@ -194,7 +151,7 @@ def report_on(study: Path, status: StudyStatus, *, json_of: str | None = None) -
     page = study.with_suffix(".html")
     if json_of is None:
         say("\n".join([summary(status), *failures(status.failed), ""]))
-        report(ReportOptions(place=str(study), out=page))
+        report_study(str(study), out=page)
         for line in race_in_words(study):
             say(line)
         say(f"To go on with more seeds, sizes or methods, edit {study} and: transferscope run {quote(str(study))}")

@@ -4,23 +4,21 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from inspect import Parameter
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import typer
 from annotated_types import Ge, Le
 
+from transferscope.cli.complete import Family, Tables, among, keys_among
 from transferscope.errors import SettingsError, each_once, refuse_unused, unknown_name
 from transferscope.records import declared
-from transferscope.settings.questions import LEAST, MOST
+from transferscope.settings.data import TargetSettings, TuningSettings
+from transferscope.settings.engine import EngineSettings, RaceSettings, TrackSettings
+from transferscope.settings.questions import LEAST, MOST, Better
+from transferscope.settings.training import TrainingSettings
 
-MACHINE = "Machine"
-NETWORK = "Network"
-"""Groups of options in the help."""
 
-
-def of(
-    kind: type, name: str, *flags: str, default: str = "", panel: str | None = None, where: str = "", **more: Any
-) -> Any:
+def of(kind: type, name: str, *flags: str, default: str = "", panel: str | None = None, **more: Any) -> Any:
     """An option whose range and meaning are those of a field of settings.
 
     Args:
@@ -28,7 +26,6 @@ def of(
         flags: The option, as in "--from"; none for that of the parameter's name.
         default: What the help says of an option that is not given; empty for the default of the field.
         panel: The group of the help.
-        where: What follows the meaning, as in " of pre-training".
         more: As for `typer.Option`.
     """
     one = declared(kind)[name]
@@ -44,89 +41,148 @@ def of(
         min=least,
         max=most,
         show_default=False,
-        help=f"{one.says.phrase}{where}{bounds}.{f' [{default}]' if default else ''}",
+        help=f"{one.says.phrase}{bounds}.{f' [{default}]' if default else ''}",
         rich_help_panel=panel,
         **more,
     )
 
 
 @dataclass(frozen=True)
-class Takes:
-    """The options that are settings: `training: Annotated[Mapping[str, Any], Takes(TrainingSettings, "steps lr")]`.
-
-    The field holds those that were given, by the names of the settings.
+class Short:
+    """A setting that has an option of its own, because every user asks for it.
 
     Attributes:
-        kind: As in `of`, with the names of its fields.
-        defaults: As `default` in `of`, by name.
-        prefix: What stands before the names of the settings in those of the options.
-        where: As in `of`.
+        key: As with `--set`.
+        kind: What is typed; None for what the setting declares.
+        help: What it is; empty for what the setting says.
+        default: As in `of`.
+        completes: Families whose names complete it.
     """
 
-    kind: type
-    names: str
+    key: str
+    kind: Any = None
+    help: str = ""
+    default: str = ""
+    completes: tuple[Family, ...] = ()
+    least: int | None = None
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Options that are settings: `settings: Annotated[Mapping[str, Any], Settings({"training": TrainingSettings})]`.
+
+    The field holds those that were given, as tables of a study file.
+
+    Attributes:
+        options: The settings with an option of their own, by its name.
+        example: What the help of `--set` shows.
+        panel: The group of `--set` in the help.
+    """
+
+    tables: Tables
+    options: Mapping[str, Short] = field(default_factory=dict)
+    example: str = ""
     panel: str | None = None
-    defaults: Mapping[str, str] = field(default_factory=dict)
-    prefix: str = ""
-    where: str = ""
 
     def parameters(self) -> Iterator[Parameter]:
-        """One for each option, None where it is not given."""
-        hints: dict[str, Any] = get_type_hints(self.kind)
-        for name in self.names.split():
-            option = of(self.kind, name, default=self.defaults.get(name, ""), panel=self.panel, where=self.where)
-            yield Parameter(
-                self.prefix + name,
-                Parameter.KEYWORD_ONLY,
-                default=None,
-                annotation=Annotated[hints[name] | None, option],
+        """One for each option, None where it is not given, and `--set`."""
+        for name, short in self.options.items():
+            more: dict[str, Any] = {"autocompletion": among(*short.completes)} if short.completes else {}
+            table, _, setting = short.key.rpartition(".")
+            declaring = next((one for one in self.tables.get(table, ()) if isinstance(one, type)), object)
+            hint = short.kind or _as_list(get_type_hints(declaring)[setting])
+            flags = (f"--{name.replace('_', '-')}",) if hint is bool else ()  # no --no-NAME
+            if short.help:
+                more |= {"help": short.help, "min": short.least, "show_default": False}
+                option = typer.Option(rich_help_panel=self.panel, **more)
+            else:
+                option = of(declaring, setting, *flags, default=short.default, panel=self.panel, **more)
+            yield Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[hint | None, option])
+        if self.tables:
+            told = typer.Option(
+                metavar="KEY=VALUE ...",
+                help=f"Any other setting by its key, as in {self.example}.",
+                autocompletion=keys_among(self.tables),
+                rich_help_panel=self.panel,
             )
+            yield Parameter("set", Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[list[str] | None, told])
 
     def given(self, typed: Mapping[str, Any]) -> dict[str, Any]:
-        """The settings that were given, of all parameters by their names."""
-        named = {name: typed[self.prefix + name] for name in self.names.split()}
-        return {name: value for name, value in named.items() if value is not None}
+        """The tables of what was given, of all parameters by their names.
+
+        Raises:
+            SettingsError: Keys, values or ranges that cannot be, all of them; or one that is given twice.
+        """
+        named = {
+            short.key: (f"--{name.replace('_', '-')}", typed[name])
+            for name, short in self.options.items()
+            if typed[name] not in (None, [])
+        }
+        wrong: list[str] = []
+        tables: dict[str, Any] = {}
+        for key, (option, value) in named.items():
+            table, _, setting = key.rpartition(".")
+            kind = next((one for one in self.tables.get(table, ()) if isinstance(one, type)), None)
+            for one in value if isinstance(value, list) else [value] if kind is not None else ():
+                why = declared(kind)[setting].refusal(one) if kind is not None else ""
+                wrong += [f"{option} {one} {why}"] if why else []
+            _put(tables, key.split("."), value)
+        if typed.get("set"):
+            from transferscope.cli.keys import read_set  # with what checks values
+
+            written, mistakes = read_set(typed["set"], self.tables)
+            for path, value in written.items():
+                if (key := ".".join(path)) in named:
+                    wrong.append(f"{named[key][0]} and --set {key} were both given; give one of them")
+                _put(tables, path, value)
+            wrong += mistakes
+        if wrong:
+            raise SettingsError("; ".join(wrong))
+        return tables
+
+
+def _as_list(hint: Any) -> Any:
+    """The type of an option, whose several values are a list."""
+    several = [get_args(one)[0] for one in (hint, *get_args(hint)) if get_origin(one) is tuple]
+    return list[several[0]] if several else hint  # type: ignore[valid-type]
+
+
+def _put(tables: dict[str, Any], path: Sequence[str], value: object) -> None:
+    for name in path[:-1]:
+        tables = tables.setdefault(name, {})
+    tables[path[-1]] = value
 
 
 def parameters_of(options: type) -> Iterator[Parameter]:
     """The parameters of a command, from the fields of its options."""
     hints = get_type_hints(options, include_extras=True)
     for item in fields(options):
-        if takes := _taken(hints[item.name]):
-            yield from takes.parameters()
+        if settings := _settings(hints[item.name]):
+            yield from settings.parameters()
         else:
             default = Parameter.empty if item.default is MISSING else item.default
             yield Parameter(item.name, Parameter.KEYWORD_ONLY, default=default, annotation=hints[item.name])
 
 
-def read_options(options: type, typed: Mapping[str, Any]) -> Any:
-    """The options of a command from the values of its parameters.
-
-    Raises:
-        SettingsError: Values of settings are out of their range, all of them.
-    """
+def settings_of(options: type) -> Settings:
+    """The settings of a command; those of one without any are empty."""
     hints = get_type_hints(options, include_extras=True)
-    taken = {item.name: _taken(hints[item.name]) for item in fields(options)}
-    wrong = [
-        f"--{takes.prefix}{name} {value} {why}".replace("_", "-")
-        for takes in filter(None, taken.values())
-        for name, value in takes.given(typed).items()
-        if (why := declared(takes.kind)[name].refusal(value))
-    ]
-    if wrong:
-        raise SettingsError("; ".join(wrong))
-    return options(**{name: takes.given(typed) if takes else typed[name] for name, takes in taken.items()})
+    return next(filter(None, (_settings(hint) for hint in hints.values())), Settings({}))
 
 
-def _taken(hint: Any) -> Takes | None:
-    return next((one for one in get_args(hint) if isinstance(one, Takes)), None)
+def read_options(options: type, typed: Mapping[str, Any]) -> Any:
+    """The options of a command from the values of its parameters; raises as `Settings.given`."""
+    hints = get_type_hints(options, include_extras=True)
+    taken = {item.name: _settings(hints[item.name]) for item in fields(options)}
+    return options(**{name: one.given(typed) if one else typed[name] for name, one in taken.items()})
+
+
+def _settings(hint: Any) -> Settings | None:
+    return next((one for one in get_args(hint) if isinstance(one, Settings)), None)
 
 
 NetworkDiskOption = Annotated[
-    bool,
-    typer.Option(
-        "--network-disk", help="Allow SQLite on a network disk that one machine uses.", rich_help_panel=MACHINE
-    ),
+    bool, typer.Option("--network-disk", help="Allow SQLite on a network disk that one machine uses.")
 ]
 StudyName = Annotated[str | None, typer.Option("--study", help="Which study, when a store holds several.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress; failures only.")]
@@ -135,27 +191,37 @@ OutOption = Annotated[
 ]
 WidthOption = Annotated[
     Literal["column", "text"] | None,
-    typer.Option("--width", help="Write its figures for a paper, too: SVG, PDF, CSV; 3.25 or 5.5 inches wide."),
+    typer.Option("--width", help="Write figures for a paper: SVG, PDF, CSV; 3.25 or 5.5 inches wide."),
 ]
-NetworkOption = Annotated[
-    str, typer.Option("--network", help="The architecture of files of weights.", rich_help_panel=NETWORK)
-]
-WidthsOption = Annotated[
-    list[int] | None, typer.Option("--widths", help="Its widths, as in 20 50 500. [the usual]", rich_help_panel=NETWORK)
-]
-InputOption = Annotated[
-    str | None,
+ColumnsOption = Annotated[
+    list[str] | None,
     typer.Option(
-        "--input", help="How networks read, as in size=64,mean=127,std=128. [as they say]", rich_help_panel=NETWORK
+        metavar="ROLE=COLUMN ...",
+        help="Which column of a table holds what: arm, task, seed, labels. [by name]",
     ),
 ]
-HeadOption = Annotated[
-    str | None, typer.Option("--head", help="Name of its head, as in classifier.1. [found]", rich_help_panel=NETWORK)
-]
+WhereOption = Annotated[list[str] | None, typer.Option(metavar="COLUMN=VALUE ...", help="The rows of a table to keep.")]
+BetterOption = Annotated[Better | None, typer.Option(help="Which scores are better. [by name]")]
+NetworkOption = Annotated[str, typer.Option("--network", help="The architecture of files of weights.")]
 TransformsOption = Annotated[
-    list[str] | None,
-    typer.Option("--transforms", help="Transformations of the data, as in resize:28.", rich_help_panel=NETWORK),
+    list[str] | None, typer.Option("--transforms", help="Transformations of the data, as in resize:28.")
 ]
+OF_NETWORKS = "transferscope.models:NetworkSettings"
+OF_STUDIES: Tables = {
+    "": ("transferscope.study.spec:Header",),
+    "target": (TargetSettings,),
+    "sources.NAME": ("transferscope.study.settings:SourceSettings",),
+    "network": (OF_NETWORKS,),
+    "training": (TrainingSettings,),
+    "pretraining": (TrainingSettings, "transferscope.study.spec:FurtherPretraining"),
+    "methods.NAME": (),
+    "tuning": (TuningSettings,),
+    "diagnostics.NAME": (),
+    "engine": (EngineSettings,),
+    "race": (RaceSettings,),
+    "track": (TrackSettings,),
+}
+"""The tables of a study file, for `Settings`."""
 
 
 def file_in(out: Path | None, name: str) -> Path:

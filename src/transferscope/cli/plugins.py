@@ -1,4 +1,4 @@
-"""How commands are found and how their help looks: own ones, earlier names, and those that other packages add.
+"""How commands are found and how their help looks: own ones, and those that other packages add.
 
 An own command is imported when it is called or asked for help (`commands/`); the help of all needs its line there.
 
@@ -6,7 +6,6 @@ A package adds a command by an entry point of the group "transferscope.commands"
 loaded when its command is called, or when all commands are listed.
 """
 
-import shlex
 import sys
 from collections.abc import Collection, Iterable, Sequence
 from itertools import takewhile
@@ -23,17 +22,6 @@ from transferscope.registry import Registry
 
 GROUP = "transferscope.commands"
 TRUST_CODE = "--trust-code"
-
-RENAMED = {
-    "decide": "compare {words}",
-    "work": "run {words} --join",
-    "submit": "run {words}",
-    "table": "report {study} --table csv",
-    "data": "show {words}",
-    "schema": "doctor --schema study",
-    "history": "compare RESULTS.csv --task TASK",
-}
-"""What earlier commands are now, with what was typed behind them, or the first word of it."""
 
 _OPTIONS_OF_NAMES = ("--methods", "--diagnostics", "--scores")
 """Options of names, which hold no comma and may be given with commas between them."""
@@ -84,11 +72,6 @@ class CommandsWithPlugins(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command that was called, if no option of one value is given twice, the first of which would be lost."""
-        if args and args[0] in RENAMED and args[0] not in _offered():
-            words = args[1:]
-            study = [word for word in words[:1] if not word.startswith("-")]
-            new = RENAMED[args[0]].format(words=shlex.join(words), study=shlex.join(study) or "STUDY.toml")
-            raise SettingsError(f"`{args[0]}` is now: transferscope {' '.join(new.split())}")
         name, command, rest = super().resolve_command(ctx, args)
         called: Any = command
         words = list(rest)

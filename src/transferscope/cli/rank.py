@@ -8,6 +8,7 @@ from transferscope.analyses.rank.question import rank as ask
 from transferscope.cli.answer import as_text, as_typed, counted_progress, in_a_line, write_files
 from transferscope.cli.as_json import print_analysis
 from transferscope.cli.commands.rank import Options
+from transferscope.cli.keys import made
 from transferscope.cli.options import file_in, refuse_others
 from transferscope.cli.terminal import say
 from transferscope.errors import SettingsError, refuse_unused
@@ -15,18 +16,20 @@ from transferscope.models import NetworkSettings
 from transferscope.report.save import file_name
 from transferscope.settings.data import DataSettings
 
-_OF_STUDIES = {"scores", "method", "study", "device", "out", "as_json"}
+_OF_STUDIES = {"scores", "set", "study", "out", "as_json"}
 
 
 def rank(options: Options, context: typer.Context) -> None:
     """Rate networks on target examples, or those of a finished study."""
+    asked = dict(options.settings)
     if options.source:
         refuse_unused(
-            {"--method": options.method is not None, "--study": options.study is not None},
-            "networks are rated without a study",
+            {"method": "method" in asked, "--study": options.study is not None}, "networks are rated without a study"
         )
     elif options.target.endswith(".toml") or "://" in options.target or Path(options.target).is_file():
-        refuse_others(context, _OF_STUDIES, "a study says which networks, labels and seeds to use")
+        why = "a study says which networks, labels and seeds to use"
+        refuse_others(context, _OF_STUDIES, why)
+        refuse_unused({name: name in asked for name in ("network", "labels", "seeds")}, why)
     else:
         raise SettingsError(
             f"rank was given {options.target!r} and no networks, and there is no study of this name; give them "
@@ -34,18 +37,14 @@ def rank(options: Options, context: typer.Context) -> None:
         )
     if options.out is not None:
         file_in(options.out, "ranking.html")  # before the work begins, so that a mistake in it costs nothing
+    network = made(NetworkSettings, {"name": options.network, **asked.pop("network", {})})
     with counted_progress("Rating pretrained networks", "values") as on_progress:
         result = ask(
             DataSettings(options.target, tuple(options.transforms or ())) if options.source else options.target,
             list(options.source) if options.source else None,
-            network=NetworkSettings.typed(
-                options.network, widths=options.widths, head=options.head, read=options.input
-            ),
-            scores=options.scores or (),
-            method=options.method,
+            network=network,
             study=options.study,
-            **options.asked,
-            **options.engine,
+            **asked,
             on_progress=on_progress,
         )
     files = []

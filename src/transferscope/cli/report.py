@@ -1,19 +1,23 @@
-"""`transferscope report`: from a study to a page, or to the table of a paper, a spreadsheet or another program."""
+"""`transferscope report`: what was found, as an answer and a page, or as the table of a paper or another program."""
 
 import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+import typer
+
 from transferscope.analyses.compare.study_page import build_report
 from transferscope.analyses.stored import open_result
+from transferscope.cli.answer import write_table_as
 from transferscope.cli.as_json import print_analysis
-from transferscope.cli.commands.report import Options
-from transferscope.cli.options import file_in
+from transferscope.cli.commands.report import RUNS, Options
+from transferscope.cli.options import file_in, refuse_others
+from transferscope.cli.results import are_results, show_results
 from transferscope.cli.terminal import say
-from transferscope.errors import SettingsError, StoreError, refuse_unused
+from transferscope.errors import StoreError, refuse_unused
 from transferscope.report.page import ReportFiles
-from transferscope.report.save import csv_text, file_name, write_parquet, write_text
+from transferscope.report.save import PaperWidth, file_name
 from transferscope.store import Store
 from transferscope.study.places import metric_in_words, one_study, open_existing
 from transferscope.study.race_state import race_state
@@ -21,59 +25,60 @@ from transferscope.study.race_state import race_state
 WATCH_SECONDS = 5
 """Seconds between two looks at the store of a study that runs, and between two readings of its page by a browser."""
 
-_ENDINGS = {"latex": "tex", "markdown": "md"}
 
-
-def report(options: Options, _: object = None) -> None:
-    """Write the page of a study and print its verdict, or print its table."""
+def report(options: Options, context: typer.Context) -> None:
+    """Say what a study shows, or runs of another tool: the answer and its page, or the table."""
+    if are_results(options.place):
+        show_results(options)
+        return
+    of_runs = {str(one.name) for one in context.command.params if getattr(one, "rich_help_panel", None) == RUNS}
+    refuse_others(context, {str(one.name) for one in context.command.params} - of_runs, "a study is reported on")
     if options.table is not None:
         refuse_unused(
             {"--watch": options.watch, "--width": options.width is not None, "--json": options.as_json},
             "--table asks for the table alone",
         )
-        _table(options)
+        write_table_as(open_result(options.place, study=options.study), options.table, options.out)
         return
     refuse_unused({"--watch": options.watch and options.as_json}, "--json answers once")
-    with open_existing(options.place) as store:
-        chosen = one_study(store, options.place, options.study)
-        if options.place.endswith(".toml") and (
-            other := metric_in_words(Path(options.place), store.study(chosen).spec)
-        ):
+    report_study(
+        options.place,
+        options.study,
+        out=options.out,
+        width=options.width,
+        watch=options.watch,
+        as_json=options.as_json,
+    )
+
+
+def report_study(
+    place: str,
+    study: str | None = None,
+    *,
+    out: Path | None = None,
+    width: PaperWidth | None = None,
+    watch: bool = False,
+    as_json: bool = False,
+) -> None:
+    """Write the page of a study and print its verdict."""
+    with open_existing(place) as store:
+        chosen = one_study(store, place, study)
+        if place.endswith(".toml") and (other := metric_in_words(Path(place), store.study(chosen).spec)):
             say(f"note: {other}", err=True)
-        if options.as_json and options.out is None:  # only --out writes a page
-            print_analysis("report", open_result(options.place, study=chosen), study=chosen)
+        if as_json and out is None:  # only --out writes a page
+            print_analysis("report", open_result(place, study=chosen), study=chosen)
             return
-        beside = Path(options.place).parent if options.place.endswith(".toml") else None  # where `run` has its page
-        page = file_in(options.out or beside, f"{file_name(chosen)}.html")
-        made = partial(build_report, store, chosen, page, width=options.width)
-        written = _watched(store, chosen, page, made) if options.watch else made()
-    if options.as_json:
-        files = [written.html, *written.files]
-        print_analysis("report", open_result(options.place, study=chosen), files, study=chosen)
+        beside = Path(place).parent if place.endswith(".toml") else None  # where `run` has its page
+        page = file_in(out or beside, f"{file_name(chosen)}.html")
+        made = partial(build_report, store, chosen, page, width=width)
+        written = _watched(store, chosen, page, made) if watch else made()
+    if as_json:
+        print_analysis("report", open_result(place, study=chosen), [written.html, *written.files], study=chosen)
         return
     say(written.verdict.shown)
     say(f"\nReport: {written.html}")
     if written.files:
         say(f"Figures: {written.files[0].parent}")
-
-
-def _table(options: Options) -> None:
-    form, out = str(options.table), options.out
-    if form == "parquet" and out is None:
-        raise SettingsError("parquet is no text to print; say where it goes, as in --out table.parquet")
-    result = open_result(options.place, study=options.study)
-    file = None if out is None else file_in(out, f"{file_name(result.title)}.{_ENDINGS.get(form, form)}")
-    if form == "parquet" and file is not None:
-        write_parquet(result.table(), file)
-    else:
-        as_text = {"latex": result.to_latex, "markdown": result.to_markdown}
-        text = as_text[form]() if form in as_text else csv_text(result.table())
-        if file is None:
-            say(text, nl=False)
-        else:
-            write_text(file, text)
-    if file is not None:
-        say(f"written: {file}")
 
 
 def _watched(store: Store, study: str, out: Path, made: Callable[..., ReportFiles]) -> ReportFiles:

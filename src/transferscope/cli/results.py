@@ -1,46 +1,59 @@
-"""`transferscope compare` of results that somebody has: a table with a row for each run, or a folder of runs."""
+"""`transferscope report` of runs that another tool made: a table with a row for each run, or a folder of runs."""
 
 import re
-from dataclasses import fields, replace
+from dataclasses import replace
+from pathlib import Path
 
 from transferscope.analyses.compare import compare_results
-from transferscope.analyses.history import propose
-from transferscope.analyses.plan import LabelColumns
+from transferscope.analyses.results.readers import READERS
 from transferscope.analyses.results.runs import RunColumns
-from transferscope.cli.answer import as_typed, conclude
+from transferscope.cli.answer import as_typed, write_table_as
 from transferscope.cli.as_json import print_analysis
-from transferscope.cli.commands.compare import Options
+from transferscope.cli.commands.report import Options
 from transferscope.cli.options import file_in, named_columns, pairs
 from transferscope.cli.terminal import say
-from transferscope.errors import SettingsError
+from transferscope.errors import each_once, refuse_unused
 from transferscope.report.save import csv_text, file_name
 from transferscope.study.decisions import MOST_SEEDS
+from transferscope.study.places import is_study
+from transferscope.study.tables import setting_names
 
-_ROLES_OF_TASKS = ("arm", "task", "seed", "labels")
-"""What columns may hold in results of several tasks."""
+_NO_ROLES = ("wide", "better", "unit", "where")
+
+
+def are_results(place: str) -> bool:
+    """Whether a place holds runs of another tool, rather than a study."""
+    path = Path(place)
+    return path.exists() and (
+        not is_study(place) or (not place.endswith(".toml") and any(one.holds(path) for one in READERS))
+    )
 
 
 def show_results(options: Options) -> None:
-    """Print the answer and write the page, or print the runs to make next."""
-    roles = [one.name for one in fields(RunColumns) if one.name not in ("wide", "better", "unit", "where")]
-    columns = [*(options.columns or []), *([f"metric={options.metric}"] if options.metric else [])]
-    if options.wide == "tasks":
-        raise SettingsError("--wide tasks reads a leaderboard for --task; give the new task with it, or --wide arms")
+    """Print the answer and write the page, or print the table, or the runs to make next."""
+    refuse_unused({"--watch": options.watch, "--study": options.study is not None}, "runs of another tool are read")
+    chosen = options.table is not None or options.next_runs is not None
+    refuse_unused(
+        {"--json": options.as_json, "--width": options.width is not None} if chosen else {},
+        "--table and --next print what they name alone",
+    )
+    settings = dict(options.settings)
+    race = settings.pop("race", {})
+    where = [*pairs("--where", options.where or ()).items(), *settings.pop("where", {}).items()]
+    roles = [name for name in setting_names(RunColumns) if name not in _NO_ROLES]
+    named = [*named_columns(options.columns, roles).items(), *settings.items()]
     result = compare_results(
-        options.target,
+        options.place,
         without=options.without,
-        columns=RunColumns(
-            **named_columns(columns, roles),
-            better=options.better,
-            unit=options.unit,
-            wide=options.wide,
-            where=pairs("--where", options.where or ()),
-        ),
+        columns=RunColumns(**each_once(named, "column"), where=each_once(where, "column of --where")),
         predictions=options.predictions,
-        margin=options.margin,
-        worth=options.worth,
+        margin=race.get("margin"),
+        worth=race.get("worth"),
         planned=options.planned,
     )
+    if options.table is not None:
+        write_table_as(result, options.table, options.out)
+        return
     if options.next_runs is not None:
         rows = result.next(options.next_runs)
         if rows.empty:
@@ -56,7 +69,7 @@ def show_results(options: Options) -> None:
     result = replace(result, command=re.sub(r" --(json|width[ =]\S+)", "", as_typed()))  # --next takes neither
     written = result.report(file_in(options.out, f"{file_name(result.title)}.html"), width=options.width)
     if options.as_json:
-        print_analysis("compare", result, [written.html, *written.files])
+        print_analysis("report", result, [written.html, *written.files])
         return
     say(result.verdict.shown)
     for note in result.runs.notes:
@@ -64,28 +77,3 @@ def show_results(options: Options) -> None:
     say(f"\nReport: {written.html}")
     if written.files:
         say(f"Figures: {written.files[0].parent}")
-
-
-def show_proposal(options: Options) -> None:
-    """Print which arm to try next on the task, and write a page."""
-    labels, task = options.labels or [], str(options.task)
-    if len(labels) > 1 or options.wide in ("labels", "seeds"):
-        raise SettingsError("--task reads one number of labels; give --labels once, and --wide arms or tasks at most")
-    columns = LabelColumns(
-        **named_columns(options.columns, _ROLES_OF_TASKS),
-        score=options.metric,
-        better=options.better,
-        where=pairs("--where", options.where or ()),
-        wide="tasks" if options.wide == "tasks" else options.wide == "arms",
-    )
-    tried = options.tried or []
-    scores = pairs("--tried", tried, at=str.rpartition)  # names of arms may hold "="
-    try:
-        probes = {arm: float(score) for arm, score in scores.items()}
-    except ValueError:
-        raise SettingsError(
-            f"--tried {' '.join(tried)} holds what is no score; write it as in --tried fine-tune=0.91"
-        ) from None
-    known = [options.target, *(options.rest or [])]
-    result = propose(task, known, tried=probes, columns=columns, labels=labels[0] if labels else None)
-    conclude(result, options.out, f"{task}-next", as_json=options.as_json, notes=result.notes)

@@ -13,25 +13,23 @@ from transferscope.analyses.stored import open_result
 from transferscope.cli.as_json import print_json
 from transferscope.cli.batch import submit_jobs
 from transferscope.cli.commands.run import Options
-from transferscope.cli.execute import execute, with_numbers, with_options
+from transferscope.cli.execute import execute
 from transferscope.cli.options import refuse_others
 from transferscope.cli.progress import study_view
 from transferscope.cli.status import failures, status_facts, summary
 from transferscope.cli.terminal import say
-from transferscope.errors import StoreError, TransferscopeError
+from transferscope.errors import StoreError, TransferscopeError, refuse_unused
 from transferscope.settings.engine import EngineSettings
 from transferscope.store import Store, without_password
 from transferscope.study.places import NETWORK_DISK, find_study, one_study
 from transferscope.study.planners import read_study_file
 from transferscope.study.run import work_on
+from transferscope.study.spec import seen_from_folder, with_settings
 from transferscope.study.tables import settings_of
 from transferscope.wording import counted
 
-_EVERYWHERE = {"workers", "threads", "device", "backend", "as_json"}
-_ALONE = {*_EVERYWHERE, "seeds", "labels", "keep", "store", "address", "retry_failed", "network_disk", "quiet"}
-_JOINING = {*_EVERYWHERE, "join", "name", "runs", "minutes", "store", "address", "network_disk", "quiet"}
-_LOCAL = {*_EVERYWHERE, "slurm", "local", "seeds", "labels", "job_minutes", "gpus", "logs"}
-_SLURM = {*_LOCAL, "cpus", "memory", "partition", "account", "sbatch"}
+_JOINING = {"settings", "set", "workers", "device", "store", "join", "name", "runs", "minutes", "network_disk", "quiet"}
+_SUBMITTING = {"settings", "set", "workers", "device", "seeds", "labels", "store", "slurm", "local"}
 
 
 def run(options: Options, context: typer.Context) -> None:
@@ -39,21 +37,25 @@ def run(options: Options, context: typer.Context) -> None:
     if options.network_disk:
         os.environ[NETWORK_DISK] = "1"
     if options.join:
-        refuse_others(context, _JOINING, "--join does what is planned")
+        refuse_others(context, {*_JOINING, "as_json"}, "--join does what is planned")
+        others = options.settings.keys() - {"engine", "store"}
+        refuse_unused(dict.fromkeys(sorted(others), True), "--join does what is planned")
         _join(options)
         return
     if options.slurm is not None or options.local is not None:
-        refuse_others(context, _SLURM if options.local is None else _LOCAL, "runners are submitted")
+        refuse_others(context, {*_SUBMITTING, "as_json"}, "runners are submitted")
         submit_jobs(options)
         return
-    refuse_others(context, _ALONE, "neither --join nor --slurm N or --local N was given")
-    file = Path(options.study)
-    spec = with_numbers(read_study_file(file), options.seeds, options.labels)
-    spec = replace(spec, engine=with_options(spec.engine, options.engine), store=options.store or spec.store)
-    as_written = options.store is None and options.seeds is None and not options.labels and not options.engine
-    study = file if as_written else None
+    given = dict(options.settings)
+    why = "neither --join nor --slurm N or --local N was given"
+    of_others = {"--study": options.name, "--runs": options.runs, "--minutes": options.minutes, "job": given.get("job")}
+    refuse_unused({name: value is not None for name, value in of_others.items()}, why)
+    file, store = Path(options.study), given.pop("store", None)
+    spec = read_study_file(file, seen_from_folder(given, Path.cwd()))
+    spec = replace(spec, store=store or spec.store)
+    study = None if options.settings else file
     status = execute(spec, retry_failed=options.retry_failed, quiet=options.quiet, study=study)
-    place = options.store or options.study
+    place = store or options.study
     if options.as_json:
         print_json("run", status_facts(status))
     else:
@@ -70,9 +72,10 @@ def run(options: Options, context: typer.Context) -> None:
 def _join(options: Options) -> None:
     """Do runs beside other runners, on any machine that sees the store and the data, without planning or asking."""
     address = find_study(Path(options.study)) if options.study.endswith(".toml") else None
-    place = options.store or (options.study if address is None else address.store)
-    spec = None if address is None else read_study_file(Path(options.study))
-    files = None if spec is None or options.store is not None else spec.files
+    store, given = options.settings.get("store"), {"engine": options.settings.get("engine", {})}
+    place = store or (options.study if address is None else address.store)
+    spec = None if address is None else read_study_file(Path(options.study), given)
+    files = None if spec is None or store is not None else spec.files
     with Store.open(place, create=False, files=files) as opened:
         wanted = options.name or (None if address is None else address.name)
         if wanted is not None and wanted not in [row.name for row in opened.studies()]:
@@ -81,8 +84,8 @@ def _join(options: Options) -> None:
                 "with or without --slurm N, which plans it"
             )
         chosen = one_study(opened, options.study, wanted)
-        planned = opened.study(chosen).spec.get("engine", {})
-        engine = with_options(settings_of(EngineSettings, planned) if spec is None else spec.engine, options.engine)
+        planned = with_settings({"engine": opened.study(chosen).spec.get("engine", {})}, given)["engine"]
+        engine = settings_of(EngineSettings, planned) if spec is None else spec.engine
         try:
             with study_view(chosen, quiet=options.quiet) as view:
                 share = work_on(

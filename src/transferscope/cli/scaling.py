@@ -3,8 +3,9 @@
 from transferscope.analyses.scaling import scaling as analyse
 from transferscope.cli.answer import conclude
 from transferscope.cli.commands.scaling import Options
+from transferscope.cli.keys import made
 from transferscope.cli.options import named_columns
-from transferscope.errors import SettingsError
+from transferscope.errors import SettingsError, each_once
 from transferscope.settings.questions import Columns, ScalingQuestion
 
 _ROLES = {
@@ -19,9 +20,10 @@ _ROLES = {
 
 def scaling(options: Options, _: object = None) -> None:
     """Fit laws to a table or study and print what they imply."""
-    question = ScalingQuestion(cost=options.cost, at=tuple(_sizes(text) for text in options.at or ()), **options.asked)
-    named = {_ROLES[role]: column for role, column in named_columns(options.columns, _ROLES).items()}
-    read = Columns(by=tuple(options.by or ()), repeats=options.repeats, better=options.better, **named)
+    asked = dict(options.settings)
+    named = [(_ROLES[role], column) for role, column in named_columns(options.columns, _ROLES).items()]
+    read = made(Columns, each_once([*named, *asked.pop("columns", {}).items()], "role of --columns"))
+    question = ScalingQuestion(**{"at": tuple(_sizes(text) for text in options.at or ()), **asked})
     result = analyse(options.place, question, columns=read, study=options.study)
     notes = [*result.analysis.notes, *([result.kept] if result.kept else [])]
     conclude(result, options.out, f"{result.name}-scaling", as_json=options.as_json, notes=notes)

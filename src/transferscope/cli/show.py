@@ -10,6 +10,7 @@ from torch import nn
 
 from transferscope.cli.as_json import print_json
 from transferscope.cli.commands.show import Options
+from transferscope.cli.keys import made
 from transferscope.cli.options import refuse_others
 from transferscope.cli.terminal import say
 from transferscope.data import Dataset, load
@@ -151,7 +152,7 @@ def _class_counts(data: Dataset) -> dict[str, list[int]]:
 
 
 def _network(name: str, weights: Path | None, options: Options) -> None:
-    settings = NetworkSettings.typed(name, widths=options.widths, head=options.head, read=options.input)
+    settings = made(NetworkSettings, {"name": name, **options.settings})
     if weights is not None and options.weights is None:
         settings = as_file_says(settings, weights)
     known = input_of(settings)

@@ -335,7 +335,9 @@ def _run(module: nn.Module, inputs: Tensor, what: str) -> Tensor:
     except NetworkError:
         raise
     except Exception as error:  # code of another package may raise anything
-        images = "; if it reads images of another size or with other channels, say so: size=224,channels=3 in --input"
+        images = (
+            "; if it reads images of another size or with other channels, say so: input = { size = 224, channels = 3 }"
+        )
         raise NetworkError(
             f"{what} fails on inputs of shape {tuple(inputs.shape)}: {first_line(error)}"
             f"{images + ', input = { size = 224, channels = 3 } in a study file' if inputs.ndim == 4 else ''}"

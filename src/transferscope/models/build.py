@@ -3,11 +3,11 @@
 import inspect
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
 import torch
 from torch import nn
@@ -179,14 +179,6 @@ class NetworkSettings:
         elif self.widths is not None or (self.options and entry is None):
             wrong = "widths" if self.widths is not None else "options"
             raise SettingsError(f"{self.name} takes no {wrong}; leave them out")
-
-    @classmethod
-    def typed(
-        cls, name: str, *, widths: Sequence[int] | None = None, head: str | None = None, read: str | None = None
-    ) -> Self:
-        """A network by what options of a command line say, `read` as for `NetworkInput.from_text`."""
-        known = None if read is None else NetworkInput.from_text(read)
-        return cls(name, None if widths is None else tuple(widths), head=head, input=known)
 
     @property
     def _entry(self) -> BackboneEntry | FactoryEntry | None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, Self, get_args
+from typing import Annotated, Literal, NamedTuple, get_args
 
 import numpy as np
 from jaxtyping import Float
@@ -130,44 +130,6 @@ class NetworkInput:
             raise SettingsError(
                 f"mean has {len(mean)} and std {len(std)} numbers{of_channels}; give one each, or one per channel"
             )
-
-    @classmethod
-    def from_text(cls, text: str) -> Self:
-        """The input as it is written on the command line.
-
-        Args:
-            text: Settings with commas between them, several numbers with slashes:
-                "size=224,mean=0.485/0.456/0.406,std=0.229/0.224/0.225,channels=3".
-
-        Raises:
-            SettingsError: A name is unknown, or a value no number.
-        """
-        fields: dict[str, Any] = {}
-        for part in text.split(","):
-            name, _, value = part.strip().partition("=")
-            if name in fields:
-                raise SettingsError(f"the input {text!r} gives {name} twice; give it once")
-            try:
-                if name in ("size", "channels", "resize"):
-                    fields[name] = int(value)
-                elif name in ("resample", "centre"):
-                    fields[name] = value
-                elif name == "fit":
-                    fields[name] = _fit(value)
-                elif name in ("mean", "std", "scale"):
-                    numbers = tuple(map(float, value.split("/")))
-                    fields[name] = numbers[0] if len(numbers) == 1 else numbers
-                    if name == "scale" and len(numbers) > 1:
-                        raise ValueError
-                else:
-                    raise ValueError
-            except ValueError as error:
-                raise SettingsError(
-                    f"the input {text!r} cannot be read at {part.strip()!r}; expected size, mean, std, channels, "
-                    "scale, resize, resample, centre and fit, as in size=64,mean=127,std=128,scale=1 (several numbers "
-                    "as in mean=0.5/0.4/0.4)"
-                ) from error
-        return cls(**fields)
 
     @property
     def _mean_and_std(self) -> tuple[tuple[float, ...], tuple[float, ...]]:

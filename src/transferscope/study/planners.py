@@ -11,14 +11,15 @@ from transferscope.study.commands.settings import OWN_TABLES, CommandSpec, read_
 from transferscope.study.facts import load_data
 from transferscope.study.places import read_toml
 from transferscope.study.plan import StudyPlan, plan_cells, plan_study, with_precision
-from transferscope.study.spec import StudySpec, read_spec
+from transferscope.study.spec import NOTHING, StudySpec, read_spec
 
 AnySpec = StudySpec | CommandSpec
 
 
-def read_study_file(path: Path) -> AnySpec:
-    """The study in a file, with commands where it has a table [run] or [arms]; raises as `read_spec`."""
-    return read_commands(path) if set(OWN_TABLES) & set(read_toml(path)) else read_spec(path)
+def read_study_file(path: Path, given: Mapping[str, Any] = NOTHING) -> AnySpec:
+    """The study in a file, with commands where it has a table [run] or [arms]; settings and errors as `read_spec`."""
+    read = read_commands if set(OWN_TABLES) & set(read_toml(path)) else read_spec
+    return read(path, given=given)
 
 
 def plan_of(spec: AnySpec, store: Store | None = None) -> StudyPlan:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, TypeVar
 
 from annotated_types import Ge
@@ -34,6 +35,8 @@ from transferscope.training import LEAST_LR, TrainingSettings
 from transferscope.wording import candidate_words
 
 T = TypeVar("T")
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -93,11 +96,36 @@ class StudySpec:
         return self.given.get(table, ())
 
 
-def read_spec(path: Path, *, but: Sequence[str] = ()) -> StudySpec:
+def with_settings(tables: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The tables of a study file with settings in place of its own: another backend takes along what belongs to its
+    predecessor.
+    """
+    read = dict(tables)
+    for name, value in given.items():
+        own = read.get(name)
+        if isinstance(own, Mapping) and isinstance(value, Mapping):
+            own = _without_its_backend(own, value) if name == "engine" else own
+            value = with_settings(own, value)
+        read[name] = value
+    return read
+
+
+def _without_its_backend(own: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    before = own.get("backend", "local")
+    after = given.get("backend", "local" if given.get("workers") == 0 else before)
+    gone: tuple[str, ...] = () if after == before else ("backend", "address", "resources")
+    is_inline = "inline" in (before, after) or own.get("workers") == 0
+    return {
+        name: one for name, one in own.items() if name not in (*gone, *(("workers",) if gone and is_inline else ()))
+    }
+
+
+def read_spec(path: Path, *, but: Sequence[str] = (), given: Mapping[str, Any] = NOTHING) -> StudySpec:
     """The study in a file.
 
     Args:
         but: Tables that belong to others, and are left out.
+        given: Settings in place of its own.
 
     Returns:
         The study. Relative paths of the file, to data, networks, code and the store, are meant from the file's folder:
@@ -107,8 +135,8 @@ def read_spec(path: Path, *, but: Sequence[str] = ()) -> StudySpec:
         MissingDataError: There is no such file.
         SettingsError: The file is no TOML, or something in it is wrong; the message names every mistake.
     """
-    tables = {name: table for name, table in read_toml(path).items() if name not in but}
-    spec = parse_spec(_seen_from(tables, path.parent.absolute()), place=str(path))
+    tables = {name: table for name, table in with_settings(read_toml(path), given).items() if name not in but}
+    spec = parse_spec(seen_from_folder(tables, path.parent.absolute()), place=str(path))
     return replace(spec, **places_seen_from(path, store=spec.store, files=spec.files, track=spec.track))
 
 
@@ -122,7 +150,7 @@ def places_seen_from(path: Path, *, store: str, files: str | None, track: TrackS
     return {"store": store_of(path, store), "files": folder, "track": track}
 
 
-def _seen_from(tables: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
+def seen_from_folder(tables: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
     """The tables of a study file with the paths of data, networks and code made absolute, as far as they are names."""
 
     def file(name: str) -> str:

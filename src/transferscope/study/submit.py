@@ -1,13 +1,16 @@
 """Runners of one study as jobs of a batch system: an array of SLURM, or processes of this machine, through submitit."""
 
 import io
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from annotated_types import Ge
 
 from transferscope.errors import SettingsError, missing_extra
+from transferscope.records import Count, Says, check_settings
 from transferscope.study.places import open_new
 from transferscope.study.planners import AnySpec, plan_of
 from transferscope.study.run import plan_into
@@ -25,21 +28,26 @@ _LEAST_MINUTES = 5
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What a runner asks the batch system for; None for what that gives by itself.
+    """What a runner asks the batch system for; None for what that gives by itself."""
 
-    Attributes:
-        minutes: How long it may run before it is stopped and queued again.
-        memory: Gigabytes.
-        further: Further options of `sbatch` by their names, as in {"constraint": "a100"}; True for one without a value.
-    """
+    minutes: Annotated[Count, Says("Minutes of a job", "It is then stopped, and queued again.")] = 60
+    cpus: Annotated[Count | None, Says("Processors of a job", "None for those that its workers take.")] = None
+    gpus: Annotated[Annotated[int, Ge(0)] | None, Says("GPUs of a job")] = None
+    memory: Annotated[Annotated[float, Ge(0.1)] | None, Says("Gigabytes of a job")] = None
+    logs: Annotated[str | None, Says("Folder of script and logs", "None for one beside the study file.")] = None
+    sbatch: Annotated[
+        dict[str, str | bool | int | float],
+        Says(
+            "Further options of sbatch by name",
+            'As in { partition = "long", exclusive = true }; true for one that takes no value.',
+        ),
+    ] = field(default_factory=dict)
 
-    minutes: int = 60
-    cpus: int | None = None
-    gpus: int | None = None
-    memory: float | None = None
-    partition: str | None = None
-    account: str | None = None
-    further: Mapping[str, str | bool] = field(default_factory=dict)
+    def __post_init__(self) -> None:
+        check_settings(self)
+        for name in self.sbatch:
+            if not name or any(sign.isspace() for sign in name):
+                raise SettingsError(f"sbatch holds {name!r}, which is no option of sbatch; write it as constraint")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,13 +128,12 @@ def _executor(job: Job, logs: Path, cluster: str, *, name: str) -> Any:
         if job.minutes < _LEAST_MINUTES:
             raise SettingsError(
                 f"jobs of {counted(job.minutes, 'minute')} would end before they have done a cell: SLURM tells them to "
-                f"end up to two minutes before their time is over; give --job-minutes {_LEAST_MINUTES} or more"
+                f"end up to two minutes before their time is over; give minutes = {_LEAST_MINUTES} or more"
             )
-        asked |= {"slurm_partition": job.partition, "slurm_account": job.account}
         asked |= {"slurm_signal_delay_s": _SECONDS_TO_END}
         asked |= {"slurm_srun_args": ["--export=ALL"]}  # of the batch script, also where jobs get nothing of the shell
         # many clusters queue a job again only if it has asked for that
-        asked |= {"slurm_additional_parameters": {"requeue": True, **job.further}}
+        asked |= {"slurm_additional_parameters": {"requeue": True, **job.sbatch}}
     executor.update_parameters(**{name: value for name, value in asked.items() if value is not None})
     return executor
 
@@ -148,5 +155,5 @@ def _explained(logs: Path) -> Iterator[None]:
     except OSError as error:
         raise SettingsError(
             f"the folder of the logs, {logs}, cannot be written ({error.strerror or error}); give another one, which "
-            "the nodes see too, with --logs"
+            "the nodes see too, with --set job.logs=FOLDER"
         ) from error

@@ -1,10 +1,11 @@
 """From a table of a study file to a frozen dataclass: strict types, no unknown keys, a sentence for each mistake."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
 from functools import cache
-from typing import Any, TypeVar, cast, get_args, get_type_hints
+from types import UnionType
+from typing import Annotated, Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
@@ -95,6 +96,56 @@ def _inner_tables(kind: type) -> dict[str, type]:
     return {name: kinds[0] for name, kinds in inner.items() if kinds}
 
 
+def read_setting(kind: type, path: Sequence[str], value: object) -> tuple[object, list[str]]:
+    """A value of one setting, as `read_table` takes it, and what is wrong with it, in sentences.
+
+    Args:
+        path: The setting; of a table within it, that one's setting too.
+        value: As in JSON; of one thing, or of text with commas, a list where one is expected.
+    """
+    name, *below = path
+    if name not in setting_names(kind):
+        return value, [str(unknown_name("key", name, setting_names(kind)))]
+    inner = _inner_tables(kind).get(name)
+    hint = get_type_hints(kind, include_extras=True)[name]
+    if below:
+        return (value, []) if inner is None else read_setting(inner, below, value)
+    if why := _unfit(value):
+        return value, [why]
+    if inner is not None or _holds(hint, dict):
+        return value, []  # a table, which is read as a whole
+    wrong = _refused(kind, name, value)
+    if wrong and not isinstance(value, list) and _holds(hint, tuple):
+        several = list(map(_plain_value, value.split(","))) if isinstance(value, str) else [value]
+        other = _refused(kind, name, several)
+        return (value, wrong) if other and len(several) == 1 else (several, other)
+    return value, wrong
+
+
+def _refused(kind: type, name: str, value: object) -> list[str]:
+    try:
+        _one_setting(kind, name).model_validate_json(json.dumps({name: value}, default=str))
+    except ValidationError as error:
+        return _sentences(error, kind, "")
+    return []
+
+
+def _holds(hint: Any, kind: type) -> bool:
+    """Whether a value of a type may be of a kind."""
+    if get_origin(hint) is Annotated or get_origin(hint) in (Union, UnionType):
+        return any(_holds(one, kind) for one in get_args(hint) if one is not None)
+    return (get_origin(hint) or hint) is kind
+
+
+def _plain_value(text: str) -> object:
+    for read in (int, float):
+        try:
+            return read(text)
+        except ValueError:
+            continue
+    return text.strip()
+
+
 def member_of(
     family: Mapping[str, T], key: str, name: str, table: Mapping[str, Any], where: str, mistakes: Mistakes
 ) -> T | None:
@@ -169,11 +220,20 @@ _DEEPEST = 20
 
 
 @cache
+def _one_setting(kind: type, name: str) -> type[BaseModel]:
+    hint = get_type_hints(kind, include_extras=True)[name]
+    columns: dict[str, Any] = {name: (hint, ...)}
+    return create_model(kind.__name__, __config__=_STRICT, **columns)
+
+
+_STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, protected_namespaces=())
+
+
+@cache
 def _model(kind: type) -> type[BaseModel]:
     hints = get_type_hints(kind, include_extras=True)
     columns: dict[str, Any] = {item.name: (hints[item.name], _default(item)) for item in _settings(kind)}
-    config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, protected_namespaces=())
-    return create_model(kind.__name__, __config__=config, **columns)
+    return create_model(kind.__name__, __config__=_STRICT, **columns)
 
 
 def _default(item: Field[Any]) -> Any:

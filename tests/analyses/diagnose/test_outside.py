@@ -9,9 +9,7 @@ from safetensors.torch import load_file
 from cli.diagnosed_files import MLP, write_network
 from studies import tables, write_npz
 from transferscope.analyses.diagnose import diagnose, study_part
-from transferscope.analyses.diagnose.choice import read_changes
 from transferscope.diagnostics import DIAGNOSTICS
-from transferscope.errors import SettingsError
 from transferscope.report.blocks import Folded, Points, Text
 from transferscope.store import Store
 from transferscope.study.frames import read_study
@@ -32,18 +30,6 @@ def test_it_is_measured_on_a_network_from_a_file(tmp_path: Path) -> None:
     (row,) = result.shown_tables()[0].rows
     assert [cell.text for cell in row] == ["Stable rank of the weights", f"{found['stable_rank']:.3g}", "–"]
     assert any("It sees each layer alone" in block.text for block in result.answer() if isinstance(block, Text))
-
-
-def test_settings_are_changed_by_the_name_of_a_diagnostic() -> None:
-    texts = ["curvature.k=5", "curvature.tolerance=1e-2", "landscape.centre=start", f'{OUTSIDE}.skip=["head.weight"]']
-    assert read_changes(texts) == {
-        "curvature": {"k": 5, "tolerance": 0.01},
-        "landscape": {"centre": "start"},
-        OUTSIDE: {"skip": ["head.weight"]},
-    }
-    for text in ("curvature", "curvature.k", "curvature=5", "curvature.k=", ".k=5"):
-        with pytest.raises(SettingsError, match=r"expected DIAGNOSTIC\.NAME=VALUE"):
-            read_changes([text])
 
 
 def test_a_study_measures_it_and_its_page_says_it_in_its_words(tmp_path: Path) -> None:

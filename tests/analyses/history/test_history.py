@@ -305,12 +305,12 @@ def test_tables_that_do_not_go_together_are_refused(tmp_path: Path) -> None:
 def test_the_command_proposes(tmp_path: Path) -> None:
     path = table(tmp_path / "scores.csv", two_kinds())
     options = ["--task", "new", "--tried", "arm0=0.65", "--tried", "arm15=0.75"]
-    result = CliRunner().invoke(app, ["compare", str(path), *options, "--out", str(tmp_path / "page.html")])
+    result = CliRunner().invoke(app, ["propose", str(path), *options, "--out", str(tmp_path / "page.html")])
     assert result.exit_code == 0
     assert "From 16 arms on 12 other tasks." in result.output
     assert (tmp_path / "page.html").is_file()
     with pytest.raises(TransferscopeError, match="--tried arm0"):
-        CliRunner().invoke(app, ["compare", str(path), "--task", "new", "--tried", "arm0"], catch_exceptions=False)
+        CliRunner().invoke(app, ["propose", str(path), "--task", "new", "--tried", "arm0"], catch_exceptions=False)
 
 
 def test_cover_and_model_take_turns_after_three_runs() -> None:

@@ -15,7 +15,6 @@ from transferscope.analyses.compare.result import ComparisonResult
 from transferscope.analyses.compare.results import compare_results
 from transferscope.analyses.compare.sources import Source, as_list, named_sources
 from transferscope.analyses.compare.study_file import (
-    NOTHING,
     network_in_words,
     study_tables,
     write_study,
@@ -31,7 +30,7 @@ from transferscope.models.build import makes_network
 from transferscope.store import Store
 from transferscope.study.decisions import MOST_SEEDS
 from transferscope.study.run import Event, ignore, run_study
-from transferscope.study.spec import parse_spec, read_spec
+from transferscope.study.spec import NOTHING, parse_spec, read_spec
 from transferscope.study.status import StudyStatus
 from transferscope.wording import cell_words
 
@@ -280,6 +279,7 @@ def ask(
     recipe: Protocol = "field",
     metric: str | None = None,
     reading: InMemory = AS_TYPED,
+    settings: Mapping[str, Any] = NOTHING,
 ) -> Asked:
     """Write the study file of a comparison; arguments as of `compare`, `race` as in a study file or None for all runs.
 
@@ -315,6 +315,7 @@ def ask(
         metric=metric,
         folder=folder,
         reading=reading,
+        settings=settings,
     )
     parse_spec(tables, place="the comparison")  # what cannot be done leaves an earlier study file as it is
     note = network_in_words(tables, network)

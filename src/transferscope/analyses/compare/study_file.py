@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import tomli_w
@@ -19,7 +18,7 @@ from transferscope.data.load import load, parse_name, seen_from
 from transferscope.data.memory import AS_TYPED, Data, InMemory, write_in_memory
 from transferscope.data.places import find_path
 from transferscope.data.task import Dataset
-from transferscope.errors import DataError, SettingsError, TransferscopeError, refuse_unused
+from transferscope.errors import DataError, SettingsError, TransferscopeError, refuse_unused, unknown_name
 from transferscope.methods import METHODS, FineTuning, Method, Raw, Scratch, check_task, default_methods
 from transferscope.methods.defaults import VARIANTS
 from transferscope.methods.recipes import Protocol
@@ -28,7 +27,7 @@ from transferscope.models import Pretrained, open_pretrained
 from transferscope.models.build import seen_from as network_seen_from
 from transferscope.study.facts import shape_as_read
 from transferscope.study.read_alike import in_tokens_of
-from transferscope.study.spec import StudySpec, parse_spec
+from transferscope.study.spec import NOTHING, StudySpec, parse_spec, with_settings
 from transferscope.wording import distinct, listed, slug
 
 SMALLEST_LENET, USUAL_LENET = 16, 28
@@ -50,8 +49,6 @@ RATE_OF: Mapping[str, float] = {"sgd": 0.01, "adamw": 0.001}
 RATE_OF_OTHERS: Mapping[str, float] = {**RATE_OF, "adamw": 0.0001}
 """The same for networks of other packages and of the user."""
 
-
-NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 PRETRAINING_STEPS = 3000
 """Optimiser steps on a source where none are given."""
@@ -75,6 +72,7 @@ def study_tables(
     race: Mapping[str, Any] = NOTHING,
     recipe: Protocol = "field",
     reading: InMemory = AS_TYPED,
+    settings: Mapping[str, Any] = NOTHING,
 ) -> dict[str, Any]:
     """The study file of a comparison, as tables.
 
@@ -88,6 +86,7 @@ def study_tables(
         folder: Where the study file will be; data given in memory are written here.
         reading: How those are read.
         race: The table [race]; empty for none.
+        settings: Further settings, which win, as tables of a study file.
 
     Returns:
         Tables that `parse_spec` reads. Paths to data are absolute; those of data in memory and of the store are
@@ -145,6 +144,9 @@ def study_tables(
         "engine": dict(engine),
         **({"race": dict(race)} if race else {}),
     }
+    if unknown := settings.get("sources", {}).keys() - tables["sources"].keys():
+        raise unknown_name("source", min(unknown), tables["sources"])
+    tables = with_settings(tables, {name: table for name, table in settings.items() if name != "tuning"})
     spec = parse_spec(tables, place="the comparison")  # what is unknown or wrong is said before data are fetched
     read = {**tables["sources"], keys[-1]: tables["target"]}
     data = {key: load(seen_from(table["data"], folder)) for key, table in read.items() if "data" in table}
@@ -156,6 +158,9 @@ def study_tables(
         tables["tuning"] = {}
     elif tuning or (tuning is None and recipe == "equal"):
         tables["tuning"] = _tuning_table(spec, rates="lr" not in training, on_grid=on_grid)
+    if "tuning" in settings:
+        tables["tuning"] = {**tables["tuning"], **settings["tuning"]}
+    networks = [one.pretrained(spec.network) for one in spec.sources.values() if one.is_network]
     left_out = () if methods is not None else _untaught(spec.methods, list(data.values()), networks)
     return _fitted_to(data, tables, without=left_out)
 
@@ -226,17 +231,18 @@ def _fitted_to(data: Mapping[str, Dataset], tables: Mapping[str, Any], *, withou
     *sources, key = data
     network = tables["network"]
     shapes = [one.train.input_shape for one in data.values()]
-    transforms = dict(zip(data, matching_transforms(shapes, largest=None if network else LARGEST), strict=True))
-    if not sources and network:
+    is_named = "name" in network
+    transforms = dict(zip(data, matching_transforms(shapes, largest=None if is_named else LARGEST), strict=True))
+    if not sources and is_named:
         transforms[key] = []  # each network brings the target to its own input
     fitted = {
         **tables,
         "target": {"data": tables["target"]["data"], "transforms": transforms[key], **tables["target"]},
         "sources": {
-            name: {**table, "transforms": transforms[name]} if name in data else table
+            name: {"data": table["data"], "transforms": transforms[name], **table} if name in data else table
             for name, table in tables["sources"].items()
         },
-        "network": network or _own_network(list(data.values()), tables["target"]["data"]),
+        "network": network if is_named else _own_network(list(data.values()), tables["target"]["data"]) | network,
         "methods": {name: table for name, table in tables["methods"].items() if name not in without},
     }
     if "tuning" in tables:
@@ -294,7 +300,7 @@ def tuning_in_words(tables: Mapping[str, Any]) -> str:
     times = runs_of_a_search(n_settings)
     return (
         f"the first seed of {listed(list(grids))} tries {n_settings} settings by cross-validation on its own target "
-        f"labels, which takes {times:.1f} times as long as a run; --no-tuning leaves that out"
+        f"labels, which takes {times:.1f} times as long as a run; --set tuning.grid={{}} leaves that out"
     )
 
 

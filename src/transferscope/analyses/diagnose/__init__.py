@@ -7,7 +7,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from transferscope.analyses.diagnose.choice import read_changes as read_changes
     from transferscope.analyses.diagnose.question import diagnose as diagnose
     from transferscope.analyses.diagnose.result import DiagnosisResult as DiagnosisResult
     from transferscope.analyses.diagnose.study_section import study_part as study_part
@@ -19,11 +18,10 @@ _PUBLIC = {
     "WeightMap": "weight_map",
     "diagnose": "question",
     "map_weights": "weight_map",
-    "read_changes": "choice",
     "study_part": "study_section",
 }
 
-__all__ = ["DiagnosisResult", "WeightMap", "diagnose", "map_weights", "read_changes", "study_part"]
+__all__ = ["DiagnosisResult", "WeightMap", "diagnose", "map_weights", "study_part"]
 
 
 def __getattr__(name: str) -> Any:

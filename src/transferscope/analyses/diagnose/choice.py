@@ -7,7 +7,6 @@ from typing import Any
 from transferscope.analyses.diagnose.subject import FileSubject, Lack
 from transferscope.diagnostics import DIAGNOSTICS, Diagnostic
 from transferscope.errors import SettingsError, each_once
-from transferscope.study.places import parse_toml
 from transferscope.study.tables import Mistakes, read_table
 
 _REFUSALS: Mapping[Lack, str] = {
@@ -33,36 +32,6 @@ class Choice:
     diagnostic: Diagnostic
     lacks: Lack | None = None
     wanted: bool = False
-
-
-def read_changes(texts: Sequence[str]) -> Changes:
-    """Settings from texts such as "curvature.k=5".
-
-    DIAGNOSTIC.NAME=VALUE each, with values as in TOML; what is not TOML counts as text without its quotes.
-
-    Returns:
-        Values by diagnostic and name; whether such a setting exists is checked by `choose`.
-
-    Raises:
-        SettingsError: A text is of another form.
-        UnknownNameError: There is no such diagnostic.
-    """
-    changes: dict[str, dict[str, Any]] = {}
-    for text in texts:
-        place, equals, value = text.partition("=")
-        name, dot, setting = place.strip().rpartition(".")  # a reference to a file has dots of its own
-        if not (name and dot and setting and equals and value.strip()):
-            raise SettingsError(
-                f"--set {text} cannot be read; expected DIAGNOSTIC.NAME=VALUE, as in --set curvature.k=5"
-            )
-        DIAGNOSTICS[name]  # an UnknownNameError where there is none
-        if setting in changes.setdefault(name, {}):
-            raise SettingsError(f"--set {place.strip()} is given twice; give it once")
-        try:
-            changes[name][setting] = parse_toml(f"value = {value.strip()}", place="--set")["value"]
-        except SettingsError:
-            changes[name][setting] = value.strip()
-    return changes
 
 
 def choose(names: Sequence[str], changes: Changes, looked_at: FileSubject, *, of_others: bool = False) -> list[Choice]:
@@ -91,12 +60,12 @@ def choose(names: Sequence[str], changes: Changes, looked_at: FileSubject, *, of
 
 def make_diagnostics(names: Sequence[str], changes: Changes) -> dict[str, Diagnostic]:
     """The diagnostics that `choose` is about, by name; it raises as `choose` does for what is wrong with settings."""
-    for name in names:
+    for name in (*names, *changes):
         DIAGNOSTICS[name]
     spare = [name for name in changes if names and name not in names]
     if spare:
-        raise SettingsError(f"--set changes {spare[0]}, which is not measured; add it to --diagnostics or leave it out")
-    mistakes = Mistakes("--set")
+        raise SettingsError(f"settings of {spare[0]} were given, which is not measured; name it too, or leave them out")
+    mistakes = Mistakes("the diagnostics")
     made = {
         name: read_table(
             DIAGNOSTICS[name],

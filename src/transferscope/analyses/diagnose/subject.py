@@ -264,6 +264,6 @@ def _performance(subject: Subject, path: Path) -> tuple[Record, ...]:
     if any(record.estimate.status == "non_finite" for record in records):
         raise NetworkError(
             f"the loss of {path} on {subject.part} is not finite; check that the data are scaled as in its training, "
-            "or say how they were with --scaling"
+            "or say how they were with scaling"
         )
     return records

@@ -54,7 +54,7 @@ class ProposalResult(AnalysisResult):
         notes: How tables were read.
     """
 
-    kind: ClassVar[str] = "compare"
+    kind: ClassVar[str] = "propose"
 
     task: str
     proposals: tuple[Proposal, ...]

@@ -154,7 +154,7 @@ def error_of_guessing(measured: Measured, classes: int) -> float:
     if measure.unit == "R²" or words_in(measure.name) & UNBOUNDED or worst > 100:
         raise SettingsError(
             f"{classes} classes were given, and {measure.name} is no share of errors, which guessing would have 1 - 1/"
-            f"{classes} of; leave out --classes"
+            f"{classes} of; leave out classes"
         )
     top = measure.bounds[1] if measure.higher_is_better else 1.0 if worst <= 1 else 100.0
     return top * (1 - 1 / classes)

@@ -593,7 +593,7 @@ def _measure(name: str, scores: "pd.Series[float]", asked: RunColumns) -> Measur
     if (unit == "share" and not 0 <= least <= most <= 1) or (unit == "%" and better == "higher" and 0 <= most <= 1):
         given = "shares of 1" if unit == "share" else "percent"
         raise DataError(
-            f"the scores are {least:g} to {most:g}, which are no {given}; leave --unit {unit} out, or write them as it "
+            f"the scores are {least:g} to {most:g}, which are no {given}; leave unit = {unit} out, or write them as it "
             "says"
         )
     return Measure(name, unit, better == "higher", "score")

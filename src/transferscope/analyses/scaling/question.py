@@ -47,17 +47,16 @@ def check_sizes(question: ScalingQuestion, names: Sequence[str], *, compute: boo
         raise SettingsError(
             f"the cost {costs.text} is one of parameters and tokens, and the sizes of the table are "
             f"{' and '.join(names)}; name its columns with --columns pretrain=params labels=tokens if that is "
-            "what they hold, or give --cost-pretrain and --cost-label"
+            "what they hold, or give cost_pretrain and cost_label"
         )
     if question.budget is not None and costs is None and not compute:
         raise SettingsError(
             f"a budget of {question.budget:g} was given without costs; add what a pre-training example, a label or a "
-            "run costs (--cost-pretrain, --cost-label, --cost-run)"
+            "run costs (cost_pretrain, cost_label, cost_run)"
         )
     if compute and isinstance(costs, Costs) and not costs.of_both:
         raise SettingsError(
-            "of parameters and tokens one costs nothing; give --cost with a formula such as 6*N*D, or a cost above 0 "
-            "of each"
+            "of parameters and tokens one costs nothing; give cost, a formula such as 6*N*D, or a cost above 0 of each"
         )
 
 
@@ -121,7 +120,7 @@ def check_free(question: ScalingQuestion, *, compute: bool) -> None:
         if value is not None:
             raise SettingsError(
                 f"both sizes of the table vary freely, so that the {name} {value:g} can be reached in many ways, and "
-                "nothing says what either costs; add --cost-pretrain and --cost-label (of one of each), or leave it out"
+                "nothing says what either costs; add cost_pretrain and cost_label (of one of each), or leave it out"
             )
 
 
@@ -139,7 +138,7 @@ def affordable(question: ScalingQuestion, groups: Mapping[str, Observations]) ->
     if costs.per_pretrain <= 0:
         raise SettingsError(
             f"a budget of {budget:g} says nothing of a table over pre-training sizes alone without what a pre-training "
-            "example costs; add --cost-pretrain, or leave the budget out"
+            "example costs; add cost_pretrain, or leave the budget out"
         )
     most = (budget - costs.per_run) / costs.per_pretrain
     if most < 1:

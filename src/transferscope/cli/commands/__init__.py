@@ -11,11 +11,12 @@ GROUPS = {
         "plan": "How many labels it takes, with transfer and without.",
         "scaling": "How much pre-training, and more data or different data?",
         "diagnose": "What a network looks like inside, and what follows for transfer.",
+        "propose": "What to try next on a task, from scores on other tasks.",
     },
     "Run studies": {
         "run": "Do the runs of a study that are missing, after a stop or a change.",
         "status": "How much of a study is done, why runs failed, what an edit asks for.",
-        "report": "Write the page of a study, one HTML file; or print its table.",
+        "report": "What a study says, or runs of another tool: answer, page, table.",
         "demo": "From rendered characters to real handwritten digits; no download.",
     },
     "Use a network": {

@@ -10,27 +10,21 @@ import typer
 from transferscope.cli.as_json import AsJson
 from transferscope.cli.complete import among
 from transferscope.cli.options import (
-    MACHINE,
-    NETWORK,
-    HeadOption,
-    InputOption,
+    OF_NETWORKS,
     NetworkOption,
     OutOption,
     QuietOption,
+    Settings,
+    Short,
     StudyName,
-    Takes,
     TransformsOption,
-    WidthsOption,
-    of,
 )
-from transferscope.settings.engine import EngineSettings
+from transferscope.settings.data import DataSettings
 from transferscope.settings.questions import DiagnoseQuestion
 
 EXAMPLES = """transferscope diagnose net.safetensors --data usps --against start.safetensors
-transferscope diagnose net.pt --data usps --from mnist --diagnostics curvature
+transferscope diagnose net.pt --data usps --from mnist --set diagnostics.curvature.k=5
 transferscope diagnose usps.toml --map --out maps"""
-
-PANELS = {NETWORK: "source_transforms scaling"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,28 +51,23 @@ class Options:
         list[str] | None,
         typer.Option(autocompletion=among("diagnostics"), help="By name. [all that apply and are quick]"),
     ] = None
-    change: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME.SETTING=VALUE ...", help="Settings of them, as in curvature.k=5."),
-    ] = None
     transforms: TransformsOption = None
-    source_transforms: Annotated[
-        list[str] | None, typer.Option(help="Transformations of the source data. [those of the data]")
-    ] = None
     network: NetworkOption = "lenet"
-    widths: WidthsOption = None
-    input: InputOption = None
-    head: HeadOption = None
-    scaling: Annotated[
-        str | None,
-        of(DiagnoseQuestion, "scaling", default="as the file says, else own", metavar="own|none|MEAN/STD"),
-    ] = None
-    asked: Annotated[
-        Mapping[str, Any], Takes(DiagnoseQuestion, "examples part labels seed", defaults={"labels": "all"})
+    settings: Annotated[
+        Mapping[str, Any],
+        Settings(
+            {
+                "": (DiagnoseQuestion,),
+                "diagnostics.NAME": (),
+                "network": (OF_NETWORKS,),
+                "source": (DataSettings,),
+            },
+            {"labels": Short("labels", default="all"), "seed": Short("seed")},
+            "part=target_test diagnostics.curvature.k=5 network.widths=8,4",
+        ),
     ]
     weight_map: Annotated[bool, typer.Option("--map", help="A t-SNE map of the networks of a study.")] = False
     study: StudyName = None
-    engine: Annotated[Mapping[str, Any], Takes(EngineSettings, "device", MACHINE)]
     out: OutOption = None
     quiet: QuietOption = False
     as_json: AsJson = False

@@ -2,16 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
 from transferscope.cli.as_json import AsJson
-from transferscope.cli.options import OutOption, StudyName, Takes, of
-from transferscope.settings.questions import Better, LabelColumns, PlanQuestion
+from transferscope.cli.options import OutOption, Settings, Short, StudyName, WhereOption, of
+from transferscope.settings.questions import LabelColumns, PlanQuestion
 
 EXAMPLES = """transferscope plan usps.toml --target-score 95
-transferscope plan scores.csv --columns labels=n arm=model --cost-label 0.1"""
+transferscope plan scores.csv --columns labels=n arm=model --set cost_label=0.1"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,11 +30,20 @@ class Options:
             help="Which column of a table holds what: score, labels, arm, seed, stderr. [by name]",
         ),
     ] = None
-    better: Annotated[Better | None, of(LabelColumns, "better", default="by name and trend")] = None
     without: Annotated[str | None, of(LabelColumns, "scratch", metavar="ARM")] = None
-    where: Annotated[list[str] | None, of(LabelColumns, "where", metavar="COLUMN=VALUE ...")] = None
-    wide: Annotated[Literal["arms", "labels"] | None, typer.Option(help="What columns of scores are of.")] = None
-    asked: Annotated[Mapping[str, Any], Takes(PlanQuestion, "classes target_score cost_label cost_run margin")]
+    where: WhereOption = None
+    settings: Annotated[
+        Mapping[str, Any],
+        Settings(
+            {"": (PlanQuestion,), "columns": (LabelColumns,)},
+            {
+                "better": Short("columns.better", default="by name and trend"),
+                "target_score": Short("target_score"),
+                "margin": Short("margin"),
+            },
+            "cost_label=0.1 cost_run=3 classes=10 columns.wide=true",
+        ),
+    ]
     study: StudyName = None
     out: OutOption = None
     as_json: AsJson = False

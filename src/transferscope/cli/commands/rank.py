@@ -9,18 +9,14 @@ import typer
 from transferscope.cli.as_json import AsJson
 from transferscope.cli.complete import among
 from transferscope.cli.options import (
-    MACHINE,
-    HeadOption,
-    InputOption,
+    OF_NETWORKS,
     NetworkOption,
     OutOption,
+    Settings,
+    Short,
     StudyName,
-    Takes,
     TransformsOption,
-    WidthsOption,
-    of,
 )
-from transferscope.settings.engine import EngineSettings
 from transferscope.settings.questions import RankQuestion
 
 EXAMPLES = """transferscope rank usps --from a.safetensors b.safetensors --labels 100
@@ -48,17 +44,20 @@ class Options:
             "--from", metavar="NETWORK ...", help="Files of weights, and networks such as hf:FOLDER or timm:NAME."
         ),
     ] = None
-    asked: Annotated[Mapping[str, Any], Takes(RankQuestion, "labels seeds")]
-    scores: Annotated[list[str] | None, of(RankQuestion, "scores", default="all", autocompletion=among("scores"))] = (
-        None
-    )
     transforms: TransformsOption = None
     network: NetworkOption = "lenet"
-    widths: WidthsOption = None
-    input: InputOption = None
-    head: HeadOption = None
-    method: Annotated[str | None, of(RankQuestion, "method", default="fine-tune, if any")] = None
+    settings: Annotated[
+        Mapping[str, Any],
+        Settings(
+            {"": (RankQuestion,), "network": (OF_NETWORKS,)},
+            {
+                "labels": Short("labels"),
+                "seeds": Short("seeds"),
+                "scores": Short("scores", default="all", completes=("scores",)),
+            },
+            "device=cuda network.input.size=64; of a study, method=l2-sp",
+        ),
+    ]
     study: StudyName = None
-    engine: Annotated[Mapping[str, Any], Takes(EngineSettings, "device", MACHINE)]
     out: OutOption = None
     as_json: AsJson = False

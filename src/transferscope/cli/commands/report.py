@@ -1,15 +1,29 @@
 """What `transferscope report` takes."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 import typer
 
 from transferscope.cli.as_json import AsJson
-from transferscope.cli.options import OutOption, StudyName, WidthOption
+from transferscope.cli.options import (
+    OutOption,
+    Settings,
+    Short,
+    StudyName,
+    WidthOption,
+)
+from transferscope.settings.engine import RaceSettings
+from transferscope.settings.questions import Better
 
-EXAMPLES = """transferscope report usps.toml --out results
-transferscope report usps.toml --table latex > table.tex"""
+EXAMPLES = """transferscope report usps.toml --table latex > table.tex
+transferscope report results.csv --without scratch tfidf
+transferscope report mlruns --without scratch --metric test/accuracy"""
+
+RUNS = "Runs of another tool"
+"""The group of options that are about these, and not about a study."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,10 +32,16 @@ class Options:
     `transferscope.open_result(STUDY).table()`.
     """
 
-    place: Annotated[str, typer.Argument(metavar="STUDY.toml|STORE", help="A study file, or a store: a path or URL.")]
+    place: Annotated[
+        str,
+        typer.Argument(
+            metavar="STUDY.toml|STORE|TABLE|FOLDER",
+            help="A study file or store; a table with a row for each run, or a folder of runs.",
+        ),
+    ]
     table: Annotated[
         Literal["csv", "parquet", "latex", "markdown"] | None,
-        typer.Option(help="Print the table: all numbers as csv or parquet, or means as latex or markdown."),
+        typer.Option(help="Print all numbers as csv or parquet, or means as latex or markdown."),
     ] = None
     watch: Annotated[
         bool, typer.Option("--watch", help="Write the page anew as runs end, until the study is complete.")
@@ -30,3 +50,43 @@ class Options:
     study: StudyName = None
     out: OutOption = None
     as_json: AsJson = False
+    without: Annotated[
+        list[str] | None, typer.Option(help="Arms that need no source; none for none.", rich_help_panel=RUNS)
+    ] = None
+    columns: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ROLE=COLUMN ...",
+            help="arm, source, seed, labels, cost, state, predictions. [by name]",
+            rich_help_panel=RUNS,
+        ),
+    ] = None
+    where: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN=VALUE ...", help="The rows to keep.", rich_help_panel=RUNS)
+    ] = None
+    predictions: Annotated[
+        Path | None, typer.Option(help="Folder of what runs gave for test examples.", rich_help_panel=RUNS)
+    ] = None
+    planned: Annotated[
+        int | None,
+        typer.Option(min=1, help="Seeds of every arm fixed before the first run: more power.", rich_help_panel=RUNS),
+    ] = None
+    next_runs: Annotated[
+        int | None,
+        typer.Option(
+            "--next", min=1, help="Print so many next runs, as CSV, in place of the page.", rich_help_panel=RUNS
+        ),
+    ] = None
+    settings: Annotated[
+        Mapping[str, Any],
+        Settings(
+            {"": ("transferscope.analyses.results.runs:RunColumns",), "race": (RaceSettings,)},
+            {
+                "metric": Short("metric", str, "The column of scores, or a measure. [by name]"),
+                "wide": Short("wide", Literal["arms", "labels", "seeds"], "What columns of scores are of."),
+                "better": Short("better", Better, "Which scores are better. [by name]"),
+            },
+            "unit=share race.margin=2 race.worth=60",
+            panel=RUNS,
+        ),
+    ]

@@ -7,11 +7,11 @@ from typing import Annotated, Any
 import typer
 
 from transferscope.cli.as_json import AsJson
-from transferscope.cli.options import OutOption, StudyName, Takes, of
-from transferscope.settings.questions import Better, Columns, ScalingQuestion
+from transferscope.cli.options import OutOption, Settings, Short, StudyName, of
+from transferscope.settings.questions import Columns, ScalingQuestion
 
 EXAMPLES = """transferscope scaling errors.csv --columns score=loss pretrain=n labels=m
-transferscope scaling usps.toml --target-score 0.05 --cost-pretrain 0.01"""
+transferscope scaling usps.toml --target-score 0.05 --set cost_pretrain=0.01"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,14 +28,20 @@ class Options:
             help="Which column holds what: score [error], pretrain (its size) [n], labels, stderr, budget.",
         ),
     ] = None
-    by: Annotated[list[str] | None, of(Columns, "by", metavar="COLUMN ...")] = None
-    repeats: Annotated[bool, of(Columns, "repeats", "--repeats")] = False
-    better: Annotated[Better | None, of(Columns, "better", default="by name and trend")] = None
-    asked: Annotated[
+    settings: Annotated[
         Mapping[str, Any],
-        Takes(ScalingQuestion, "target_score largest_size budget cost_pretrain cost_label cost_run loss"),
+        Settings(
+            {"": (ScalingQuestion,), "columns": (Columns,)},
+            {
+                "by": Short("columns.by"),
+                "repeats": Short("columns.repeats"),
+                "better": Short("columns.better", default="by name and trend"),
+                "target_score": Short("target_score"),
+                "budget": Short("budget"),
+            },
+            "cost_pretrain=0.01 largest_size=1e6 loss=huber",
+        ),
     ]
-    cost: Annotated[str | None, of(ScalingQuestion, "cost", default="6*N*D", metavar="FORMULA")] = None
     at: Annotated[list[str] | None, of(ScalingQuestion, "at", metavar="N[,D] ...")] = None
     study: StudyName = None
     out: OutOption = None

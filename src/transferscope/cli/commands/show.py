@@ -1,14 +1,15 @@
 """What `transferscope show` takes."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from transferscope.cli.as_json import AsJson
 from transferscope.cli.complete import among
-from transferscope.cli.options import HeadOption, InputOption, WidthsOption
+from transferscope.cli.options import OF_NETWORKS, Settings
 
 EXAMPLES = """transferscope show
 transferscope show mnist --fetch
@@ -34,11 +35,12 @@ class Options:
         str | None,
         typer.Option(autocompletion=among("networks"), help="The architecture of a file of weights. [lenet]"),
     ] = None
-    widths: WidthsOption = None
     shape: Annotated[
         str | None, typer.Option(help="Shape of an input, as in 3,224,224. [its own, else 3,32,32; of texts 2,32]")
     ] = None
     weights: Annotated[Path | None, typer.Option(help="Weights to try on it: safetensors, or a state dict.")] = None
-    input: InputOption = None
-    head: HeadOption = None
+    settings: Annotated[
+        Mapping[str, Any],
+        Settings({"": (OF_NETWORKS,)}, example="widths=20,50,500 input.size=64 head=classifier.1"),
+    ]
     as_json: AsJson = False

@@ -19,7 +19,16 @@ from transferscope.study.commands.call import Call
 from transferscope.study.commands.filled import OWN, Job, is_file, placeholders
 from transferscope.study.measure import Measure
 from transferscope.study.places import default_store, read_toml
-from transferscope.study.spec import LONGEST_NAME, StudySpec, check_names, places_seen_from, read_header, read_spec
+from transferscope.study.spec import (
+    LONGEST_NAME,
+    NOTHING,
+    StudySpec,
+    check_names,
+    places_seen_from,
+    read_header,
+    read_spec,
+    with_settings,
+)
 from transferscope.study.spec import TABLES as ALL_METHOD_TABLES
 from transferscope.study.tables import Mistakes, read_table
 from transferscope.wording import candidate_words
@@ -181,13 +190,13 @@ class CommandSpec:
         }
 
 
-def read_commands(path: Path) -> CommandSpec:
+def read_commands(path: Path, *, given: Mapping[str, Any] = NOTHING) -> CommandSpec:
     """The study in a file with a command, which may be run, as whoever names the file has said so by that.
 
-    Raises as `study.spec.read_spec`.
+    Settings and errors are as of `study.spec.read_spec`.
     """
-    tables = read_toml(path)
-    beside = read_spec(path, but=OWN_TABLES) if "methods" in tables else None
+    tables = with_settings(read_toml(path), given)
+    beside = read_spec(path, but=OWN_TABLES, given=given) if "methods" in tables else None
     spec = parse_commands(tables, folder=path.parent.absolute(), beside=beside, place=str(path))
     for arm in spec.arms:
         consent.allow(arm.job.reference)
