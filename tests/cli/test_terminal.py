@@ -2,6 +2,7 @@
 
 import ast
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 
 import transferscope
 import transferscope_papers
-from cli.called import Call
+from cli.called import STUDY, Call
 from transferscope.cli.terminal import hide_passwords, say, shown
 from transferscope.records import Failure
 from transferscope.store import PlannedCell, Store, StudyRow
@@ -176,3 +177,39 @@ def test_words_on_a_page_that_repeat_the_command_hold_no_password(monkeypatch: p
     hide_passwords(sys.argv[1:])
     assert as_typed() == f"transferscope report {URL.replace(HIDDEN, '***')}"
     hide_passwords([])
+
+
+WORK = """
+import logging, os, sys, warnings
+from transferscope.methods import Scratch
+
+class Loud(Scratch):
+    name = "loud"
+
+    def fit(self, *args, **options):
+        said = "\\x1b]0;title\\x07\\u202eabc\\u2066"
+        print("out " + said)
+        sys.stderr.write("err " + said + "\\n")
+        warnings.warn("warned " + said)
+        logging.getLogger("another").warning("logged " + said)
+        os.write(1, b"raw \\x1b[2J postgresql://ann:HIDDEN@db/x\\n")
+        return super().fit(*args, **options)
+"""
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_what_workers_print_and_python_warns_of_steers_no_terminal(workers: int, tmp_path: Path) -> None:
+    (tmp_path / "loud.py").write_text(WORK.replace("HIDDEN", HIDDEN))
+    (tmp_path / "a.toml").write_text(STUDY.replace("[methods.scratch]", '[methods."loud.py:Loud"]'))
+    ran = subprocess.run(
+        [sys.executable, "-m", "transferscope", "run", "a.toml", "--workers", str(workers)],
+        cwd=tmp_path,
+        capture_output=True,
+        check=True,
+    )
+    said = ran.stdout.decode() + ran.stderr.decode()
+    for kind in ("warned", "logged", *(("out", "err", "raw") if workers else ())):
+        assert f"{kind} \\u001b" in said
+    if workers:
+        assert is_harmless(said)
+        assert HIDDEN not in said

@@ -11,9 +11,10 @@ import re
 import sys
 import tempfile
 import traceback
+import warnings
 from collections.abc import Sequence
 from importlib.metadata import version
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn, TextIO
 
 import typer
 from platformdirs import user_log_path
@@ -53,7 +54,21 @@ def show_log(*, verbose: bool) -> None:
     times = "%(asctime)s %(levelname)s %(name)s: %(message)s"
     handler.setFormatter(logging.Formatter(times if verbose else "transferscope: %(message)s"))
     log.addHandler(handler)
+    logging.lastResort = _ToStandardError(logging.WARNING)  # of other packages
+    warnings.showwarning = _show_warning
     log.setLevel(logging.INFO if verbose else logging.NOTSET)
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """See `warnings.showwarning`."""
+    say(warnings.formatwarning(message, category, filename, lineno, line), err=file is None, nl=False, file=file)
 
 
 def _show_version(wanted: bool | None) -> None:

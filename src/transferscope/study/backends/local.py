@@ -1,12 +1,15 @@
 """Cells in processes on this machine, each with a pipe of its own.
 
 No lock and no queue is shared between the processes, so that one of them can be killed at any moment, by the system
-for want of memory or by hand, without an effect on the others.
+for want of memory or by hand, without an effect on the others. What they print, and the code of others in them, is
+logged here a line at a time: it may hold anything, and a command line shows what is logged without what steers a
+terminal.
 
 On Linux they are forked from a process that has imported torch and the package once, for all studies of the runner, and
 has started no thread and touched no GPU. It ends with the runner, and its children with it.
 """
 
+import logging
 import math
 import multiprocessing
 import os
@@ -43,7 +46,10 @@ from transferscope.study.backends.worker import serve
 from transferscope.study.by_role import WORK
 from transferscope.study.context import WorkContext
 
+_LOG = logging.getLogger(__name__)
+
 _SECONDS_TO_END = 5.0
+_LONGEST_LINE = 1 << 16
 _SECONDS_BETWEEN_CHECKS = 0.25
 _SECONDS_TO_SAY = 10.0
 """A command that takes too long is stopped by the worker, which can say what came of it; later than this it is not."""
@@ -105,6 +111,7 @@ class LocalBackend:
         self._size = workers
         self._seconds = seconds
         self._over = Event()
+        self._printed, self._output = _context.Pipe(duplex=False)
         self._workers: list[_Worker] = []
 
     @property
@@ -134,6 +141,8 @@ class LocalBackend:
 
     def __enter__(self) -> Self:
         Thread(target=self._watch, daemon=True).start()
+        self._reader = Thread(target=_log_lines, args=(self._printed,), daemon=True)
+        self._reader.start()
         return self
 
     def __exit__(self, *_raised: object) -> None:
@@ -144,6 +153,8 @@ class LocalBackend:
         for worker in self._workers:
             _end(worker.process)
         self._workers.clear()
+        self._output.close()
+        self._reader.join(_SECONDS_TO_END)  # a process that a worker began may outlive it, and hold the pipe
 
     def _receive(self, worker: _Worker) -> Message | None:
         cell = worker.cell
@@ -214,13 +225,23 @@ class LocalBackend:
             _context.set_forkserver_preload(["transferscope.study.backends.preload"])
         resource_tracker.ensure_running()  # which lets interrupts through when it starts
         with _without_main(), _without_interrupts(), _environment(context.thread_variables):
-            process = _context.Process(target=serve, args=(there, self._work, context, dict(os.environ)), daemon=True)
+            process = _context.Process(
+                target=serve, args=(there, self._output, self._work, context, dict(os.environ)), daemon=True
+            )
             process.start()
         there.close()  # so that the end of the process is the end of the pipe
         worker = _Worker(process, here, losses=losses, device=context.device)
         self._workers.append(worker)
         _give(worker, cell, begun=begun, until=until)
         worker.cell = cell  # should it be dead already, that is heard at once
+
+
+def _log_lines(printed: Connection) -> None:
+    """Log what is printed until nobody can print any more."""
+    with os.fdopen(os.dup(printed.fileno()), encoding="utf-8", errors="replace") as lines:
+        printed.close()
+        while line := lines.readline(_LONGEST_LINE):
+            _LOG.warning("%s", line.rstrip("\n"))
 
 
 def _is_stopped(process: BaseProcess) -> bool:

@@ -22,13 +22,17 @@ _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of glibc's mallopt(3)
 _LARGEST_BLOCKS = (2**30, 2**25)  # bytes; older versions of glibc take no more than the second
 
 
-def serve(pipe: Connection, work: str, context: WorkContext, environment: Mapping[str, str]) -> None:
+def serve(
+    pipe: Connection, output: Connection, work: str, context: WorkContext, environment: Mapping[str, str]
+) -> None:
     """Do cells until the pipe closes. Data that the work has loaded stay loaded from cell to cell.
 
     Args:
+        output: Where what is printed goes, by this process and those that it begins.
         environment: That of the runner now; this process may be forked from one that began with an earlier one.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the runner decides what an interruption means
+    _print_to(output)
     os.environ.clear()
     os.environ.update(environment)
     np.random.seed()  # noqa: NPY002  # or code of others draws the same in all processes of one origin
@@ -52,6 +56,17 @@ def serve(pipe: Connection, work: str, context: WorkContext, environment: Mappin
             return
         except Exception as error:  # the outcome holds an object that cannot be pickled
             pipe.send(Failed(cell.key, failure_of(error)))
+
+
+def _print_to(output: Connection) -> None:
+    for number in (1, 2):
+        os.dup2(output.fileno(), number)
+    output.close()
+    # new ones: those that are there may take the pipe for the file that they were opened on
+    sys.stdout, sys.stderr = (
+        os.fdopen(number, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)
+        for number in (1, 2)
+    )
 
 
 class _Reporter:
