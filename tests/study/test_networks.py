@@ -21,7 +21,7 @@ from transferscope.store import Outcome, PlannedCell, Store
 from transferscope.study import fitting
 from transferscope.study.context import WorkContext
 from transferscope.study.export import export
-from transferscope.study.facts import DataFacts, SourceFacts, load_data
+from transferscope.study.facts import DataFacts, SourceFacts, load_data, reading_words
 from transferscope.study.plan import plan_cells, plan_study
 from transferscope.study.run import run_study
 from transferscope.study.spec import parse_spec, read_spec
@@ -364,3 +364,12 @@ def test_a_named_network_is_exported_and_predicts_as_the_study_stored(folder: Pa
     assert [again.card.classes.index(name) for name in again.predict(data["x_test"])] == list(
         found.model.outputs(data["x_test"]).argmax(1)
     )
+
+
+def test_a_size_that_mixed_images_come_to_before_the_network_is_said() -> None:
+    known = NetworkInput(size=224, resize=256, fit="crop")
+    assert reading_words(known, None) == reading_words(known, "256") == str(known)
+    said = reading_words(known, "128")
+    assert said.startswith(str(known))
+    assert "128 x 128" in said
+    assert "?size=256" in said

@@ -339,11 +339,19 @@ def _opened(
     trained = _check_methods(spec, opened.network, family, target)
     moved = any(training.batch_norm == "train" for training in trained)
     follows = moved and bool(batch_norms(opened.network.features))
-    words = "" if known is None else str(known)
+    words = "" if known is None else reading_words(known, target.provenance.get("size"))
     checksum = digest or fingerprint_of(opened)
     if spec.race is not None:
         passes[pretrained.network.name] = _passes(opened.network, target, pretrained.network, spec)
     return PretrainedSource(pretrained, checksum, opened.report, words, family, follows)
+
+
+def reading_words(known: NetworkInput, size: str | None) -> str:
+    """Say how a network reads its inputs, and where images of mixed sizes were brought to a `size` before."""
+    side = known.size if known.resize is None else known.resize
+    if size is None or side is None or known.fit == "none" or int(size) == side:
+        return str(known)
+    return f"{known}; images of mixed sizes come to {size} x {size} pixels before (?size={side} makes that {side})"
 
 
 def _passes(network: Network, target: Dataset, settings: NetworkSettings, spec: StudySpec) -> Passes:
