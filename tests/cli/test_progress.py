@@ -8,6 +8,7 @@ from study.plans import small_plan
 from study.specs import spec
 from transferscope.cli.execute import before_it_begins
 from transferscope.cli.progress import Bar, Lines, study_view
+from transferscope.models import NetworkInput
 from transferscope.records import Failure
 from transferscope.study.run import CellFailed, StudyProgress
 
@@ -68,3 +69,14 @@ def test_a_gpu_that_is_not_used_is_named(
     assert len(lines) == said
     assert all("net" in line and "--device cuda" in line for line in lines)
     assert not list(before_it_begins(spec(), {}))
+
+
+@pytest.mark.parametrize(("size", "said"), [(None, False), ("256", False), ("128", True)])
+def test_a_size_that_mixed_images_come_to_before_a_network_is_said(
+    size: str | None, said: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = NetworkInput(size=224, resize=256, fit="crop")
+    monkeypatch.setattr("transferscope.cli.execute.input_of", lambda _: read)
+    facts = {"target": {"input_shape": [3, 224, 224], "provenance": {} if size is None else {"size": size}}}
+    lines = list(before_it_begins(spec(sources={"net": {"network": "file.safetensors"}}), facts))
+    assert any("network net" in line and "128 x 128" in line for line in lines) is said

@@ -22,6 +22,7 @@ from transferscope.errors import TransferscopeError
 from transferscope.models import input_of
 from transferscope.store import Store
 from transferscope.study.decisions import decisions
+from transferscope.study.facts import reading_words
 from transferscope.study.frames import read_study
 from transferscope.study.places import open_new
 from transferscope.study.plan import StudyPlan
@@ -119,6 +120,9 @@ def before_it_begins(spec: AnySpec, facts: Mapping[str, object]) -> Iterator[str
         if source.network is None:
             continue
         read = input_of(source.pretrained(spec.network).network)
+        size = dict(target["provenance"] or {}).get("size") if isinstance(target, Mapping) else None
+        if read is not None and (words := reading_words(read, size)) != str(read):
+            yield f"network {name}: {words}"
         if read is not None and read.size is not None and read.size**2 > 1.5 * height * width:
             times = read.size**2 / (height * width)
             yield (
