@@ -117,7 +117,7 @@ def requeued(cluster: Cluster) -> None:
 
 def refused(cluster: Cluster) -> None:
     """An unknown partition; a database that the nodes do not reach."""
-    assert cluster.submit("--partition", "nowhere").returncode == 2
+    assert cluster.submit("--set", "job.sbatch.partition=nowhere").returncode == 2
     study = cluster.study.with_name("unreachable.toml")
     study.write_text(cluster.study.read_text().replace(f"@{cluster.head.address}/", "@127.0.0.1/"))
     log = Cluster(cluster.head, study, cluster.url).submit().stdout.partition("logs:")[2].split()[0]

@@ -139,7 +139,7 @@ def test_a_file_that_asks_for_another_score_than_the_study_is_judged_by_is_noted
 
 def test_all_outlets_show_such_a_study(folder: Path) -> None:
     file = study_file(folder, run='unit = "%"\nname = "exact match"')
-    code, said = call("compare", file)
+    code, said = call("run", file)
     assert code == 0
     assert "Tuned from near" in said
     page = folder / "page.html"
@@ -277,7 +277,7 @@ def test_arms_of_others_go_by_their_own_names_whatever_ours_are_called(folder: P
     file.write_text(file.read_text().replace("seeds = 4", "seeds = 2"))
     assert call("run", file, "-q")[0] == 0
     assert call("report", file, "--out", folder / "page.html")[0] == 0
-    shown = call("compare", file)[1] + (folder / "page.html").read_text()
+    shown = call("run", file)[1] + (folder / "page.html").read_text()
     for name in ("fine-tune", "scratch", "raw", "l2-sp"):
         assert name.capitalize() in shown
         words = {*METHODS[name].called} - {name, f"from {name}"}  # a gain is one from an arm

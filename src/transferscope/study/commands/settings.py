@@ -219,7 +219,8 @@ def parse_commands(
     of_methods = [name for name in METHOD_TABLES if name in tables]
     if of_methods and beside is None:
         mistakes.add(
-            f"[{of_methods[0]}] is of methods that transferscope trains, and there are none; add [methods.NAME]"
+            f"[{of_methods[0]}] is of methods that transferscope trains, and there are none; add [methods.NAME], or "
+            "leave it out: numbers of labels of commands are in [run]"
         )
     if "recipe" in tables and beside is None:
         mistakes.add(f"recipe = {tables['recipe']!r} is of methods that transferscope trains; leave it out")
