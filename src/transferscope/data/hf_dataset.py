@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from transferscope.data.apart import check_later, check_one_way, group_numbers, grouped, times_of
 from transferscope.data.arrays import Parts, read_apart
 from transferscope.data.image_files import ImageForm, PackedImage, read_images
 from transferscope.data.label_sets import label_matrix, named_labels
@@ -123,6 +124,8 @@ def load_saved_images(
     kind: Kind | None,
     form: ImageForm,
     test_share: float | None,
+    group: str | None = None,
+    time: str | None = None,
     seed: int,
 ) -> Parts:
     """Images of a saved data set with their labels.
@@ -133,6 +136,7 @@ def load_saved_images(
         label: The column of the labels: class labels, numbers, text, or lists of them for several labels of each input.
         kind: What the labels are; None for what the column is.
         test_share: Share for a seeded, stratified test set where there is no test split; None for a fifth.
+        group: A column of what images belong to, and `time` one of when; as in `TableSettings`.
 
     Raises:
         CorruptDataError: An image cannot be decoded.
@@ -154,17 +158,30 @@ def load_saved_images(
     root = train.path if test is None else train.path.parent
     images = read_images(packed, root, form)
     known = np.concatenate(labels)[images.kept]
+    check_one_way(group, time)
+    apart = None if group is None and time is None else pd.concat([one.column(str(group or time)) for one in parts])
+    what = f"{root}: column {group or time!r}"
+    numbers = None if apart is None or group is None else group_numbers([apart.iloc[images.kept]], what)[0]
+    times = None if apart is None or time is None else times_of(apart.iloc[images.kept], what)
     n_train = int(np.searchsorted(images.kept, len(labels[0]))) if test is not None else len(known)
     if not 0 < n_train < len(known) + (test is None):
         raise DataError(f"{root} has no image that can be decoded in one of its splits ({images.skipped}); mend some")
     kind = "multi-label" if names is not None else kind
     if test is None:
-        rows = rows_of_parts(known, test_share, name=str(root), kind=kind, label_names=names, seed=seed)
-        inputs, own = [take_rows(images.pixels, part) for part in rows], [known[part] for part in rows]
+        rows = rows_of_parts(
+            known, test_share, name=str(root), kind=kind, label_names=names, seed=seed, groups=numbers, times=times
+        )
+        inputs = [take_rows(images.pixels, part) for part in rows]
     else:
-        inputs, own = [images.pixels[:n_train], images.pixels[n_train:]], [known[:n_train], known[n_train:]]
+        rows = np.arange(n_train), np.arange(n_train, len(known))
+        inputs = [images.pixels[:n_train], images.pixels[n_train:]]
+    own = [known[part] for part in rows]
     done = read_apart(inputs, own, name=str(root), kind=kind, label_names=names)
-    words = "; ".join(filter(None, (note, images.words, images.skipped)))
+    if times is not None:
+        check_later(times[rows[0]], times[rows[1]], what)
+    if numbers is not None and group is not None:
+        done = grouped(done, [numbers[part] for part in rows], group)
+    words = "; ".join(filter(None, (note, images.words, images.skipped, done.words)))
     return replace(done, words=words, about=images.about)
 
 

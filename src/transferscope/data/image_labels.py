@@ -7,11 +7,19 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from transferscope.data.apart import group_note
 from transferscope.data.arrays import Parts, read_apart
 from transferscope.data.frame import read_frame
 from transferscope.data.image_files import ImageForm, read_images
 from transferscope.data.image_folder import image_files_below
-from transferscope.data.tables import TableSettings, read_labels, require_column, rows_of_table, with_labels
+from transferscope.data.tables import (
+    TableSettings,
+    kept_apart,
+    read_labels,
+    require_column,
+    rows_of_table,
+    with_labels,
+)
 from transferscope.errors import DataError
 from transferscope.wording import few, listed
 
@@ -48,9 +56,11 @@ def load_labelled_images(
     others, _ = read_labels(table.iloc[rows[n_train:]], settings, kind, table_path, names=names)
     inputs = (images.pixels[:n_train], images.pixels[n_train:])
     parts = read_apart(inputs, (own, others), name=str(table_path), kind=kind, label_names=names)
+    parts = kept_apart(parts, table.iloc[rows[:n_train]], table.iloc[rows[n_train:]], settings, table_path)
+    hint = "" if settings.group else group_note(table.drop(columns=[column, *settings.labels]))
     beside = len(image_files_below(folder)) - len(files)
     note = f"{beside} images of the folder have no row in {table_path.name} and are left out" if beside > 0 else ""
-    words = "; ".join(filter(None, (images.words, images.skipped, note, left_out, *frame.notes)))
+    words = "; ".join(filter(None, (images.words, images.skipped, note, left_out, *frame.notes, parts.words, hint)))
     return replace(parts, about=images.about, words=words)
 
 

@@ -18,6 +18,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import pandas as pd
 
+from transferscope.data.apart import check_one_way
 from transferscope.data.arrays import kind_of_numbers
 from transferscope.data.split_names import split_names
 from transferscope.data.task import Dataset, LabelledSet
@@ -46,6 +47,10 @@ class InMemory:
         task: What labels are; None for what their type says: whole numbers, text and truth values are classes,
             floating-point numbers a regression, and truth values (N, n_labels) several labels of each input.
         test_share: Share of a seeded, stratified test set where data have no test part; None for a fifth.
+        group: What examples of the target belong to, such as a patient: a column of frames and of data sets of the
+            package datasets, or a value for each example, as scikit-learn takes `groups`. No group is in training and
+            test. None for none.
+        time: When examples of the target are from, likewise: the test part is later. None for none.
 
     Raises:
         SettingsError: The share is not between 0 and 1.
@@ -54,17 +59,25 @@ class InMemory:
     label: str | None = None
     task: Task | None = None
     test_share: float | None = None
+    group: Any = None
+    time: Any = None
 
     def __post_init__(self) -> None:
+        check_one_way(*(None if one is None else name for one, name in ((self.group, "group"), (self.time, "time"))))
         if self.test_share is not None and not 0 < self.test_share < 1:
             raise SettingsError(f"test_share = {self.test_share:g}; expected a share between 0 and 1, as 0.2")
+
+    def marked(self, mark: str) -> "InMemory":
+        """The same with the column or array of the groups, or of the times, under that name."""
+        return replace(self, group=mark) if mark == "group" else replace(self, time=mark)
 
     def check_used(self, data: Iterable[object]) -> None:
         """Refuse, with a SettingsError, what was given and none of the data is read by."""
         held = [one for one in data if is_data(one) and not isinstance(one, str | Path | Dataset)]
         tables = [one for one in held if isinstance(one, pd.DataFrame) or _is_saved_by_datasets(one)]
         whole = [one for one in held if not (isinstance(one, tuple) and len(one) == 4)]
-        unused = {"label": self.label is not None and not tables, "task": self.task is not None and not held}
+        apart = {name: one is not None and not held for name, one in (("group", self.group), ("time", self.time))}
+        unused = {**apart, "label": self.label is not None and not tables, "task": self.task is not None and not held}
         refuse_unused(
             {**unused, "test_share": self.test_share is not None and not whole},
             "no data in memory need it (a name says it by its options)",
@@ -105,12 +118,16 @@ def write_in_memory(data: Data, folder: Path, role: str, reading: InMemory) -> s
         SettingsError: The label column is not named, or a setting does not fit the data.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    kept_from: list[str] = []
+    if role != "target":  # sources have no test part that anything is measured on
+        kept_from = [one for one in (reading.group, reading.time) if isinstance(one, str)]
+        reading = replace(reading, group=None, time=None)
     if isinstance(data, Dataset):
         return _of_dataset(data, folder)
     if _is_saved_by_datasets(data):
         return _of_datasets(data, folder, role, reading)
     if isinstance(data, pd.DataFrame):
-        return _of_frames([data], folder, role, reading)
+        return _of_frames([data], folder, role, reading, kept_from)
     if _is_bunch(data):
         return _of_arrays(_from_bunch(data), folder, role, reading)
     if _is_torch_data(data):
@@ -141,7 +158,9 @@ def _of_dataset(data: Dataset, folder: Path) -> str:
     arrays: dict[str, Any] = {"label_names": np.array(data.train.classes)} if several else {}
     arrays |= {"x_train": data.train.inputs, "y_train": _labels(data.train)}
     arrays |= {"x_test": data.test.inputs, "y_test": _labels(data.test)}
-    return f"npz:{_npz(arrays, folder, f'{slug(data.name)}-{data.fingerprint}')}"
+    groups = data.train.groups is not None and data.test.groups is not None
+    arrays |= {"group_train": data.train.groups, "group_test": data.test.groups} if groups else {}
+    return f"npz:{_npz(arrays, folder, f'{slug(data.name)}-{data.fingerprint}')}{'?group=group' if groups else ''}"
 
 
 def _labels(examples: LabelledSet) -> np.ndarray:
@@ -173,12 +192,18 @@ def _of_arrays(data: Sequence[Any], folder: Path, role: str, reading: InMemory) 
             )
         if not len(x):
             raise DataError(f"the {role} has no{of} inputs; expected at least one example")
+    mark, values = _marked(reading, len(parts[0][0]), len(parts), role)
     if any(isinstance(x, pd.DataFrame) for x, _ in parts):
-        return _of_frames([_joined(x, y, role) for x, y in parts], folder, role, replace(reading, label=_LABEL))
+        frames = [_joined(x, y, role) for x, y in parts]
+        if values is not None:
+            if mark in frames[0].columns:
+                raise DataError(f"the inputs of the {role} have a column {mark!r} beside {mark}; give it another name")
+            frames, reading = [frames[0].assign(**{mark: values})], reading.marked(mark)
+        return _of_frames(frames, folder, role, replace(reading, label=_LABEL))
     ys = [as_array(y, f"the labels of the {role}") for _, y in parts]
     task = _checked_task(ys[0], f"the label of the {role}", reading.task)
     if all(_are_texts(x) for x, _ in parts):
-        return _of_texts([x for x, _ in parts], ys, folder, role, replace(reading, task=task))
+        return _of_texts([x for x, _ in parts], ys, folder, role, replace(reading, task=task), mark, values)
     xs = [as_array(x, f"the inputs of the {role}") for x, _ in parts]
     keys = (("x", "y"),) if len(parts) == 1 else (("x_train", "y_train"), ("x_test", "y_test"))
     arrays = {
@@ -186,14 +211,43 @@ def _of_arrays(data: Sequence[Any], folder: Path, role: str, reading: InMemory) 
         for pair, both in zip(keys, zip(xs, ys, strict=True), strict=True)
         for key, one in zip(pair, both, strict=True)
     }
+    if values is not None:
+        arrays[mark] = values
+        reading = reading.marked(mark)
     content = [
         f"{key}{one.dtype.str}{one.shape}".encode() + np.ascontiguousarray(one).tobytes() for key, one in arrays.items()
     ]
     return _named("npz", _npz(arrays, folder, f"{role}-{_digest(*content)}"), reading, kind=task)
 
 
-def _of_texts(texts: Sequence[Any], labels: Sequence[np.ndarray], folder: Path, role: str, reading: InMemory) -> str:
-    files = _lines(texts, folder, role, [{_LABEL: y.tolist()} for y in labels])
+def _marked(reading: InMemory, n: int, n_parts: int, role: str) -> tuple[str, np.ndarray | None]:
+    """Which of group and time is given with arrays, and its values; None where neither is, or a column of a frame."""
+    mark = "group" if reading.group is not None else "time"
+    given = getattr(reading, mark)
+    if given is None or isinstance(given, str):
+        return mark, None
+    values = as_array(given, f"{mark} of the {role}")
+    if n_parts > 1:
+        raise SettingsError(f"{mark} draws a test part and the {role} has one; leave one out")
+    if values.shape != (n,):
+        raise DataError(f"{mark} has shape {values.shape} beside {n} inputs; expected one value for each")
+    return mark, values.astype("datetime64[s]").astype(np.float64) if values.dtype.kind == "M" else values
+
+
+def _of_texts(
+    texts: Sequence[Any],
+    labels: Sequence[np.ndarray],
+    folder: Path,
+    role: str,
+    reading: InMemory,
+    mark: str,
+    values: np.ndarray | None,
+) -> str:
+    columns = [{_LABEL: y.tolist()} for y in labels]
+    if values is not None:
+        columns[0][mark] = values.tolist()
+        reading = reading.marked(mark)
+    files = _lines(texts, folder, role, columns)
     return _named("text", files[0], reading, text=_TEXT, label=_LABEL, kind=reading.task, test=files[1:])
 
 
@@ -215,8 +269,14 @@ def _as_csv(frame: pd.DataFrame) -> str:
     return f"sep=,\n{frame.to_csv(index=False)}"
 
 
-def _of_frames(frames: Sequence[pd.DataFrame], folder: Path, role: str, reading: InMemory) -> str:
-    """A table, and one for the test part, in csv files, which pandas writes as the reader of tables reads them."""
+def _of_frames(
+    frames: Sequence[pd.DataFrame], folder: Path, role: str, reading: InMemory, kept_from: Collection[str] = ()
+) -> str:
+    """A table, and one for the test part, in csv files, which pandas writes as the reader of tables reads them.
+
+    Args:
+        kept_from: Columns that are no features, where they are there.
+    """
     frames = [one.set_axis([str(name) for name in one.columns], axis=1) for one in frames]
     first, label = frames[0], reading.label or _LABEL
     if first.columns.has_duplicates:
@@ -232,12 +292,13 @@ def _of_frames(frames: Sequence[pd.DataFrame], folder: Path, role: str, reading:
     categories = [
         name for name in first.columns if isinstance(first[name].dtype, pd.CategoricalDtype) and name != label
     ]
+    drop = [name for name in kept_from if name in first.columns]
     held = first[label].dropna()
     numeric = pd.api.types.is_numeric_dtype(held) and not pd.api.types.is_bool_dtype(held)
     values = held.to_numpy() if numeric else held.astype(str).to_numpy(dtype=np.str_)
     task = _checked_task(values, f"column {label!r} of the {role}", reading.task)
     files = [_text_file(_as_csv(one), folder, role, ".csv") for one in frames]
-    return _named("csv", files[0], reading, label=label, kind=task, category=categories, test=files[1:])
+    return _named("csv", files[0], reading, label=label, kind=task, category=categories, drop=drop, test=files[1:])
 
 
 def _check_column(column: pd.Series, of: str) -> None:
@@ -336,6 +397,11 @@ def _named(what: str, place: str, reading: InMemory, /, **options: str | Collect
     """A name of data with options; of those without a test part it says how large a share becomes one."""
     if reading.test_share is not None:
         options["test_share"] = f"{reading.test_share:g}"
+    for key in ("group", "time"):
+        if (column := getattr(reading, key)) is not None:
+            if not isinstance(column, str):
+                raise SettingsError(f"{key} is the name of a column with data of their own columns; give its name")
+            options[key] = column
     given = [(key, one) for key, held in options.items() for one in ([held] if isinstance(held, str) else held or ())]
     query = "&".join(f"{key}={one.replace('%', '%25').replace('&', '%26').replace('?', '%3F')}" for key, one in given)
     return f"{what}:{place}{'?' if query else ''}{query}"

@@ -13,7 +13,9 @@ from typing import BinaryIO
 from zipfile import BadZipFile, ZipFile
 
 import numpy as np
+import pandas as pd
 
+from transferscope.data.apart import check_later, check_one_way, group_numbers, grouped, times_of
 from transferscope.data.arrays import ChannelAxis, Parts, counts_rows, epoch_unit, lost_in_float32, to_parts
 from transferscope.data.places import check_bytes
 from transferscope.data.split_names import split_names
@@ -42,6 +44,8 @@ def load_npz(
     kind: Kind | None = None,
     keep: Collection[int] = (),
     test_share: float | None = None,
+    group: str | None = None,
+    time: str | None = None,
     seed: int = 0,
 ) -> Parts:
     """Read a training and a test set from an .npz file, without unpickling anything.
@@ -58,6 +62,8 @@ def load_npz(
         kind: What the labels are, on a grid "regression" for a dense one; None for what their type and shape say.
         keep: Features of vectors, from 0, that stay although they count the rows.
         test_share: Share of `x` and `y` for a seeded, stratified test set; None for a fifth.
+        group: An array of what each example belongs to, such as "patient" beside `x`, or "patient_train" and
+            "patient_test" beside both parts; and `time` one of numbers: as in `TableSettings`.
         seed: Seed of that split.
 
     Returns:
@@ -68,8 +74,9 @@ def load_npz(
         DataError: It is no regular file; it declares arrays larger than `places.most_bytes`; or an array is missing,
             holds objects, or has a shape or type that fits nothing.
     """
-    arrays, note = _read_arrays(path)
-    of_inputs = [key for key in arrays if key[0] == "x"]
+    check_one_way(group, time)
+    arrays, note = _read_arrays(path, beside=group or time)
+    of_inputs = [key for key in arrays if key[0] == "x" and f"y{key[1:]}" in arrays]
     for key in of_inputs:
         inputs, labels = arrays[key], arrays[f"y{key[1:]}"]
         if inputs.ndim == 0 or labels.ndim == 0 or len(inputs) != len(labels):
@@ -92,8 +99,25 @@ def load_npz(
                 "expected a text for each column of labels, or for each class of masks"
             )
         names = [str(name) for name in held]
+    array, what = group or time, f"{path}: array {group or time!r}"
+    marks = [] if array is None else [arrays[f"{array}{one[1:]}"] for one in of_inputs]
+    for mark, labels in zip(marks, y, strict=False):
+        if mark.shape != (len(labels),):
+            raise DataError(f"{what} has shape {mark.shape} beside {len(labels)} examples; expected one value for each")
+    columns = [pd.Series(mark) for mark in marks]
+    marks = group_numbers(columns, what) if group else [times_of(column, what) for column in columns]
     if len(x) == 1:
-        rows = _drawn(y[0], test_share, name=str(path), kind=kind, label_names=names, seed=seed)
+        rows = _drawn(
+            y[0],
+            test_share,
+            name=str(path),
+            kind=kind,
+            label_names=names,
+            seed=seed,
+            groups=marks[0] if group else None,
+            times=marks[0] if time else None,
+        )
+        marks = [marks[0][part] for part in rows] if marks else []
         x, y = ([arrays[key][part] for part in rows] for key in WHOLE)
         note = f"{len(rows[1])} of {sum(map(len, rows))} examples, drawn by seed, are the test set"
     about: dict[str, str] = {}
@@ -112,16 +136,29 @@ def load_npz(
     if kind == "regression" and y[0].ndim > 2:
         kind = "dense regression"
     parts = to_parts(x, y, name=str(path), kind=kind, label_names=names, channels=channels)
-    return replace(parts, words=note, about=about)
+    parts = replace(parts, words=note, about=about)
+    if time:
+        check_later(marks[0], marks[1], what)
+    return grouped(parts, marks, group) if group else parts
 
 
 def _drawn(
-    labels: np.ndarray, share: float | None, *, name: str, kind: Kind | None, label_names: list[str] | None, seed: int
+    labels: np.ndarray,
+    share: float | None,
+    *,
+    name: str,
+    kind: Kind | None,
+    label_names: list[str] | None,
+    seed: int,
+    groups: np.ndarray | None,
+    times: np.ndarray | None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Rows of the training part and of a test part; those with labels on a grid are drawn without looking at them."""
     if labels.ndim > 2:
         labels, kind, label_names = np.zeros(len(labels)), "regression", None
-    return rows_of_parts(labels, share, name=name, kind=kind, label_names=label_names, seed=seed)
+    return rows_of_parts(
+        labels, share, name=name, kind=kind, label_names=label_names, seed=seed, groups=groups, times=times
+    )
 
 
 def _row_numbers(train: np.ndarray, test: np.ndarray) -> list[int]:
@@ -167,7 +204,9 @@ def read_array(path: Path, names: Sequence[str]) -> np.ndarray:
     return array
 
 
-def _read_arrays(path: Path, *, first_of: Sequence[str] = ()) -> tuple[dict[str, np.ndarray], str]:
+def _read_arrays(
+    path: Path, *, first_of: Sequence[str] = (), beside: str | None = None
+) -> tuple[dict[str, np.ndarray], str]:
     """The first of some arrays, or both parts with the names of labels where they are there; and what to say."""
     require_regular(path, "an .npz file")
     note, keys = "", list(first_of or KEYS)
@@ -191,6 +230,8 @@ def _read_arrays(path: Path, *, first_of: Sequence[str] = ()) -> tuple[dict[str,
                 if split is not None:
                     keys = [f"{array}_{part}" for part in (split.train, split.test) for array in "xy"]
                     note = split.note
+            if beside is not None:
+                keys += [f"{beside}{key[1:]}" for key in keys if key[0] == "x"]
             missing = [key for key in keys if key not in archive]
             if missing:
                 wanted = f"the array {' or '.join(keys)}" if first_of else f"the arrays {', '.join(keys)}"

@@ -1,7 +1,8 @@
 """Which examples are used: nested few-shot subsets, a test part split off, folds for cross-validation."""
 
+import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 import numpy as np
@@ -11,6 +12,7 @@ from transferscope.data.arrays import Parts, to_parts
 from transferscope.data.task import Kind, LabelledSet
 from transferscope.errors import DataError
 from transferscope.settings.data import Draw
+from transferscope.wording import counted
 
 TEST_SHARE = 0.2
 """Of the examples that become the test set where a user's data come without one."""
@@ -27,6 +29,9 @@ def few_shot(train: LabelledSet, n: int, *, seed: int, draw: Draw = "stratified"
         n: How many, from 1 to len(train).
         draw: "balanced" for counts of classes within 1 of each other, as far as a class has examples.
 
+    Examples with groups are drawn by group, as one labels all recordings of a patient: first `LEAST_GROUPS` groups in
+    a seeded order, and more until every class is there, whose examples come stratified; then one group after another.
+
     Returns:
         The chosen examples; for regression the prefix of a plain permutation. With several labels for each input,
         each label is drawn as a class is, and counts for every example that has it; inputs without any label form a
@@ -34,7 +39,7 @@ def few_shot(train: LabelledSet, n: int, *, seed: int, draw: Draw = "stratified"
 
     Raises:
         DataError: `n` is below 1 or above the number of examples; or a balanced draw was asked of labels that are not
-            one class of each input.
+            one class of each input, or of groups.
     """
     return train.take(few_shot_rows(train, n, seed=seed, draw=draw))
 
@@ -44,7 +49,9 @@ def few_shot_rows(train: LabelledSet, n: int, *, seed: int, draw: Draw = "strati
     if not 1 <= n <= len(train):
         raise DataError(f"{n} labelled examples were asked for; there are {len(train)}: ask for 1 to {len(train)}")
     if draw == "stratified":
-        return _stratified_order(train, n, seed=seed)
+        return (_stratified_order if train.groups is None else _order_by_group)(train, n, seed=seed)
+    if train.groups is not None:
+        raise DataError('draw = "balanced" takes as many examples of each class, and these have groups; leave out one')
     if train.kind != "classification":
         raise DataError(
             f'draw = "balanced" takes as many examples of each class, and the labels are {train.kind}; leave it out'
@@ -67,11 +74,14 @@ def rows_split_off(
         share: Share of the test part, strictly between 0 and 1; at least one example is left on either side.
 
     Returns:
-        Both, ascending; every class that occurs is in both, and so is every label.
+        Both, ascending; every class that occurs is in both, and so is every label. Examples of one group are in the
+        same part, whose share is then near the one asked for: scikit-learn's StratifiedGroupKFold.
 
     Raises:
-        DataError: There are fewer than two examples, or a class has only one.
+        DataError: There are fewer than two examples, or a class has only one, or occurs in one group alone.
     """
+    if examples.groups is not None:
+        return _groups_split_off(examples, share, seed=seed)
     _refuse_single_examples(examples, "a split into training and test needs two of each class")
     n_classes = 1 if examples.kind != "classification" else int(np.count_nonzero(examples.class_counts()))
     if len(examples) < 2 * n_classes:
@@ -102,19 +112,82 @@ def rows_of_parts(
     kind: Kind | None,
     label_names: Sequence[str] | None,
     seed: int,
+    groups: Int64[np.ndarray, " N"] | None = None,
+    times: Shaped[np.ndarray, " N"] | None = None,
 ) -> tuple[Int64[np.ndarray, " n_train"], Int64[np.ndarray, " n_test"]]:
     """Rows of the training part, and of a test part that is split off; other arguments as in `to_parts`.
 
     Args:
         labels: Of all rows.
         share: As in `rows_split_off`; None for `TEST_SHARE`.
+        groups: As of `LabelledSet`.
+        times: Of all rows, comparable; the test part is then every row after one of them. Not with groups.
 
     Raises:
-        DataError: As `to_parts` and `rows_split_off`.
+        DataError: As `to_parts` and `rows_split_off`; or all times are the same.
     """
+    if times is not None:
+        return rows_after(times, share or TEST_SHARE, name=name)
     none = np.zeros((len(labels), 1))
     examples = to_parts((none, none), (labels, labels), name=name, kind=kind, label_names=label_names).train
-    return rows_split_off(examples, share or TEST_SHARE, seed=seed)
+    return rows_split_off(replace(examples, groups=groups), share or TEST_SHARE, seed=seed)
+
+
+def rows_after(
+    times: Shaped[np.ndarray, " N"], share: float, *, name: str
+) -> tuple[Int64[np.ndarray, " n_train"], Int64[np.ndarray, " n_test"]]:
+    """Positions of the rows up to a time and of those after it, whose share is as near as can be to the one given.
+
+    Raises:
+        DataError: All times are the same.
+    """
+    distinct, place = np.unique(times, return_inverse=True)
+    if len(distinct) < 2:
+        raise DataError(f"{name}: all {len(times)} rows have the time {times[0]}; a later test part takes two times")
+    later = 1 - np.cumsum(np.bincount(place))[:-1] / len(times)
+    is_test = place > int(np.argmin(np.abs(later - share)))
+    return np.flatnonzero(~is_test), np.flatnonzero(is_test)
+
+
+def _groups_split_off(
+    examples: LabelledSet, share: float, *, seed: int
+) -> tuple[Int64[np.ndarray, " n_train"], Int64[np.ndarray, " n_test"]]:
+    assert examples.groups is not None
+    n_parts, n_groups = max(2, round(1 / min(share, 1 - share))), len(np.unique(examples.groups))
+    parts = _group_folds(examples, min(n_parts, n_groups), seed=seed)
+    if not parts:
+        raise DataError(
+            f"{counted(n_groups, 'group')} cannot be split into a training and a test part with every "
+            "class in both: give more groups, a test set of your own, or leave the class out"
+        )
+    return (parts[0].fit, parts[0].validate) if share <= 0.5 else (parts[0].validate, parts[0].fit)
+
+
+def _group_folds(examples: LabelledSet, n_folds: int, *, seed: int) -> tuple["Fold", ...]:
+    """Folds of whole groups, by scikit-learn's StratifiedGroupKFold; those alone that have every class in both parts.
+
+    Where there are none such, those in whose fitting part every class is.
+    """
+    from sklearn.model_selection import StratifiedGroupKFold
+
+    if n_folds < 2:
+        return ()
+    of_classes = examples.kind == "classification"
+    strata = examples.labels if of_classes else np.zeros(len(examples), dtype=np.int64)
+    n_folds = min(n_folds, int(np.bincount(strata).max()))
+    with warnings.catch_warnings():
+        warnings.simplefilter(
+            "ignore", UserWarning
+        )  # a class with fewer examples than folds, which is looked for below
+        dealer = StratifiedGroupKFold(n_folds, shuffle=True, random_state=seed % 2**32)
+        dealt = [Fold(fit, left) for fit, left in dealer.split(strata, strata, examples.groups) if len(fit) * len(left)]
+    if examples.classes is None or examples.kind == "segmentation":
+        return tuple(dealt)
+    known = np.eye(len(examples.classes), dtype=bool)[examples.labels] if of_classes else examples.labels
+    there = known.any(axis=0)
+    in_fit = [fold for fold in dealt if known[fold.fit].any(axis=0)[there].all()]
+    in_both = [fold for fold in in_fit if known[fold.validate].any(axis=0)[there].all()]
+    return tuple(in_both or in_fit)
 
 
 @dataclass(frozen=True)
@@ -142,13 +215,16 @@ def folds(train: LabelledSet, n_folds: int, *, seed: int) -> tuple[Fold, ...]:
         n_folds: How many folds, from 2 to len(train).
 
     Returns:
-        The folds; every example is validated on exactly once.
+        The folds; every example is validated on exactly once. With groups no group is in both parts of a fold: as many
+        as there are groups at most, of which those are left out whose fitting part lacks a class, and maybe none.
 
     Raises:
         DataError: There are fewer examples than folds, or a class has only one example.
     """
     if not 2 <= n_folds <= len(train):
         raise DataError(f"{n_folds} folds were asked of {len(train)} examples; ask for 2 to {len(train)} folds")
+    if train.groups is not None:
+        return _group_folds(train, min(n_folds, len(np.unique(train.groups))), seed=seed)
     if train.kind == "multi-label":
         dealt = _dealt_by_label(np.asarray(train.labels), n_folds, seed=seed)
     else:
@@ -217,6 +293,38 @@ def _stratified_order(examples: LabelledSet, n: int, *, seed: int) -> Int64[np.n
         order[i] = members[chosen][taken[chosen]]
         taken[chosen] += 1
     return order
+
+
+LEAST_GROUPS = 5
+"""Groups that labelled examples are drawn from at least, so that settings can be chosen on other groups."""
+
+
+def _order_by_group(examples: LabelledSet, n: int, *, seed: int) -> Int64[np.ndarray, " n"]:
+    """The first `n` positions of the order that `few_shot` documents for examples with groups."""
+    assert examples.groups is not None
+    numbers, of = np.unique(examples.groups, return_inverse=True)
+    left = np.random.default_rng([seed, 2]).permutation(len(numbers)).tolist()
+    members = np.split(np.argsort(of, kind="stable"), np.cumsum(np.bincount(of))[:-1])
+    known = np.ones((len(examples), 1), dtype=bool)
+    if examples.kind == "classification":
+        known = np.eye(examples.n_outputs, dtype=bool)[examples.labels]
+    elif examples.kind == "multi-label":
+        known = np.asarray(examples.labels, dtype=bool)
+    has = np.array([known[rows].any(axis=0) for rows in members])
+    seen = np.zeros(known.shape[1], dtype=bool)
+    first: list[int] = []
+    while left and (len(first) < LEAST_GROUPS or not seen[has.any(axis=0)].all()):
+        new = next((group for group in left if (has[group] & ~seen).any()), left[0])
+        first.append(new)
+        left.remove(new)
+        seen |= has[new]
+    pools = [np.sort(np.concatenate([members[group] for group in first])), *(members[group] for group in left)]
+    order: list[np.ndarray] = []
+    for pool in pools:
+        if sum(map(len, order)) >= n:
+            break
+        order.append(pool[_stratified_order(replace(examples.take(pool), groups=None), len(pool), seed=seed)])
+    return np.concatenate(order)[:n]
 
 
 def _balanced_order(examples: LabelledSet, n: int, *, seed: int) -> Int64[np.ndarray, " n"]:

@@ -10,6 +10,14 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Int64, Num
 
+from transferscope.data.apart import (
+    check_later,
+    check_one_way,
+    group_note,
+    group_numbers,
+    grouped,
+    times_of,
+)
 from transferscope.data.arrays import (
     Parts,
     kind_of_numbers,
@@ -47,6 +55,8 @@ class TableSettings:
         split: A column that says "train", "test" or another name of `split_names` for each row.
         test_share: Share of rows for a seeded, stratified test set, between 0 and 1; None for 0.2, unless one of the
             two above is given.
+        group: A column of what rows belong to, such as a patient: no group is in training and test. No feature.
+        time: A column of numbers or dates: the test set is later than the training set. No feature.
 
     Raises:
         SettingsError: No label is named, or more than one way to a test set is.
@@ -62,8 +72,11 @@ class TableSettings:
     test_file: Path | None = None
     split: str | None = None
     test_share: float | None = None
+    group: str | None = None
+    time: str | None = None
 
     def __post_init__(self) -> None:
+        check_one_way(self.group, self.time)
         if not self.labels:
             raise SettingsError("a table needs its label column named, as in 'csv:houses.csv?label=price'")
         ways = [way for way in (self.test_file, self.split, self.test_share) if way is not None]
@@ -142,6 +155,8 @@ def load_table(
     inputs = encoding.apply(train, path)
     both = (inputs, encoding.apply(test, test_path))
     parts = to_parts(both, (own, others), name=str(path), kind=kind, label_names=names)
+    parts = kept_apart(parts, train, test, settings, path)
+    notes = (*notes, *filter(None, [parts.words, "" if settings.group else group_note(train[features])]))
     if shared is None:
         new = [f"of test rows, {remark}" for remark in encoding.remarks(test, train)]
     else:
@@ -226,7 +241,7 @@ def _named(columns: Sequence[str], table: pd.DataFrame) -> tuple[str, ...]:
 
 
 def _feature_columns(table: pd.DataFrame, settings: TableSettings, path: Path) -> list[str]:
-    used = {*settings.labels, *settings.drop, settings.split}
+    used = {*settings.labels, *settings.drop, settings.split, settings.group, settings.time}
     features = [column for column in table.columns if column not in used]
     if not features:
         raise DataError(f"{path} has no feature columns beside {', '.join(map(str, table.columns))}; add some")
@@ -257,7 +272,7 @@ def with_labels(
         _named(one, first) for one in (settings.labels, settings.drop, settings.categories, settings.keep)
     )
     settings = replace(settings, labels=labels, drop=drop, categories=categories, keep=keep)
-    for column in (*labels, *drop):
+    for column in (*labels, *drop, *filter(None, (settings.group, settings.time))):
         require_column(first, column, files[0])
     whole = pd.concat([table[list(labels)] for table in tables], ignore_index=True)
     texts = whole.copy()
@@ -431,7 +446,35 @@ def _drawn_rows(
     table: pd.DataFrame, settings: TableSettings, kind: Kind, path: Path, seed: int
 ) -> tuple[Int64[np.ndarray, " n_train"], Int64[np.ndarray, " n_test"]]:
     labels, names = read_labels(table, settings, kind, path)
-    return rows_of_parts(labels, settings.test_share, name=str(path), kind=kind, label_names=names, seed=seed)
+    group, time = settings.group, settings.time
+    return rows_of_parts(
+        labels,
+        settings.test_share,
+        name=str(path),
+        kind=kind,
+        label_names=names,
+        seed=seed,
+        groups=None if group is None else group_numbers([table[group]], f"{path}: column {group!r}")[0],
+        times=None if time is None else times_of(table[time], f"{path}: column {time!r}", settings.dates),
+    )
+
+
+def kept_apart(parts: Parts, train: pd.DataFrame, test: pd.DataFrame, settings: TableSettings, path: Path) -> Parts:
+    """The parts with the groups of their rows, which are checked to be apart, as times are.
+
+    Raises:
+        DataError: A group is in both parts, or the test part is not later.
+    """
+    if (time := settings.time) is not None:
+        what = f"{path}: column {time!r}"
+        own, other = (times_of(rows[time], what, settings.dates) for rows in (train, test))
+        check_later(own, other, what)
+        return replace(parts, words="; ".join(filter(None, (parts.words, f"the test part is later by {time!r}"))))
+    if (group := settings.group) is None:
+        return parts
+    what = f"{path}: column {group!r}"
+    numbers = group_numbers([train[group], test[group]], what)
+    return grouped(parts, numbers, group)
 
 
 def _split_rows(table: pd.DataFrame, settings: TableSettings, path: Path) -> tuple[list[pd.DataFrame], str]:

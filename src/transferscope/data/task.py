@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Num, Shaped
+from jaxtyping import Int64, Num, Shaped
 
 from transferscope.data.places import cache_folder
 from transferscope.errors import DataError
@@ -46,6 +46,8 @@ class LabelledSet:
         indicators: Of a table, whether each feature (D,) is 0 or 1 by what it means: a value of a category, a truth
             value or a gap, also where no example of this set has it; None where nobody said.
         vocabulary: Of texts, how the tokenizer writes each token, by its id; None where nobody said.
+        groups: Of each example the number of what it belongs to, such as a patient, int64 (N,); one group is never in
+            two parts of a split. None where every example is one of its own.
 
     Raises:
         DataError: The arrays are empty, of unequal length, not finite, or labels outside the classes.
@@ -56,9 +58,15 @@ class LabelledSet:
     classes: tuple[str, ...] | None = None
     indicators: tuple[bool, ...] | None = None
     vocabulary: tuple[str, ...] | None = field(default=None, repr=False)
+    groups: Int64[np.ndarray, " N"] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         _check_arrays(self.inputs, self.labels)
+        if self.groups is not None and (self.groups.shape != self.labels.shape[:1] or self.groups.dtype != np.int64):
+            raise DataError(
+                f"groups have shape {self.groups.shape} and type {self.groups.dtype} for {len(self.labels)} examples; "
+                "expected one int64 for each"
+            )
         if self.indicators is not None and self.input_shape != (len(self.indicators),):
             raise DataError(
                 f"inputs have shape {self.inputs.shape} and {len(self.indicators)} features are said to be 0 or 1 or "
@@ -133,6 +141,8 @@ class LabelledSet:
             for rows in pieces(array):
                 digest.update(np.ascontiguousarray(rows).data)
         digest.update(repr(self.classes).encode())
+        if self.groups is not None:  # which decide what is drawn
+            digest.update(b"groups" + np.unique(self.groups, return_inverse=True)[1].astype(np.int64).tobytes())
         return digest.hexdigest()[:16]
 
     def take(self, index: Num[np.ndarray, " n"]) -> "LabelledSet":
@@ -140,7 +150,8 @@ class LabelledSet:
 
         A large part of a memory-mapped array is memory-mapped too: it lies in a file that goes with it.
         """
-        return replace(self, inputs=take_rows(self.inputs, index), labels=self.labels[index])
+        groups = None if self.groups is None else self.groups[index]
+        return replace(self, inputs=take_rows(self.inputs, index), labels=self.labels[index], groups=groups)
 
     def class_counts(self) -> Num[np.ndarray, " C"]:
         """How many examples are of each class, have each label, or have cells of it; a DataError for numbers."""

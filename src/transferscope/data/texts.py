@@ -13,13 +13,14 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Int32
 
+from transferscope.data.apart import group_note
 from transferscope.data.arrays import Parts, read_apart
 from transferscope.data.cells import is_text
 from transferscope.data.frame import place_of, read_frame
 from transferscope.data.hf_dataset import read_columns
 from transferscope.data.places import check_bytes, find_path
 from transferscope.data.spec import DataSpec
-from transferscope.data.tables import TableSettings, read_labels, rows_of_table, with_labels
+from transferscope.data.tables import TableSettings, kept_apart, read_labels, rows_of_table, with_labels
 from transferscope.data.task import KINDS, Kind
 from transferscope.errors import (
     CorruptDataError,
@@ -95,6 +96,7 @@ class TextSettings:
         has_header: Whether the first line of a tsv or csv file has the names of the columns; without it they are
             numbered from 1.
         split: A column that says "train", "test" or another name of `split_names` for each row; None for none.
+        group: A column of what texts belong to, such as a writer, and `time` one of when; as in `TableSettings`.
 
     Raises:
         SettingsError: A setting is out of range, or columns are given twice.
@@ -109,6 +111,8 @@ class TextSettings:
     has_header: bool = True
     separator: str | None = None
     split: str | None = None
+    group: str | None = None
+    time: str | None = None
 
     @property
     def several(self) -> bool:
@@ -161,6 +165,8 @@ def text_settings(spec: DataSpec) -> TextSettings:
         has_header=spec.choice("header", ("yes", "no")) != "no",
         separator=spec.one("separator"),
         split=spec.one("split"),
+        group=spec.one("group"),
+        time=spec.one("time"),
     )
 
 
@@ -196,6 +202,8 @@ def load_texts(
         test_file=test_file,
         split=settings.split,
         test_share=test_share,
+        group=settings.group,
+        time=settings.time,
     )
     files = [path] if test_file is None else [path, test_file]
     tables = [_read_file(file, settings) for file in files]
@@ -211,13 +219,15 @@ def load_texts(
     own, names = read_labels(tables[0], given, kind, path)
     others, _ = read_labels(tables[1], given, kind, files[-1], names=names)
     parts = read_apart(inputs, (own, others), name=str(path), kind=kind, label_names=names)
+    parts = kept_apart(parts, tables[0], tables[1], given, path)
+    hint = "" if settings.group else group_note(tables[0].drop(columns=[*settings.inputs, *settings.labels]))
     n_cut = sum(n for _, n in read)
     length = inputs[0].shape[-1]
     limit = f", the most that the model reads ({tokenizer.limit})" if length == tokenizer.longest else ""
     spelled = [replace(part, vocabulary=tokenizer.vocabulary) for part in (parts.train, parts.test)]
     parts = replace(parts, train=spelled[0], test=spelled[1])
     words = f"{n_cut} texts were cut to {length} tokens{limit}" if n_cut else ""
-    return replace(parts, words="; ".join(filter(None, (words, note))))
+    return replace(parts, words="; ".join(filter(None, (words, note, parts.words, hint))))
 
 
 def labels_of(path: Path, settings: TextSettings) -> list[object] | None:
@@ -418,7 +428,10 @@ def _tokenizer_file(name: str) -> Path:
 
 def _read_file(path: Path, settings: TextSettings) -> pd.DataFrame:
     """The columns of the settings, as they are in the file: "NA" and "null" are words."""
-    suffix, wanted = path.suffix.lower(), [*settings.inputs, *settings.labels]
+    suffix, wanted = (
+        path.suffix.lower(),
+        [*settings.inputs, *settings.labels, *filter(None, (settings.group, settings.time))],
+    )
     if path.is_dir():
         return read_columns(path, wanted)
     if suffix not in FORMATS:

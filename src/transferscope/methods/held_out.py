@@ -28,11 +28,11 @@ def held_out_part(train: LabelledSet, *, seed: int) -> Fold | None:
 
     Returns:
         The two parts; None where there are fewer examples than four for each class (or than 16 in all), which leaves
-        too few to choose by.
+        too few to choose by, and where their groups cannot be kept apart.
     """
     if len(train) < labels_needed(train, PARTS):
         return None
-    return stratified_folds(train, PARTS, seed=seed)[0]
+    return next(iter(stratified_folds(train, PARTS, seed=seed)), None)
 
 
 def labels_needed(train: LabelledSet, n_folds: int) -> int:
@@ -41,7 +41,12 @@ def labels_needed(train: LabelledSet, n_folds: int) -> int:
 
 
 def stratified_folds(train: LabelledSet, n_folds: int, *, seed: int) -> tuple[Fold, ...]:
-    """Folds; an example that is the only one of its class is in every fitting part, and in no validation part."""
+    """Folds; an example that is the only one of its class is in every fitting part, and in no validation part.
+
+    With groups see `folds`: there may be none.
+    """
+    if train.groups is not None:
+        return folds(train, n_folds, seed=seed)
     of_classes = train.kind == "classification"
     single = np.flatnonzero(train.class_counts()[train.labels] == 1) if of_classes else np.arange(0)
     others = np.setdiff1d(np.arange(len(train)), single)

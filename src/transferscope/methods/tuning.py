@@ -174,9 +174,9 @@ def tune(
     needed = labels_needed(train, FOLDS)
     if len(tried) == 1:
         return Tuned(*with_chosen_settings(method, options, tried[0]), tried[0], (), Cost())
-    if len(train) < needed:
+    parts = stratified_folds(train, FOLDS, seed=stream_seed(options.seed, "folds")) if len(train) >= needed else ()
+    if not parts:  # too few examples, or groups that cannot be kept apart
         return Tuned(method, options, {}, (), Cost(), needed)
-    parts = stratified_folds(train, FOLDS, seed=stream_seed(options.seed, "folds"))
     counts = trials_by_fold(len(tried))
     log = _TrialLog(options, f"{method} {options.training} {options.seed} {grid} {balanced}")
     quiet = replace(options, curve_examples=0, checkpoint=None, snapshots=None)

@@ -228,4 +228,5 @@ def _example_variance(
     by_example = np.full((*values.shape, lengths.pop()), np.nan, dtype=np.float32)
     for (place, column), points in known.items():
         by_example[place, column] = points
-    return example_variance(by_example)
+    groups = frames.test_groups
+    return example_variance(by_example, groups if groups is not None and len(groups) == by_example.shape[2] else None)

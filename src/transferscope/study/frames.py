@@ -44,6 +44,7 @@ class StudyFrames:
         predictions: Predictions on the target test set by cell key, shape (N,) or (N, n_outputs).
         test_labels: Labels of the target test set, shape (N,) or (N, n_outputs); None when the study keeps none.
         documents: What other analyses keep with the study, by name, each with a reader of its own.
+        test_groups: Number of the group of each test example, shape (N,); None where they have none.
     """
 
     study: StudyRow
@@ -52,6 +53,7 @@ class StudyFrames:
     predictions: Mapping[str, np.ndarray]
     test_labels: np.ndarray | None
     documents: Mapping[str, Mapping[str, Any]]
+    test_groups: np.ndarray | None = None
 
     @cached_property
     def metric(self) -> Measure:
@@ -209,13 +211,14 @@ def called_in(facts: Mapping[str, Any]) -> Called:
 
 def read_study(store: Store, name: str) -> StudyFrames:
     """Everything the store holds of one study; an UnknownNameError if there is none, a StoreError if it is damaged."""
-    cells = cells_frame(store.cells(name))
+    cells, study = cells_frame(store.cells(name)), store.study(name)
     return StudyFrames(
-        study=store.study(name),
+        study=study,
         cells=cells,
         records=records_frame(pd.DataFrame(judged_records(store, name).columns()), cells),
         predictions=store.arrays(name, "predictions"),
         test_labels=store.study_array(name, "target_test_labels"),
+        test_groups=store.study_array(name, "target_test_groups") if study.facts.get("target_test_groups") else None,
         documents=store.study_documents(name),
     )
 

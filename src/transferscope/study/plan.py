@@ -30,7 +30,7 @@ class StudyPlan:
 
     Attributes:
         cells: Its cells, in the order in which they should be done.
-        arrays: Arrays of the study: "target_test_labels".
+        arrays: Arrays of the study: "target_test_labels", and "target_test_groups" where examples have groups.
         data: What its data are, as far as cells depend on them; None for a study without any.
     """
 
@@ -63,10 +63,14 @@ def plan_study(spec: StudySpec, store: Store | None = None) -> StudyPlan:
     facts["called"] = called_of(spec.methods)
     facts["planned_seeds"] = planned_seeds(planned[0] if planned else None, spec.seeds, is_race=spec.race is not None)
     facts["recipes"] = _recipes(spec, data.facts)
+    if (grouped := data.target.test.groups) is not None:
+        facts["target_test_groups"] = len(np.unique(grouped))
     created = datetime.now(UTC).isoformat(timespec="seconds")
     study = StudyRow(spec.name, spec.as_json(), facts, created)
     cells = tuple(plan_cells(spec, data.facts))
-    return StudyPlan(study, cells, {"target_test_labels": data.target.test.labels}, data.facts)
+    test = data.target.test
+    groups = {} if test.groups is None else {"target_test_groups": test.groups}
+    return StudyPlan(study, cells, {"target_test_labels": test.labels, **groups}, data.facts)
 
 
 def planned_seeds(before: Mapping[str, Any] | None, seeds: Sequence[int], *, is_race: bool) -> int | None:

@@ -178,7 +178,7 @@ def _comparison(
     if metric.judged is not metric:
         measures[metric.judged.record] = _summary(judged + moved)
     over_examples = None
-    if kept and frames.test_labels is not None:
+    if kept and frames.test_labels is not None and frames.test_groups is None:
         over_examples = metric.interval_over_examples(kept, frames.test_labels)
     if over_examples is not None:
         low, high = over_examples.low + of_metric, over_examples.high + of_metric

@@ -46,6 +46,8 @@ def compare(
     label: str | None = None,
     task: Task | None = None,
     test_share: float | None = None,
+    group: Data = None,
+    time: Data = None,
     run: Callable[..., Any] | None = None,
     arms: Mapping[str, Mapping[str, Any]] = NOTHING,
     score: Mapping[str, str] = NOTHING,
@@ -107,6 +109,9 @@ def compare(
             their type says: whole numbers, text and truth values are classes, floating-point numbers a regression.
         test_share: Share of data in memory without a test part that becomes one, drawn by seed with all classes in both
             parts, between 0 and 1; None for a fifth.
+        group: What each example of a target in memory belongs to, such as a patient: the name of a column, or a value
+            for each example, as `groups` of scikit-learn. No group is in training and test, in a fold and beside it.
+        time: Likewise when it is from, as numbers or dates: the test part is later than the training part.
         run: A function that trains; see above.
         arms: Of `run`: its arguments in each arm, by the name of the arm: numbers and text. One is "source": what it
             transfers from, or None for an arm without one.
@@ -161,8 +166,9 @@ def compare(
         race = {name: value for name, value in asked_of_race.items() if value is not None}
     makes_runs = sources is not None or run is not None
     refuse_unused({"worth": worth is not None and race is None and makes_runs}, "seeds alone make every run")
-    reading = InMemory(label, task, test_share)
+    reading = InMemory(label, task, test_share, group, time)
     of_memory = {"label": label is not None, "task": task is not None, "test_share": test_share is not None}
+    of_memory |= {"group": group is not None, "time": time is not None}
     of_results = {
         "without": without is not None,
         "columns": columns is not None,

@@ -61,6 +61,8 @@ def rank(
     label: str | None = None,
     task: Task | None = None,
     test_share: float | None = None,
+    group: Data = None,
+    time: Data = None,
     on_progress: Callable[[int, int], None] = no_progress,
 ) -> RankingResult:
     """Rate pretrained networks as what to transfer from, before any training on the target.
@@ -83,6 +85,7 @@ def rank(
             next two as of `compare`.
         task: What the labels of a target in memory are.
         test_share: Share of a target in memory without a test part that is not read.
+        group: What each example of a target in memory belongs to, and `time` when it is from; as of `compare`.
         on_progress: Called with (values of scores done, values in all).
 
     The others are those of `settings.questions.RankQuestion`; labels and seeds are of networks without a study.
@@ -97,7 +100,7 @@ def rank(
     question = RankQuestion(labels=labels, seeds=seeds, scores=tuple(scores), method=method, device=device)
     if not is_data(target) and not isinstance(target, DataSettings):
         raise SettingsError(f"rank(target, networks): target is given as {seen(target)}; expected {DATA_WORDS}")
-    reading = InMemory(label, task, test_share)
+    reading = InMemory(label, task, test_share, group, time)
     reading.check_used([target])
     if networks is not None:
         refuse_unused({"method": method is not None, "study": study is not None}, "networks are rated without a study")

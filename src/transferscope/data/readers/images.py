@@ -10,13 +10,13 @@ from transferscope.data.spec import DataSpec
 from transferscope.data.task import KINDS, Dataset
 from transferscope.errors import SettingsError
 
-_OF_TABLE = ("label", "file", "kind", "separator", "split")
+_OF_TABLE = ("label", "file", "kind", "separator", "split", "group", "time")
 """Options of a folder whose labels lie in a table."""
 
 
 def read_npz(spec: DataSpec, seed: int) -> Dataset:
     """Arrays of a file."""
-    spec.allow(("channels", "kind", "keep", "test_share"))
+    spec.allow(("channels", "kind", "keep", "test_share", "group", "time"))
     path, keep = find_path(spec.path), [one for given in spec.options.get("keep", ()) for one in given.split(",")]
     if not all(one.isdecimal() for one in keep):
         raise SettingsError(f"{spec.text!r} has keep = {','.join(keep)!r}; expected numbers of features, as in keep=0")
@@ -26,6 +26,8 @@ def read_npz(spec: DataSpec, seed: int) -> Dataset:
         kind=spec.choice("kind", KINDS),
         keep=[int(one) for one in keep],
         test_share=spec.share("test_share"),
+        group=spec.one("group"),
+        time=spec.one("time"),
         seed=seed,
     )
     return as_dataset(spec, path, parts, path.stem, checksum=checksum_of(path))
@@ -51,6 +53,8 @@ def read_folder(spec: DataSpec, seed: int) -> Dataset:
             separator=spec.one("separator"),
             split=spec.one("split"),
             test_share=test_share,
+            group=spec.one("group"),
+            time=spec.one("time"),
         )
         file_column = spec.one("file")
         parts = load_labelled_images(path, find_path(labels), settings, file_column=file_column, form=form, seed=seed)

@@ -15,7 +15,7 @@ from transferscope.errors import SettingsError
 
 _TABLE_OPTIONS = (
     *("label", "drop", "keep", "kind", "separator", "category", "dates", "encoding", "together"),
-    *("test", "split", "test_share"),
+    *("test", "split", "test_share", "group", "time"),
 )
 
 
@@ -93,4 +93,6 @@ def _table_settings(spec: DataSpec) -> TableSettings:
         test_file=None if test_file is None else find_path(test_file),
         split=spec.one("split"),
         test_share=spec.share("test_share"),
+        group=spec.one("group"),
+        time=spec.one("time"),
     )

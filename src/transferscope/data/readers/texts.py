@@ -15,7 +15,7 @@ from transferscope.data.task import KINDS, Dataset
 from transferscope.data.texts import FORMATS, labels_of, load_texts, text_settings, tokenizer_of
 from transferscope.errors import SettingsError
 
-_OPTIONS = ("text", "pair", "label", "max_length", "tokenizer", "kind", "pairs", "test", "test_share")
+_OPTIONS = ("text", "pair", "label", "max_length", "tokenizer", "kind", "pairs", "test", "test_share", "group", "time")
 """Of texts, whatever holds them."""
 
 
@@ -43,7 +43,7 @@ def read_hf_dataset(spec: DataSpec, seed: int) -> Dataset:
         spec.allow((*_OPTIONS, "train"))
         parts, tokenizer = _in_tokens(spec, train.path, None if test is None else test.path, note, seed)
         return as_dataset(spec, path, parts, name, files=files, tokenizer=tokenizer)
-    spec.allow(("image", "label", "kind", "train", "test", "test_share", "size", "resize", "broken"))
+    spec.allow(("image", "label", "kind", "train", "test", "test_share", "size", "resize", "broken", "group", "time"))
     parts = load_saved_images(
         splits,
         image=spec.one("image"),
@@ -51,6 +51,8 @@ def read_hf_dataset(spec: DataSpec, seed: int) -> Dataset:
         kind=spec.choice("kind", KINDS),
         form=image_form(spec),
         test_share=spec.share("test_share"),
+        group=spec.one("group"),
+        time=spec.one("time"),
         seed=seed,
     )
     return as_dataset(spec, path, parts, name, files=files)

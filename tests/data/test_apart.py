@@ -1,0 +1,281 @@
+"""Groups and times keep parts apart, beside scikit-learn's own splitters on drawn data."""
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from PIL import Image
+from sklearn.model_selection import GroupKFold, GroupShuffleSplit
+
+from transferscope.data import Dataset, LabelledSet, load
+from transferscope.data.memory import InMemory, write_in_memory
+from transferscope.data.splits import few_shot_rows, folds, rows_split_off
+from transferscope.errors import DataError, SettingsError
+
+
+def drawn(seed: int, *, kind: str = "classification", n_groups: int = 24) -> LabelledSet:
+    """Examples of groups of 1 to 12; most labels follow the group, as a patient's do."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, 13, n_groups)
+    groups = rng.permutation(np.repeat(rng.permutation(100)[:n_groups], sizes)).astype(np.int64)
+    inputs = rng.normal(size=(len(groups), 3)).astype(np.float32)
+    if kind == "regression":
+        return LabelledSet(inputs, rng.normal(size=(len(groups), 1)).astype(np.float32), groups=groups)
+    own = rng.integers(0, 3, 100)
+    labels = np.where(rng.random(len(groups)) < 0.7, own[groups], rng.integers(0, 3, len(groups)))
+    return LabelledSet(inputs, labels.astype(np.int64), ("a", "b", "c"), groups=groups)
+
+
+def shared(examples: LabelledSet, one: np.ndarray, other: np.ndarray) -> int:
+    """How many examples of a part are of groups that the other part has, too."""
+    assert examples.groups is not None
+    return int(np.isin(examples.groups[one], examples.groups[other]).sum())
+
+
+@pytest.mark.parametrize("kind", ["classification", "regression"])
+@pytest.mark.parametrize("seed", range(20))
+def test_no_group_is_in_two_parts_of_a_split_or_of_a_fold(seed: int, kind: str) -> None:
+    """As with scikit-learn's splitters: leak 0, every example validated once, parts of as near a size."""
+    examples = drawn(seed, kind=kind)
+    rows = np.arange(len(examples))
+    train, test = rows_split_off(examples, 0.2, seed=seed)
+    assert shared(examples, train, test) == 0
+    np.testing.assert_array_equal(np.sort(np.concatenate([train, test])), rows)
+    theirs = next(GroupShuffleSplit(1, test_size=0.2, random_state=seed).split(rows, groups=examples.groups))
+    assert shared(examples, *theirs) == 0
+    assert abs(len(test) / len(rows) - 0.2) <= max(0.08, abs(len(theirs[1]) / len(rows) - 0.2))
+    dealt = folds(examples, 4, seed=seed)
+    assert all(shared(examples, fold.fit, fold.validate) == 0 for fold in dealt)
+    assert len(dealt) == 4
+    np.testing.assert_array_equal(np.sort(np.concatenate([fold.validate for fold in dealt])), rows)
+    of_theirs = [len(left) for _, left in GroupKFold(4).split(rows, groups=examples.groups)]
+    sizes = [len(fold.validate) for fold in dealt]
+    assert max(sizes) - min(sizes) <= max(of_theirs) - min(of_theirs) + 12  # within a group of the greedy balance
+    without = LabelledSet(examples.inputs, examples.labels, examples.classes)
+    assert shared(examples, *rows_split_off(without, 0.2, seed=seed)) > 0  # it is the groups that do it
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_labels_are_drawn_group_by_group_and_nested(seed: int) -> None:
+    examples = drawn(seed)
+    groups = examples.groups
+    assert groups is not None
+    whole = few_shot_rows(examples, len(examples), seed=seed)
+    np.testing.assert_array_equal(np.sort(whole), np.arange(len(examples)))
+    for n in (3, 10, 30, 60):
+        np.testing.assert_array_equal(few_shot_rows(examples, n, seed=seed), whole[:n])
+        assert set(examples.labels[whole[:n]]) == {0, 1, 2}
+    order = groups[whole]
+    last_of_first = max(int(np.flatnonzero(order == one).max()) for one in dict.fromkeys(order[:3]))
+    after = order[last_of_first + 1 :]
+    changes = int((np.diff(after) != 0).sum())
+    assert changes <= len(set(after)) + 4  # one group after another, beyond the first few
+    others = few_shot_rows(examples, 30, seed=seed + 100)
+    assert set(groups[others]) != set(groups[whole[:30]])
+
+
+def test_a_class_of_one_group_is_in_every_part_that_is_fitted_on() -> None:
+    """It cannot be held out, and a split that would lack it in training or test is refused."""
+    groups = np.repeat(np.arange(6), 10).astype(np.int64)
+    labels = np.tile([0, 1], 30).astype(np.int64)
+    labels[:10] = 2
+    examples = LabelledSet(np.zeros((60, 1), dtype=np.float32), labels, ("a", "b", "c"), groups=groups)
+    dealt = folds(examples, 3, seed=0)
+    assert dealt
+    assert all(0 in set(groups[fold.fit]) for fold in dealt)
+    one = folds(LabelledSet(examples.inputs, labels, ("a", "b", "c"), groups=np.zeros(60, dtype=np.int64)), 3, seed=0)
+    assert one == ()
+    with pytest.raises(DataError, match="1 group"):
+        rows_split_off(
+            LabelledSet(examples.inputs, labels, ("a", "b", "c"), groups=np.zeros(60, dtype=np.int64)), 0.2, seed=0
+        )
+
+
+def table(seed: int = 0, n: int = 240) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    patient = rng.integers(0, 40, n)
+    return pd.DataFrame(
+        {
+            "age": rng.normal(50, 9, n).round(1),
+            "patient": [f"p{one}" for one in patient],
+            "seen": pd.date_range("2020-01-01", periods=n, freq="D").strftime("%Y-%m-%d")[rng.permutation(n)],
+            "ill": np.where(rng.random(n) < 0.5, "yes", "no"),
+            "row": np.arange(n) * 0.37 + 0.5,  # tells rows apart again
+        }
+    )
+
+
+def of_csv(frame: pd.DataFrame, folder: Path) -> str:
+    frame.to_csv(folder / "t.csv", index=False)
+    return f"csv:{folder / 't.csv'}?label=ill&drop=seen"
+
+
+def of_text(frame: pd.DataFrame, folder: Path) -> str:
+    from transformers import BertTokenizerFast
+
+    (folder / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"0123456789", "."]))
+    BertTokenizerFast(str(folder / "vocab.txt")).save_pretrained(folder / "tokens")
+    frame.assign(text=frame["row"].map(lambda one: " ".join(f"{one:.2f}"))).to_csv(folder / "t.csv", index=False)
+    return f"text:{folder / 't.csv'}?text=text&label=ill&tokenizer={folder / 'tokens'}"
+
+
+def of_images(frame: pd.DataFrame, folder: Path) -> str:
+    (folder / "images").mkdir()
+    for row in range(len(frame)):
+        (folder / "images" / f"{row}.png").write_bytes(png(row))
+    frame.assign(file=[f"{row}.png" for row in range(len(frame))]).to_csv(folder / "t.csv", index=False)
+    return f"folder:{folder / 'images'}?labels={folder / 't.csv'}&label=ill"
+
+
+def of_npz(frame: pd.DataFrame, folder: Path) -> str:
+    times = pd.to_datetime(frame["seen"]).astype("int64").to_numpy() / 8.64e13
+    np.savez(
+        folder / "t.npz",
+        x=frame[["age", "row"]].to_numpy(),
+        y=frame["ill"].to_numpy(dtype=np.str_),
+        patient=frame["patient"].to_numpy(dtype=np.str_),
+        seen=times,
+    )
+    return f"npz:{folder / 't.npz'}?kind=classification"
+
+
+def of_datasets(frame: pd.DataFrame, folder: Path) -> str:
+    names = ("ill", "patient", "seen")
+    content = [{"bytes": png(row), "path": None} for row in range(len(frame))]
+    features = {"image": {"_type": "Image"}, **{name: {"dtype": "string", "_type": "Value"} for name in names}}
+    held = pa.table({"image": content, **{name: frame[name].tolist() for name in names}})
+    (folder / "saved").mkdir()
+    with (
+        pa.OSFile(str(folder / "saved" / "data.arrow"), "wb") as sink,
+        pa.ipc.new_stream(sink, held.schema) as writer,
+    ):
+        writer.write_table(held)
+    (folder / "saved" / "state.json").write_text(json.dumps({"_data_files": [{"filename": "data.arrow"}]}))
+    (folder / "saved" / "dataset_info.json").write_text(json.dumps({"features": features}))
+    return f"hf-dataset:{folder / 'saved'}?label=ill"
+
+
+def png(grey: int) -> bytes:
+    stream = io.BytesIO()
+    Image.fromarray(np.full((2, 2), grey, dtype=np.uint8)).save(stream, "PNG")
+    return stream.getvalue()
+
+
+READERS: dict[str, Callable[[pd.DataFrame, Path], str]] = {
+    "csv": of_csv,
+    "text": of_text,
+    "images": of_images,
+    "npz": of_npz,
+    "datasets": of_datasets,
+}
+
+
+def rows_of(data: Dataset, frame: pd.DataFrame, reader: str) -> tuple[list[int], list[int]]:
+    """Which rows of the frame each part has, by what tells rows apart in its inputs."""
+
+    def rows(part: LabelledSet) -> list[int]:
+        if reader in ("images", "datasets"):
+            return [int(one) for one in part.inputs[:, 0, 0, 0]]
+        if reader == "text":
+            vocabulary = part.vocabulary or ()
+            texts = ["".join(vocabulary[i] for i in ids if i > 4).replace("#", "") for ids in part.inputs[:, 0]]
+            return [round((float(text) - 0.5) / 0.37) for text in texts]
+        return [round((float(one) - 0.5) / 0.37) for one in part.inputs[:, -1]]
+
+    return rows(data.train), rows(data.test)
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_every_reader_keeps_groups_and_times_apart(reader: str, tmp_path: Path) -> None:
+    frame = table()
+    spec = READERS[reader](frame, tmp_path)
+    train, test = rows_of(load(spec, seed=3), frame, reader)
+    patients, seen = frame["patient"].to_numpy(), pd.to_datetime(frame["seen"]).to_numpy()
+    assert set(patients[train]) & set(patients[test])
+    data = load(f"{spec}&group=patient", seed=3)
+    train, test = rows_of(data, frame, reader)
+    assert sorted(train + test) == list(range(240))
+    assert not set(patients[train]) & set(patients[test])
+    assert data.train.groups is not None
+    assert data.test.groups is not None
+    held = dict.fromkeys(zip(patients[train], data.train.groups.tolist(), strict=True))
+    assert len(held) == len(set(patients[train]))  # one number for each patient
+    if reader == "csv":
+        spec = spec.replace("drop=seen", "drop=patient")
+    data = load(f"{spec}&time=seen", seed=3)
+    train, test = rows_of(data, frame, reader)
+    assert seen[train].max() < seen[test].min()
+    assert len(test) == 48
+
+
+def test_columns_that_keep_rows_apart_are_no_features(tmp_path: Path) -> None:
+    table().to_csv(tmp_path / "t.csv", index=False)
+    plain = load(f"csv:{tmp_path / 't.csv'}?label=ill")
+    grouped = load(f"csv:{tmp_path / 't.csv'}?label=ill&group=patient")
+    timed = load(f"csv:{tmp_path / 't.csv'}?label=ill&time=seen")
+    names = [set(part.provenance["columns"].split('"')) for part in (plain, grouped, timed)]
+    assert "patient" in names[0]
+    assert "patient" not in names[1]
+    assert "seen" not in names[2]
+    assert "group=patient" in plain.provenance["understood"]  # it looks like one
+    assert "group=" not in grouped.provenance["understood"]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda frame: frame.assign(patient=None), "names no group in 240 of 240"),
+        (lambda frame: frame.assign(patient="p1"), "1 group cannot be split"),
+    ],
+)
+def test_groups_that_cannot_be_kept_apart_are_refused(
+    change: Callable[[pd.DataFrame], pd.DataFrame], said: str, tmp_path: Path
+) -> None:
+    change(table()).to_csv(tmp_path / "t.csv", index=False)
+    with pytest.raises(DataError, match=said):
+        load(f"csv:{tmp_path / 't.csv'}?label=ill&group=patient")
+
+
+def test_a_test_part_of_ones_own_is_checked(tmp_path: Path) -> None:
+    frame = table()
+    frame[:200].to_csv(tmp_path / "a.csv", index=False)
+    frame[200:].to_csv(tmp_path / "b.csv", index=False)
+    spec = f"csv:{tmp_path / 'a.csv'}?label=ill&test={tmp_path / 'b.csv'}"
+    common = set(frame["patient"][:200]) & set(frame["patient"][200:])
+    with pytest.raises(DataError, match=f"{len(common)} groups by 'patient' are in the training and in the test part"):
+        load(f"{spec}&group=patient")
+    with pytest.raises(DataError, match="are not later"):
+        load(f"{spec}&time=seen")
+    with pytest.raises(SettingsError, match="group and time"):
+        load(f"csv:{tmp_path / 'a.csv'}?label=ill&group=patient&time=seen")
+
+
+@pytest.mark.parametrize("form", ["arrays", "frame", "pair", "texts"])
+def test_data_in_memory_take_groups_as_scikit_learn_does(form: str, tmp_path: Path) -> None:
+    frame = table()
+    y, groups = frame["ill"].to_numpy(dtype=np.str_), frame["patient"].to_numpy(dtype=np.str_)
+    data, group = {
+        "arrays": ((frame[["age", "row"]].to_numpy(), y), groups),
+        "frame": (frame.drop(columns="seen"), "patient"),
+        "pair": ((frame[["age", "row"]], y), groups),
+        "texts": ((frame["row"].map(str).tolist(), y), groups),
+    }[form]
+    label = "ill" if form == "frame" else None
+    name = write_in_memory(data, tmp_path, "target", InMemory(label=label, group=group))
+    assert f"group={'patient' if form == 'frame' else 'group'}" in name
+    of_source = write_in_memory(data, tmp_path, "source", InMemory(label=label, group=group))
+    assert "group=" not in of_source
+    assert ("&drop=patient" in of_source) == (form == "frame")  # a column of both tables, and a feature of neither
+    if form == "texts":
+        return
+    kind, place = name.split(":", 1)
+    train, test = rows_of(load(f"{kind}:{tmp_path}/{place}"), frame, "csv")
+    assert len(train) + len(test) == 240
+    assert not set(groups[train]) & set(groups[test])
+    with pytest.raises(DataError, match="one value for each"):
+        write_in_memory((frame[["age"]].to_numpy(), y), tmp_path, "target", InMemory(group=groups[:-1]))
