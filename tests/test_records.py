@@ -61,14 +61,13 @@ def test_what_is_not_is_refused_and_all_of_it_is_said(wrong: dict[str, Any], sai
 
 
 OUTSIDE: dict[str, dict[str, float]] = {
-    "curvature": {"k": 0, "max_products": 0, "batch_size": 0},
+    "curvature": {"k": 0, "batch_size": 0},
     "feature-alignment": {"ridge": 0.0},
-    "feature-gap": {"n_folds": 1},
     "gradient-scaling": {"n_examples": 0, "batch_size": 0},
     "gradient-stability": {"steps": 0, "scale": 0.0, "n_examples": 0, "batch_size": 0},
-    "kernel-distance": {"n_source": 0, "n_target": 0, "ridge": -1.0},
+    "kernel-distance": {"n_source": 0, "ridge": -1.0},
     "landscape": {"resolution": 1, "radius": 0.0, "n_examples": 0, "batch_size": 0},
-    "tangent-kernel": {"n_examples": 0, "memory": 0, "batch_size": 0},
+    "tangent-kernel": {"n_examples": 0},
     "knn": {"k": 0},
     "transrate": {"epsilon": 0.0},
     "gbc": {"components": 0},

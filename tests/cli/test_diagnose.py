@@ -101,8 +101,6 @@ def test_named_diagnostics_have_their_own_settings_and_those_that_are_set(diagno
         "--set",
         "diagnostics.curvature.k=2",
         "--set",
-        "diagnostics.landscape.dimensions=1",
-        "--set",
         "diagnostics.landscape.resolution=9",
     )
     assert diagnose("--diagnostics", "curvature", "landscape", *changes, "--out", OUT).code == 0
@@ -110,7 +108,7 @@ def test_named_diagnostics_have_their_own_settings_and_those_that_are_set(diagno
     curvature = records["name"][records["diagnostic"] == "curvature"]
     assert list(curvature) == ["hessian_eigenvalue/1", "hessian_eigenvalue/2"]
     with np.load(OUT / "landscape.npz") as arrays:
-        assert arrays["landscape_loss"].shape == (9,)
+        assert arrays["landscape_loss"].shape == (9, 9)
 
 
 def test_what_was_measured_is_written_before_a_refusal_ends_the_run(diagnose: Diagnose) -> None:
@@ -146,7 +144,7 @@ def test_what_was_measured_is_written_before_a_refusal_ends_the_run(diagnose: Di
         (("--diagnostics", "kernel-distance"), "kernel-distance compares two tasks; give the source data with --from"),
         (("--set", "head=haed"), "unknown submodule of the network 'haed': did you mean 'head'? known are features, "),
         (
-            ("--diagnostics", "curvature", "--set", 'diagnostics.curvature.blocks=["hed"]'),
+            ("--diagnostics", "landscape", "--set", "diagnostics.landscape.blocks=['hed']"),
             "unknown block of the network 'hed': did you mean 'head'?",
         ),
         (("--network", "mpl"), "unknown network 'mpl': did you mean 'mlp'? known are "),

@@ -16,7 +16,7 @@ from transferscope.testing.diagnostics import cnn_subject, mlp_subject, vectors
 
 def _grid(subject: Subject, blocks: tuple[str, ...] = ()) -> Grid:
     surface = loss_surface(subject, blocks)
-    directions = random_directions(surface, 2, generator=torch.Generator().manual_seed(0), biases="scale")
+    directions = random_directions(surface, 2, generator=torch.Generator().manual_seed(0))
     return Grid(surface, directions, torch.cartesian_prod(*[torch.linspace(-1, 1, 3).double()] * 2))
 
 

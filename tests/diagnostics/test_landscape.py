@@ -1,16 +1,14 @@
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
-from diagnostics.test_hessian import dense_hessian
 from transferscope.diagnostics.landscape import Landscape, filter_normalise, random_directions
 from transferscope.diagnostics.loss_surface import loss_surface
 from transferscope.diagnostics.subject import Examples, Subject
-from transferscope.errors import NetworkError, SettingsError
+from transferscope.errors import SettingsError
 from transferscope.testing.diagnostics import cnn_subject, mlp_subject, vectors
 
 
@@ -21,44 +19,22 @@ def _quadratic() -> Subject:
     return Subject(nn.Linear(4, 1, bias=False).double(), Examples(inputs, labels), head="")
 
 
-@pytest.mark.parametrize("dimensions", [1, 2])
-def test_rise_of_a_quadratic_loss_is_its_curvature(dimensions: int) -> None:
+def test_rise_of_a_quadratic_loss_is_its_curvature() -> None:
     subject = _quadratic()
     weights = next(subject.network.parameters()).data
     weights.copy_(torch.linalg.lstsq(subject.examples.inputs, subject.examples.labels).solution.T)  # the minimum
-    diagnostic = Landscape(dimensions=1 if dimensions == 1 else 2, resolution=5, radius=0.4)
+    diagnostic = Landscape(resolution=5, radius=0.4)
     findings = diagnostic.measure(subject)
     hessian = 2 * subject.examples.inputs.T @ subject.examples.inputs / 50
     generator = torch.Generator().manual_seed(1)
-    draws = torch.randn(dimensions, 1, 4, generator=generator, dtype=torch.float64)
+    draws = torch.randn(2, 1, 4, generator=generator, dtype=torch.float64)
     basis = torch.linalg.qr(draws.flatten(1).T)[0].T * weights.norm()
     rises = [0.5 * c @ basis @ hessian @ basis.T @ c for c in diagnostic.coordinates()]
     loss = findings.arrays["landscape_loss"]
-    assert loss.shape == (5,) * dimensions
+    assert loss.shape == (5, 5)
     np.testing.assert_allclose(loss.reshape(-1) - findings["landscape_centre"].value, rises, atol=1e-12)
     assert findings["landscape_rise"].value == pytest.approx(np.mean(rises))
     assert findings["landscape_highest_rise"].value == pytest.approx(np.max(rises))
-
-
-def test_eigenvector_directions_rise_with_the_eigenvalues() -> None:
-    subject = mlp_subject()
-    values, vectors = torch.linalg.eigh(dense_hessian(subject))
-    diagnostic = Landscape(directions="eigenvectors", resolution=3, radius=1e-3)
-    loss = diagnostic.measure(subject).arrays["landscape_loss"]
-    size = torch.cat([p.detach().reshape(-1) for p in subject.network.parameters()]).norm()
-    for second, value in zip((loss[0, 1] + loss[2, 1], loss[1, 0] + loss[1, 2]), values.flip(0)[:2], strict=True):
-        assert (second - 2 * loss[1, 1]) / (1e-3 * size) ** 2 == pytest.approx(float(value), rel=1e-3)
-    assert vectors.shape[0] > 2
-
-
-def test_centre_at_the_start() -> None:
-    subject = mlp_subject()
-    assert subject.start is not None
-    at_start = Landscape(centre="start", resolution=3).measure(subject)["landscape_centre"]
-    expected = subject.loss(subject.start(subject.examples.inputs), subject.examples.labels)
-    assert at_start.value == pytest.approx(float(expected.detach()))
-    with pytest.raises(NetworkError):
-        Landscape(centre="start").measure(replace(subject, start=None))
 
 
 def test_one_layer_moves_and_the_others_stay() -> None:
@@ -89,18 +65,16 @@ def test_filters_of_norm_zero_do_not_move() -> None:
     torch.testing.assert_close(filter_normalise(direction, weight), torch.zeros(2, 2))
 
 
-def test_vectors_are_zeroed_or_scaled_as_one_filter() -> None:
+def test_vectors_do_not_move() -> None:
     # Normalising a bias entry by entry would set each entry to plus or minus itself, whatever the direction.
     bias, direction = torch.tensor([3.0, -4.0]), torch.tensor([1.0, 0.0])
     torch.testing.assert_close(filter_normalise(direction, bias), torch.zeros(2))
-    torch.testing.assert_close(filter_normalise(direction, bias, biases="scale"), torch.tensor([5.0, 0.0]))
 
 
-@pytest.mark.parametrize("biases", ["zero", "scale"])
-def test_directions_have_the_norm_of_each_filter_and_are_orthogonal(biases: str) -> None:
+def test_directions_have_the_norm_of_each_filter_and_are_orthogonal() -> None:
     surface = loss_surface(cnn_subject())
     generator = torch.Generator().manual_seed(0)
-    directions = random_directions(surface, 2, generator=generator, biases="zero" if biases == "zero" else "scale")
+    directions = random_directions(surface, 2, generator=generator)
     parts = surface.layout.unflatten(directions)
     for name in ("conv.weight", "second.weight", "head.weight"):
         sizes = surface.moved[name].flatten(1).norm(dim=1)
@@ -108,7 +82,7 @@ def test_directions_have_the_norm_of_each_filter_and_are_orthogonal(biases: str)
         torch.testing.assert_close(
             (parts[name][0] * parts[name][1]).flatten(1).sum(1), torch.zeros_like(sizes), atol=1e-12, rtol=0
         )
-    assert bool(parts["norm.weight"].any()) == (biases == "scale")
+    assert not parts["norm.weight"].any()
 
 
 def test_more_directions_than_parameters_are_refused() -> None:
@@ -119,9 +93,6 @@ def test_more_directions_than_parameters_are_refused() -> None:
 
 
 def test_a_block_without_filters_is_refused() -> None:
-    message = (
-        "every parameter that may move is zero, a bias or a normalisation parameter; name another block or use "
-        'biases = "scale"'
-    )
+    message = "every parameter that may move is zero, a bias or a normalisation parameter; name another block"
     with pytest.raises(SettingsError, match=f"^{re.escape(message)}$"):
         random_directions(loss_surface(cnn_subject(), ("norm",)), 2, generator=torch.Generator())

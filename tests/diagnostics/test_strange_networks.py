@@ -164,7 +164,7 @@ def test_one_number_for_each_example_is_one_target_for_each() -> None:
         subject = subject_of(lambda: plain(1), labels)
         with torch.no_grad():
             expected = float((subject.network(X)[:, 0] - TARGETS).square().mean())
-        found = Landscape(resolution=2, dimensions=1).measure(subject)["landscape_centre"]
+        found = Landscape(resolution=2).measure(subject)["landscape_centre"]
         assert found.value == pytest.approx(expected, rel=1e-5)
 
 

@@ -1,7 +1,7 @@
 """How well the features separate the classes."""
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -10,7 +10,7 @@ from transferscope.diagnostics.diagnostic import Diagnostic, Findings
 from transferscope.diagnostics.features import class_labels, feature_array
 from transferscope.diagnostics.subject import Subject
 from transferscope.numerics.jackknife import jackknife
-from transferscope.records import Count, Meaning, Says
+from transferscope.records import Meaning
 
 
 def variance_ratio(features: Float[np.ndarray, "N D"], labels: Int[np.ndarray, " N"]) -> float:
@@ -58,8 +58,6 @@ class ClassSeparation(Diagnostic):
     looks_at: ClassVar[str] = "features"
     kinds: ClassVar[tuple[str, ...]] = ("classification",)
 
-    batch_size: Annotated[Count, Says("Examples per forward pass")] = 512
-
     def measure(self, subject: Subject) -> Findings:
         """Record "variance_ratio", "undefined" with a single class; standard error by the jackknife over examples.
 
@@ -67,6 +65,6 @@ class ClassSeparation(Diagnostic):
             DataError: The labels are numbers, or several of each example.
         """
         labels = class_labels(subject.examples, self.name)
-        features = feature_array(subject.network, subject, self.batch_size)
+        features = feature_array(subject)
         estimate = jackknife(lambda index: variance_ratio(features[index], labels[index]), len(labels))
         return Findings.of(subject, {"variance_ratio": estimate})

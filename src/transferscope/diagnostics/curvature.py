@@ -36,6 +36,10 @@ class Spectrum:
     n_products: int
 
 
+MAX_PRODUCTS = 1000
+"""Budget of Hessian-vector products; what has not converged by then is said by its status."""
+
+
 @dataclass(frozen=True)
 class Curvature(Diagnostic):
     """Top eigenvalues of the Hessian.
@@ -62,11 +66,8 @@ class Curvature(Diagnostic):
     errors_over: ClassVar[str] = "batches"
 
     k: Annotated[Count, Says("How many eigenvalues, from 1 to the number of parameters")] = 20
-    blocks: Annotated[tuple[str, ...], Says("Submodules whose parameters vary; () for the whole network")] = ()
     tolerance: Annotated[float, Says("Largest accepted residual, relative to the eigenvalue")] = 1e-3
-    max_products: Annotated[Count, Says("Budget of Hessian-vector products")] = 1000
     batch_size: Annotated[Count, Says("Examples per batch; the standard error is taken over batches")] = 128
-    seed: Annotated[int, Says("Seed of the first direction")] = 0
     batch_norm: BatchNorm = "running"
 
     def spectrum(self, subject: Subject) -> Spectrum:
@@ -78,19 +79,19 @@ class Curvature(Diagnostic):
         """
         n = len(subject.examples)
         with loss_mode(subject.network, self.batch_norm, n_examples=n, batch_size=self.batch_size):
-            operator = HessianOperator(loss_surface(subject, self.blocks), batch_size=self.batch_size)
+            operator = HessianOperator(loss_surface(subject), batch_size=self.batch_size)
             if self.k > (size := operator.layout.size):
                 raise SettingsError(
                     f"{self.k} eigenvalues were asked for and there are {size} parameters; ask for fewer"
                 )
-            generator = torch.Generator().manual_seed(self.seed)
+            generator = torch.Generator().manual_seed(0)
             pairs = top_eigenpairs(
                 operator,
                 torch.randn(size, generator=generator, dtype=torch.float64).to(operator.surface.point),
                 self.k,
                 generator=generator,
                 tolerance=self.tolerance,
-                max_products=self.max_products,
+                max_products=MAX_PRODUCTS,
             )
             eigenvalues = tuple(self._estimate(operator, pairs, i) for i in range(self.k))
         vectors = pairs.vectors.cpu().numpy()

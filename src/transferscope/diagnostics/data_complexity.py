@@ -1,7 +1,7 @@
 """How varied the data look to a network."""
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float
@@ -11,7 +11,7 @@ from transferscope.diagnostics.features import features_of
 from transferscope.diagnostics.subject import Examples, Subject
 from transferscope.estimate import Estimate
 from transferscope.numerics.jackknife import jackknife
-from transferscope.records import Count, Meaning, Says
+from transferscope.records import Meaning
 
 
 def negative_entropy(features: Float[np.ndarray, "N D"]) -> float:
@@ -59,8 +59,6 @@ class DataComplexity(Diagnostic):
     )
     looks_at: ClassVar[str] = "features"
 
-    batch_size: Annotated[Count, Says("Examples per forward pass")] = 512
-
     def measure(self, subject: Subject) -> Findings:
         """Record "negative_entropy", and "source_negative_entropy" if the subject has source examples."""
         named = {"negative_entropy": subject.examples}
@@ -70,5 +68,5 @@ class DataComplexity(Diagnostic):
 
     def _estimate(self, subject: Subject, examples: Examples) -> Estimate:
         backbone = subject.start or subject.network
-        features = features_of(backbone, examples, head=subject.head, batch_size=self.batch_size).numpy()
+        features = features_of(backbone, examples, head=subject.head).numpy()
         return jackknife(lambda index: negative_entropy(features[index]), len(features))

@@ -10,7 +10,7 @@ from transferscope.diagnostics.diagnostic import Diagnostic, Findings
 from transferscope.diagnostics.features import feature_array, label_codes
 from transferscope.diagnostics.subject import Subject
 from transferscope.estimate import Estimate
-from transferscope.records import Count, Meaning, Positive, Says
+from transferscope.records import Meaning, Positive, Says
 
 
 def feature_label_alignment(
@@ -64,11 +64,10 @@ class FeatureAlignment(Diagnostic):
     looks_at: ClassVar[str] = "features"
 
     ridge: Annotated[Positive, Says("lambda on the sum of squares")] = 0.1
-    batch_size: Annotated[Count, Says("Examples per forward pass")] = 512
 
     def measure(self, subject: Subject) -> Findings:
         """Record "feature_label_alignment"; "undefined" when all features are zero."""
-        features = feature_array(subject.network, subject, self.batch_size)
+        features = feature_array(subject)
         scale = float(np.sqrt((features**2).sum(axis=1).mean()))
         if not np.isfinite(scale) or scale == 0:
             estimate = Estimate.missing("undefined", len(features))

@@ -1,10 +1,9 @@
 """How much of the target function lies outside the feature space."""
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from annotated_types import Ge
 from jaxtyping import Float
 
 from transferscope.diagnostics.diagnostic import Diagnostic, Findings
@@ -12,7 +11,7 @@ from transferscope.diagnostics.features import feature_array, label_codes
 from transferscope.diagnostics.subject import Subject
 from transferscope.estimate import Estimate
 from transferscope.numerics.jackknife import ratio_of_means
-from transferscope.records import Count, Meaning, Says
+from transferscope.records import Meaning
 
 RIDGES = tuple(float(ridge) for ridge in np.logspace(-6, 3, 19))
 """Ridges that cross-validation chooses from, relative to the mean squared norm of the features times their number."""
@@ -82,13 +81,9 @@ class FeatureGap(Diagnostic):
     )
     looks_at: ClassVar[str] = "features"
 
-    n_folds: Annotated[int, Ge(2), Says("Folds")] = 5
-    seed: Annotated[int, Says("Seed of the folds")] = 0
-    batch_size: Annotated[Count, Says("Examples per forward pass")] = 512
-
     def measure(self, subject: Subject) -> Findings:
         """Record "unexplained_share"."""
-        features = feature_array(subject.network, subject, self.batch_size)
+        features = feature_array(subject)
         codes = label_codes(subject.examples)
-        share = unexplained_share(features, codes, n_folds=self.n_folds, seed=self.seed)
+        share = unexplained_share(features, codes)
         return Findings.of(subject, {"unexplained_share": share})

@@ -1,7 +1,7 @@
 """How many directions the features use."""
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float
@@ -10,7 +10,7 @@ from transferscope.diagnostics.diagnostic import Diagnostic, Findings
 from transferscope.diagnostics.features import feature_array
 from transferscope.diagnostics.subject import Subject
 from transferscope.numerics.jackknife import jackknife
-from transferscope.records import Count, Meaning, Says
+from transferscope.records import Meaning
 
 
 def effective_rank(features: Float[np.ndarray, "N D"]) -> float:
@@ -71,23 +71,16 @@ class FeatureRank(Diagnostic):
     )
     looks_at: ClassVar[str] = "features"
 
-    centre: Annotated[
-        bool,
-        Says(
-            "Whether the mean feature is subtracted first",
-            "Leave it out for linear networks without bias, as in the theorem.",
-        ),
-    ] = True
-    batch_size: Annotated[Count, Says("Examples per forward pass")] = 512
-
     def measure(self, subject: Subject) -> Findings:
         """Records "effective_rank" and "leading_share"; standard errors by the jackknife over examples."""
-        features = feature_array(subject.network, subject, self.batch_size)
-        rank = jackknife(lambda index: effective_rank(self._centred(features[index])), len(features))
-        share = jackknife(lambda index: leading_share(self._centred(features[index])), len(features))
+        features = feature_array(subject)
+        rank = jackknife(lambda index: effective_rank(_centred(features[index])), len(features))
+        share = jackknife(lambda index: leading_share(_centred(features[index])), len(features))
         named = {"effective_rank": rank, "leading_share": share}
         return Findings.of(subject, named)
 
-    def _centred(self, features: np.ndarray) -> np.ndarray:
-        centred: np.ndarray = features - features.mean(axis=0) if self.centre else features
-        return centred
+
+def _centred(features: np.ndarray) -> np.ndarray:
+    """Features without their mean, which the theorem of linear networks without bias has as zero."""
+    centred: np.ndarray = features - features.mean(axis=0)
+    return centred

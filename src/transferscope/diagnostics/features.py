@@ -70,9 +70,9 @@ def features_of(
     return torch.cat([part.flatten(1).cpu().double() for part in seen])
 
 
-def feature_array(network: nn.Module, subject: Subject, batch_size: int) -> Float[np.ndarray, "N D"]:
-    """Features of the subject's examples in `network` (its own, or one to compare with), float64."""
-    features = features_of(network, subject.examples, head=subject.head, batch_size=batch_size)
+def feature_array(subject: Subject) -> Float[np.ndarray, "N D"]:
+    """Features of the subject's examples in its network, float64."""
+    features = features_of(subject.network, subject.examples, head=subject.head)
     array: np.ndarray = features.numpy()
     return array
 

@@ -63,7 +63,6 @@ class GradientStability(Diagnostic):
             "With the default, 100 steps add up to one gradient, or to a distance of 1.",
         ),
     ] = 0.01
-    blocks: Annotated[tuple[str, ...], Says("Submodules whose parameters move; () for the whole network")] = ()
     n_examples: Annotated[Count, Says("Size of the sample: the first so many examples")] = 1000
     batch_size: Annotated[Count, Says("Examples per pass; the standard error is taken over batches")] = 100
     batch_norm: BatchNorm = "running"
@@ -73,7 +72,7 @@ class GradientStability(Diagnostic):
         sample = replace(subject, examples=subject.examples.first(self.n_examples))
         n = len(sample.examples)
         with loss_mode(subject.network, self.batch_norm, n_examples=n, batch_size=self.batch_size):
-            surface = loss_surface(sample, self.blocks)
+            surface = loss_surface(sample)
             gradient = surface.gradient(surface.moved, batch_size=self.batch_size)
             norm = float(gradient.norm())
             lengths = self.scale * torch.arange(self.steps + 1, dtype=torch.float64)

@@ -15,6 +15,9 @@ from transferscope.estimate import Estimate
 from transferscope.numerics.ntk import RIDGE, KernelTransfer, kernel_examples, kernel_transfer
 from transferscope.records import Count, Meaning, NotNegative, Says
 
+N_TARGET = 1000
+"""Target examples used, the first so many: the time goes with the cube of their number."""
+
 
 @dataclass(frozen=True)
 class KernelDistance(Diagnostic):
@@ -52,7 +55,6 @@ class KernelDistance(Diagnostic):
         ),
     ] = "name"
     n_source: Annotated[Count, Says("Source examples used: the first so many")] = 2000
-    n_target: Annotated[Count, Says("Target examples used")] = 1000
     ridge: Annotated[NotNegative, Says("Relative ridge on both Gram matrices")] = RIDGE
 
     def transfer(self, subject: Subject) -> KernelTransfer:
@@ -63,7 +65,7 @@ class KernelDistance(Diagnostic):
         """
         if subject.source is None:
             raise DataError(f"{self.name} compares two tasks; give the subject source examples")
-        source, target = subject.source.first(self.n_source), subject.examples.first(self.n_target)
+        source, target = subject.source.first(self.n_source), subject.examples.first(N_TARGET)
         if self.classes == "name":
             source = _in_order(source, target)
         labels = [part.labels for part in (source, target) if not part.labels.is_floating_point()]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar
 
 import numpy as np
 import torch
@@ -11,7 +11,6 @@ from annotated_types import Ge
 from jaxtyping import Float
 from torch import Tensor
 
-from transferscope.diagnostics.curvature import Curvature
 from transferscope.diagnostics.diagnostic import Diagnostic, Findings
 from transferscope.diagnostics.grid import Grid, Progress, grid_losses
 from transferscope.diagnostics.loss_surface import LossSurface, batch_shares, loss_surface, mean_over_batches
@@ -20,20 +19,15 @@ from transferscope.diagnostics.subject import Subject
 from transferscope.errors import SettingsError
 from transferscope.records import Count, Meaning, Positive, Says
 
-Biases = Literal["zero", "scale"]
-"""What becomes of biases and normalisation parameters: not moved, or scaled like one filter each."""
 
-
-def filter_normalise(
-    direction: Float[Tensor, "*shape"], weight: Float[Tensor, "*shape"], *, biases: Biases = "zero"
-) -> Float[Tensor, "*shape"]:
+def filter_normalise(direction: Float[Tensor, "*shape"], weight: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     """Scale each filter of a direction to the norm of the same filter of the weight.
 
         d_j <- d_j / ||d_j|| * ||w_j||    for each filter j (first dimension)
 
     Source: Li et al., "Visualizing the Loss Landscape of Neural Nets", section 4; "Towards Understanding the
     Transferability of Deep Representations", section A. A vector (bias, BatchNorm) has one entry per filter, so the
-    rule would only set each entry to +- itself, whatever the direction: it is zeroed, or scaled as a whole.
+    rule would only set each entry to +- itself, whatever the direction: it is not moved.
 
     Args:
         weight: A weight matrix (rows are filters), a kernel (out, in, ...), or a vector.
@@ -42,19 +36,13 @@ def filter_normalise(
         The scaled direction; zero for filters of norm 0, of the weight or of the direction.
     """
     if weight.dim() < 2:
-        return torch.zeros_like(weight) if biases == "zero" else _rescale(direction[None], weight[None])[0]
-    return _rescale(direction, weight)
-
-
-def _rescale(direction: Tensor, weight: Tensor) -> Tensor:
+        return torch.zeros_like(weight)
     flat, size = direction.flatten(1), weight.flatten(1).norm(dim=1, keepdim=True)
     norms = flat.norm(dim=1, keepdim=True)
     return torch.where(norms > 0, flat / norms.clamp_min(torch.finfo(flat.dtype).tiny) * size, 0).view_as(direction)
 
 
-def random_directions(
-    surface: LossSurface, n: int, *, generator: torch.Generator, biases: Biases = "zero"
-) -> Float[Tensor, "n P"]:
+def random_directions(surface: LossSurface, n: int, *, generator: torch.Generator) -> Float[Tensor, "n P"]:
     """Filter-normalised Gaussian directions, orthogonal filter by filter.
 
     Making them orthogonal within each filter first keeps them orthogonal after filters have been rescaled (only filters
@@ -80,12 +68,11 @@ def random_directions(
         if weight.dim() >= 2 and weight[0].numel() >= n:
             draws = _orthogonal_filters(draws)
         for row, draw in zip(rows, draws, strict=True):
-            row[name] = filter_normalise(draw, weight, biases=biases)
+            row[name] = filter_normalise(draw, weight)
     directions = torch.stack([surface.layout.flatten(row) for row in rows])
     if not directions.any():
         raise SettingsError(
-            "every parameter that may move is zero, a bias or a normalisation parameter; name another block or use "
-            'biases = "scale"'
+            "every parameter that may move is zero, a bias or a normalisation parameter; name another block"
         )
     return directions
 
@@ -99,11 +86,10 @@ def _orthogonal_filters(draws: Float[Tensor, "n filters *rest"]) -> Tensor:
 
 @dataclass(frozen=True)
 class Landscape(Diagnostic):
-    """Loss on a line or plane through the weights, along filter-normalised or sharpest directions.
+    """Loss on a plane through the weights, along two random, orthogonal, filter-normalised directions.
 
     Sources: Li et al., "Visualizing the Loss Landscape of Neural Nets"; "Towards Understanding the Transferability of
     Deep Representations", Fig. 3 and 5, sections A and B.4 (which plots 200 x 200 points of radius 0.1).
-    Eigenvectors are those of the Hessian with the same statistics of batch normalisation as the loss.
     """
 
     name: ClassVar[str] = "landscape"
@@ -121,34 +107,13 @@ class Landscape(Diagnostic):
     quick: ClassVar[Mapping[str, int]] = {"resolution": 15, "n_examples": 300}
     errors_over: ClassVar[str] = "batches"
 
-    dimensions: Annotated[Literal[1, 2], Says("1 for a line, 2 for a plane")] = 2
     resolution: Annotated[int, Ge(2), Says("Points per axis", "Odd for one at the centre.")] = 25
     radius: Annotated[Positive, Says("Coordinate of the edge", "1 moves each filter by its own norm.")] = 0.5
-    centre: Annotated[
-        Literal["end", "start"],
-        Says("What lies in the middle", '"end" for the trained network, "start" for where it started.'),
-    ] = "end"
-    directions: Annotated[
-        Literal["random", "eigenvectors"],
-        Says(
-            "Which directions",
-            '"random" (Gaussian, orthogonal, filter-normalised) or "eigenvectors" (of the largest eigenvalues of '
-            "the Hessian, scaled to the norm of the weights).",
-        ),
-    ] = "random"
     blocks: Annotated[
         tuple[str, ...], Says("Submodules whose parameters move, the others staying fixed; () for the whole network")
     ] = ()
-    biases: Annotated[
-        Biases,
-        Says(
-            "How biases and normalisation parameters move",
-            '"zero" leaves them where they are; "scale" moves each by its own norm.',
-        ),
-    ] = "zero"
-    n_examples: Annotated[Count, Says("Size of the fixed sample, drawn by `seed`")] = 1000
+    n_examples: Annotated[Count, Says("Size of the fixed sample")] = 1000
     batch_size: Annotated[Count, Says("Examples per forward pass; the standard error is taken over batches")] = 100
-    seed: Annotated[int, Says("Seed of sample and directions")] = 0
     batch_norm: BatchNorm = "running"
 
     def losses(
@@ -165,28 +130,26 @@ class Landscape(Diagnostic):
         Raises:
             SettingsError: There are fewer parameters than directions, or none of them can move.
         """
-        order = torch.randperm(len(subject.examples), generator=torch.Generator().manual_seed(self.seed))
+        order = torch.randperm(len(subject.examples), generator=torch.Generator().manual_seed(0))
         sample = subject.examples.take(order[: self.n_examples].sort().values)
-        network = subject.needs_start(self.name) if self.centre == "start" else subject.network
-        centred = replace(subject, network=network, examples=sample)
-        with loss_mode(network, self.batch_norm, n_examples=len(sample), batch_size=self.batch_size):
-            surface = loss_surface(centred, self.blocks)
-            directions = self._directions(centred, surface)
-            coordinates = torch.cat([self.coordinates(), torch.zeros(1, self.dimensions, dtype=torch.float64)])
+        with loss_mode(subject.network, self.batch_norm, n_examples=len(sample), batch_size=self.batch_size):
+            surface = loss_surface(replace(subject, examples=sample), self.blocks)
+            directions = random_directions(surface, 2, generator=torch.Generator().manual_seed(1))
+            coordinates = torch.cat([self.coordinates(), torch.zeros(1, 2, dtype=torch.float64)])
             grid = Grid(surface, directions, coordinates.to(directions))
             return grid_losses(grid, batch_size=self.batch_size, file=file, progress=progress)
 
     def coordinates(self) -> Float[Tensor, "G K"]:
         """Coordinates of the points, the last axis changing fastest; float64."""
         axis = torch.linspace(-self.radius, self.radius, self.resolution, dtype=torch.float64)
-        return torch.cartesian_prod(*[axis] * self.dimensions).reshape(-1, self.dimensions)
+        return torch.cartesian_prod(axis, axis)
 
     def measure(self, subject: Subject) -> Findings:
         """Records "landscape_centre" (the loss there), "landscape_rise" and "landscape_highest_rise".
 
         The rise is the mean over the grid of the loss above that at the centre, and the highest rise its largest value;
-        standard errors are over batches. The arrays are "landscape_axis" and "landscape_loss", shape (resolution,) *
-        dimensions.
+        standard errors are over batches. The arrays are "landscape_axis" and "landscape_loss", shape
+        (resolution, resolution).
         """
         return self.findings(self.losses(subject), subject)
 
@@ -203,14 +166,5 @@ class Landscape(Diagnostic):
             "landscape_highest_rise": mean_over_batches(values[:, highest] - centre, weights, n),
         }
         axis = np.linspace(-self.radius, self.radius, self.resolution)
-        loss = mean.reshape((self.resolution,) * self.dimensions).numpy()
+        loss = mean.reshape(self.resolution, self.resolution).numpy()
         return Findings.of(subject, rises, {"landscape_axis": axis, "landscape_loss": loss})
-
-    def _directions(self, subject: Subject, surface: LossSurface) -> Float[Tensor, "K P"]:
-        generator = torch.Generator().manual_seed(self.seed + 1)
-        if self.directions == "random":
-            return random_directions(surface, self.dimensions, generator=generator, biases=self.biases)
-        shared: dict[str, Any] = {name: getattr(self, name) for name in ("blocks", "batch_size", "seed", "batch_norm")}
-        spectrum = Curvature(k=self.dimensions, **shared).spectrum(subject)
-        scaled: Tensor = torch.from_numpy(spectrum.vectors).to(surface.point) * surface.point.norm()
-        return scaled

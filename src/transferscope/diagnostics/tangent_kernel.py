@@ -128,15 +128,13 @@ class TangentKernel(Diagnostic):
 
     n_examples: Annotated[Count, Says("Examples used: the first so many")] = 200
     blocks: Annotated[tuple[str, ...], Says("Submodules whose parameters count; () for the whole network")] = ()
-    memory: Annotated[Count, Says("Bytes for the gradients that are kept at a time")] = MEMORY
-    batch_size: Annotated[Count, Says("Examples whose gradients are computed in one call")] = 32
 
     def gram(self, subject: Subject) -> Float[np.ndarray, "N N"]:
         """The kernel between the first `n_examples` examples."""
         sample = replace(subject, examples=subject.examples.first(self.n_examples))
         with evaluation_mode(subject.network):
             surface = loss_surface(sample, self.blocks, outputs_only=True)
-            return tangent_gram(surface, memory=self.memory, batch_size=self.batch_size)
+            return tangent_gram(surface)
 
     def measure(self, subject: Subject) -> Findings:
         """Records "ntk_scale" (mean of the diagonal), "ntk_label_alignment" (with y y'), and "ntk_change".

@@ -12,8 +12,6 @@ from transferscope.study.tables import Mistakes, read_table
 _REFUSALS: Mapping[Lack, str] = {
     "start": "compares a network with where it started; give it with --against",
     "source": "compares two tasks; give the source data with --from",
-    "head": "needs the loss of the start and its head is another one; give the network as its training began, "
-    "under the new head",
 }
 
 Changes = Mapping[str, Mapping[str, Any]]

@@ -8,7 +8,7 @@ from matplotlib.colors import LogNorm, Normalize
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from transferscope.report.figures.style import BASELINE_COLOUR, mark_styles
+from transferscope.report.figures.style import mark_styles
 
 _LINE = mark_styles(["line"], None)["line"].colour
 _FINE_SPAN = 1000.0  # largest over smallest value from which tenfold steps alone are labelled
@@ -61,20 +61,10 @@ _EVERY = 3  # level that has a label
 _ALONG = "filter norms along random direction"
 
 
-def draw_landscape(canvas: Figure, axis: Float[np.ndarray, " R"], loss: np.ndarray, *, along: str = _ALONG) -> None:
-    """Draw the loss on a line or plane, with a cross at the centre.
-
-    Args:
-        loss: Shape (R,) for a line or (R, R) for a plane; points where it is not finite are left white.
-        along: What the coordinates count, and along what.
-    """
+def draw_landscape(canvas: Figure, axis: Float[np.ndarray, " R"], loss: Float[np.ndarray, "R R"]) -> None:
+    """Draw the loss on a plane, with a cross at the centre; points where it is not finite are left white."""
     axes = canvas.subplots()
-    axes.set_xlabel(f"{along} 1")
-    if loss.ndim == 1:
-        axes.axvline(0, color=BASELINE_COLOUR, linewidth=0.8)
-        axes.plot(axis, np.where(np.isfinite(loss), loss, np.nan), color=_LINE)
-        axes.set_ylabel("loss")
-        return
+    axes.set_xlabel(f"{_ALONG} 1")
     shown = np.ma.masked_invalid(loss.T)  # the first direction to the right
     if shown.count() and shown.min() < shown.max():
         norm, levels = _levels(float(shown.min()), float(shown.max()))
@@ -87,7 +77,7 @@ def draw_landscape(canvas: Figure, axis: Float[np.ndarray, " R"], loss: np.ndarr
     axes.plot(0, 0, "+", color="black", markersize=9)
     axes.set_aspect("equal")
     axes.grid(visible=False)
-    axes.set_ylabel(f"{along} 2")
+    axes.set_ylabel(f"{_ALONG} 2")
 
 
 def _levels(low: float, high: float) -> tuple[Normalize, np.ndarray]:

@@ -21,7 +21,7 @@ from transferscope.analyses.diagnose.statements import WORDS, limits, weights_le
 from transferscope.analyses.diagnose.subject import FileQuestion, FileSubject, Lack
 from transferscope.analyses.diagnose.tables import expected_cell
 from transferscope.analyses.result import AnalysisResult
-from transferscope.diagnostics import Diagnostic, Findings, GradientStability, Landscape, spread_of
+from transferscope.diagnostics import Diagnostic, Findings, GradientStability, spread_of
 from transferscope.errors import TransferscopeError
 from transferscope.estimate import Estimate
 from transferscope.records import Record
@@ -290,9 +290,7 @@ def _cell(diagnostic: Diagnostic, estimate: Estimate | None) -> Cell:
 
 
 def _draw_landscape(canvas: Canvas, diagnostic: Diagnostic, arrays: Arrays) -> None:
-    sharpest = isinstance(diagnostic, Landscape) and diagnostic.directions == "eigenvectors"
-    along = "weight norms along sharpest direction" if sharpest else "filter norms along random direction"
-    draw_landscape(canvas, arrays["landscape_axis"], arrays["landscape_loss"], along=along)
+    draw_landscape(canvas, arrays["landscape_axis"], arrays["landscape_loss"])
 
 
 def _draw_descent(canvas: Canvas, diagnostic: Diagnostic, arrays: Arrays) -> None:

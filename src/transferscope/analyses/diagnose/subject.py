@@ -35,9 +35,9 @@ from transferscope.training import PixelScale, exact_device, measure, pixel_scal
 
 ScaleFrom = Literal["own", "file", "network", "given"]
 
-Lack = Literal["start", "source", "head", "passes"]
-"""What keeps a diagnostic from being measured: no start, no source data, a start under another head; or many passes
-through a network of others, which nobody asked for."""
+Lack = Literal["start", "source", "passes"]
+"""What keeps a diagnostic from being measured: no start, no source data; or many passes through a network of others,
+which nobody asked for."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class FileSubject:
             return "start"
         if diagnostic.needs_source and self.subject.source is None:
             return "source"
-        return "head" if self.backbone_only and _is_of_start(diagnostic) else None
+        return None
 
     def measure(
         self, diagnostic: Diagnostic, *, file: Path | None = None, progress: Progress | None = None
@@ -123,15 +123,11 @@ class FileSubject:
             no network, or the start has another head and the diagnostic looks through the head.
         """
         start, looks_at = self.subject.start, diagnostic.looks_at
-        if start is None or diagnostic.needs_start or looks_at == "data" or _is_of_start(diagnostic):
+        if start is None or diagnostic.needs_start or looks_at == "data":
             return None
         if self.backbone_only and looks_at != "features":
             return None
         return diagnostic.measure(replace(self.subject, network=start, start=None, step=0))
-
-
-def _is_of_start(diagnostic: Diagnostic) -> bool:
-    return isinstance(diagnostic, Landscape) and diagnostic.centre == "start"
 
 
 def subject_of(question: FileQuestion) -> FileSubject:
