@@ -645,7 +645,7 @@ def mikami_own_law() -> Verdict:
     return judge(
         premises,
         [*slopes.values(), *gains.values()],
-        f"to MNIST, {len(wide.loc[labels[0], most])} seeds, four intervals at once: from {len(classes[most])} "
+        f"to MNIST, {len(wide.loc[labels[0], most])} seeds, {len(labels)} intervals at once: from {len(classes[most])} "
         "classes the accuracy rises per factor e of n by "
         + ", ".join(f"{points(one)} at {s} labels" for s, one in slopes.items())
         + f"; {len(classes[most])} classes over {len(classes[fewest])} at n = {largest:,.0f}: "
