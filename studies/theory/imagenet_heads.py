@@ -27,6 +27,22 @@ EPOCHS = 100
 STEPS = 19 * EPOCHS
 TARGETS = ("usps", "mnist", "fashion-mnist", "cifar10", "svhn")
 
+FURTHER = {
+    "cifar10-animals": ("npz:cifar10_18k.npz", ["classes:2-8", "train-rows:0-600"]),
+    "glyphs": ("glyphs", ["train-rows:0-600"]),
+    "glyphs-texture": ("glyphs?texture=with", ["train-rows:0-600"]),
+    "cifar10-brightness": ("npz:cifar10_18k.npz", ["relabel:brightness", "train-rows:0-600"]),
+    "mnist-first": ("mnist", ["classes:0-5", "train-rows:0-600"]),
+    "mnist-last": ("mnist", ["classes:5-10", "train-rows:0-600"]),
+    "fashion-mnist-first": ("fashion-mnist", ["classes:0-5", "train-rows:0-600"]),
+    "fashion-mnist-last": ("fashion-mnist", ["classes:5-10", "train-rows:0-600"]),
+    "usps-first": ("usps", ["classes:0-5", "train-rows:0-600"]),
+    "usps-last": ("usps", ["classes:5-10", "train-rows:0-600"]),
+    "cifar10-first": ("npz:cifar10_18k.npz", ["classes:0-5", "train-rows:0-600"]),
+    "cifar10-last": ("npz:cifar10_18k.npz", ["classes:5-10", "train-rows:0-600"]),
+}
+"""Further targets for `liu_figure_2`, of one seed each."""
+
 
 def efficientnet_lite0() -> nn.Module:
     """Return EfficientNet-lite0 with ImageNet weights, and no dropout between features and head."""
@@ -40,14 +56,18 @@ efficientnet_lite0.input = NetworkInput(size=224, mean=127, std=128, scale=1, ch
 
 def study_of(target: str) -> dict[str, object]:
     """The study of a target, with the paper's training of the head."""
-    study = tomllib.loads((HERE / f"imagenet-why-{target}.toml").read_text(encoding="utf-8"))
+    study = tomllib.loads((HERE / f"imagenet-why-{target if target in TARGETS else 'usps'}.toml").read_text("utf-8"))
+    own = study["target"] | {"transforms": ["train-rows:0-600"]}
+    if target in FURTHER:
+        data, transforms = FURTHER[target]
+        own |= {"data": data, "transforms": transforms}
     network = f"{Path(__file__).resolve()}:efficientnet_lite0"
     return {
         "name": f"imagenet-heads-{target}",
         "recipe": "equal",
         "store": "imagenet-heads.sqlite",
-        "seeds": SEEDS,
-        "target": study["target"] | {"transforms": ["train-rows:0-600"]},
+        "seeds": 1 if target in FURTHER else SEEDS,
+        "target": own,
         "sources": {"imagenet": {**study["sources"]["imagenet"], "network": network}},
         "network": {**study["network"], "name": network},
         "training": {
@@ -68,7 +88,7 @@ def main() -> None:
     """Write the studies beside their store and run what is missing."""
     folder = HERE.parent / "runs"
     folder.mkdir(exist_ok=True)
-    for target in sys.argv[1:] or TARGETS:
+    for target in sys.argv[1:] or (*TARGETS, *FURTHER):
         file = folder / f"imagenet-heads-{target}.toml"
         file.write_text(tomli_w.dumps(study_of(target)), encoding="utf-8")
         subprocess.run(["transferscope", "run", str(file), "--workers", "0", "--quiet"], check=True)

@@ -1,5 +1,6 @@
 """The published Syn2Real rows against the published and the independently verified numbers."""
 
+import math
 import os
 from collections.abc import Callable
 from functools import cache, partial
@@ -20,10 +21,12 @@ from transferscope_papers.made import FigureMade
 from transferscope_papers.mikami2021.common_d import common_d
 from transferscope_papers.mikami2021.rows import (
     all_curves,
+    equal_fits,
     extrapolation_table,
     panel_fits,
     paper_fit,
     read_errors,
+    rendering_panels,
     rendering_steps,
     surface_rows,
     task_panels,
@@ -170,6 +173,22 @@ def test_the_standard_errors_are_those_of_least_squares(errors: pd.DataFrame) ->
 def test_the_steps_of_figure_6_are_the_pairs_of_the_papers_figure_7(errors: pd.DataFrame) -> None:
     steps = rendering_steps(errors)
     assert steps["added"].value_counts().to_dict() == {"texture": 4, "several": 2, "light": 2, "background": 2}
+
+
+@pytest.mark.real_data
+def test_one_alpha_fits_figure_6_as_well_as_one_of_each_rendering(errors: pd.DataFrame) -> None:
+    panel = rendering_panels(errors)[0]
+    found, curves = equal_fits(panel), list(panel.curves.values())
+    rate, n = found["alpha"][1], sum(len(curve.errors) for curve in curves)
+    laws = (lambda x, alpha, C: 0.48 * x**-alpha + C, lambda x, D, C: D * (x / 1e3) ** -rate + C)
+    for law, rmse in zip(laws, found["rmse"], strict=True):
+        left = 0.0
+        for curve in curves:
+            x, y = curve.sizes[:, 0], curve.errors
+            left += float(((law(x, *scipy.optimize.curve_fit(law, x, y, (0.4, y.min()))[0]) - y) ** 2).sum())
+        assert rmse == pytest.approx(math.sqrt(left / n), rel=2e-3)
+        assert rmse == pytest.approx(0.00085, abs=5e-6)  # as the pages have it
+    assert rate == pytest.approx(0.43, abs=0.005)
 
 
 def test_another_table_is_refused(tmp_path: Path) -> None:

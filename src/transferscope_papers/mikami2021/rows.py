@@ -11,13 +11,14 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from scipy.optimize import minimize_scalar, nnls
 
 from transferscope.errors import CorruptDataError, MissingDataError, first_line
 from transferscope.scaling.fit import LawFit, fit_law, standard_errors
 from transferscope.scaling.observations import Observations, observe
 from transferscope.scaling.surface import Surface, fit_surface
 from transferscope.settings.questions import Loss
-from transferscope_papers.mikami2021.common_d import PAPER_LAW, common_d
+from transferscope_papers.mikami2021.common_d import PAPER_LAW, PUBLISHED_RATES, common_d
 
 IMAGENET_IMAGES = 1_281_167
 """Training images of ImageNet: fine-tuning size s is this times the share that was used."""
@@ -146,6 +147,26 @@ def rendering_steps(errors: pd.DataFrame) -> pd.DataFrame:
                 }
                 rows.append({"added": added.pop(), "to": few["series"], **changes})
     return pd.DataFrame(rows)
+
+
+def equal_fits(panel: Panel) -> pd.DataFrame:
+    """Two laws with as many parameters: D held and alpha of each series, or one alpha and D of each; C of each in both.
+
+    Only where the first leaves less do the rows say that it is alpha which differs. `rmse` is of the error itself.
+    """
+    curves = [(data.sizes[:, 0], data.errors) for data in panel.curves.values()]
+    held = [(data, paper_fit(data)) for data in panel.curves.values()]
+    points = sum(len(errors) for _, errors in curves)
+
+    def left(alpha: float) -> float:
+        return sum(nnls(np.stack([(n / n[0]) ** -alpha, np.ones(len(n))], axis=1), y)[1] ** 2 for n, y in curves)
+
+    one = minimize_scalar(left, bounds=PUBLISHED_RATES, method="bounded")
+    squares = (sum(float(((fit.predict(data.sizes) - data.errors) ** 2).sum()) for data, fit in held), float(one.fun))
+    laws = ("D held, alpha of each series", "one alpha, D of each series")
+    return pd.DataFrame(
+        {"law": laws, "alpha": (math.nan, float(one.x)), "rmse": [math.sqrt(square / points) for square in squares]}
+    )
 
 
 def extrapolation_series(errors: pd.DataFrame) -> dict[str, tuple[Observations, Observations]]:
