@@ -196,11 +196,11 @@ def readers_of_code(path: Path, out: Path) -> dict[str, Callable[[], object]]:
 
     return {
         "rank": command("rank", path),
-        "papers draw": command("papers", "draw", "tahir2024", "placement", "--study", path, "--out", out),
+        "papers draw": command("papers", "draw", "merlin2020", "fig2a", "--study", path, "--out", out),
         "diagnose --map": command("diagnose", path, "--map", "--out", out),
         "export": command("export", path, "--out", out / "net", "--method", "linear-probe"),
         "rank()": lambda: rank(path),
-        "study_figure()": lambda: study_figure("tahir2024", "placement", str(path)),
+        "study_figure()": lambda: study_figure("merlin2020", "fig2a", str(path)),
         "export()": lambda: export(path, out / "net", method="linear-probe"),
         "map_study()": lambda: _mapped(path),
         "work": on_command,

@@ -94,11 +94,6 @@ PAPERS: dict[str, Paper] = {
             "fine-tuning-sign": Listed(
                 "Fine-tuning of a noisy target: printed, corrected and trained", "tahir2024.fine_tuning:DecidingFigure"
             ),
-            "placement": Listed(
-                "The pairs of your own study on the diagram of linear transfer",
-                "tahir2024.placement:placement",
-                "study",
-            ),
         },
     ),
     "shachaf2021": Paper(

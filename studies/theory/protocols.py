@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 from imagenet_heads import study_of as heads_of
-from verdicts import RUNS, STUDIES, UNFITTED, runs_of, study_of
+from verdicts import CLAIMED_OF_WEIGHTS, RUNS, STUDIES, UNFITTED, every_study, runs_of, study_of, times
 
 from transferscope.errors import DataError
 from transferscope_papers.catalogue import PAPERS
@@ -24,6 +24,12 @@ INTRODUCTION = """# Protocols beside those of the papers
 What each row of [five papers, item by item](papers.md) that rests on stored runs was run with, beside what its paper
 states. Bold: differs. *Fitted* is the lowest mean accuracy on training labels of the arms that train. This page is
 written by `python studies/theory/protocols.py` from the study files, their runs and `studies/theory/published`.
+"""
+STUDIES_READ = """## Every stored study of a claim
+
+What Liu et al. (2019) claim to be larger from scratch than after pre-training: the ratio of the two in every stored
+study that has both arms, with 95 % t-intervals over seeds, unadjusted. Arms differ in rate, and few have fitted their
+labels: the rows of [papers](papers.md) say which of them test the claim.
 """
 HEADINGS = {
     "network": "network",
@@ -121,7 +127,11 @@ def page() -> str:
         for one in compared:
             lines.append(f"| {one.name} | {one.published} | {f'**{one.ours}**' if one.differs else one.ours} |")
         lines.append("")
-    return "\n".join(lines)
+    lines += [STUDIES_READ]
+    for item, (name, step) in CLAIMED_OF_WEIGHTS.items():
+        ratios = "; ".join(f"{study} after {source} {times(one)}" for study, source, one in every_study(name, step))
+        lines += [f"- **{item}** (`{name}`, {'the end' if step < 0 else 'the start'}): {ratios}"]
+    return "\n".join([*lines, ""])
 
 
 if __name__ == "__main__":

@@ -148,8 +148,8 @@ def test_a_study_from_run_to_prediction(tmp_path: Path, monkeypatch: pytest.Monk
     assert documented("run", done)
     assert done["cells"]["done"] == done["cells"]["total"] == 8
     assert documented("rank", ask("rank", "small.toml", "--scores", "logme", "--scores", "h-score"))
-    placement = ask("papers", "draw", "tahir2024", "placement", "--study", "small.toml", "--out", "theory")
-    assert documented("papers draw", placement)
+    drawn = ask("papers", "draw", "tahir2024", "fig2", *("--set", "d=10", "--set", "n=8", "--set", "seeds=5"))
+    assert documented("papers draw", drawn)
     exported = ask("export", "small.toml", "--out", "net", "--method", "fine-tune")
     assert documented("export", exported)
     assert exported["n_equal"] == exported["n_test"] == 100

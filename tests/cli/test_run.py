@@ -271,8 +271,6 @@ def test_a_file_of_weights_is_refused_by_every_command_alike_and_its_share_is_sh
         ("diagnose", file, "--data", target, *options, "--diagnostics", "class-separation"),
     ):
         assert lacks in call(*words).mistake
-    for later in (
-        ("rank", "study/paths.toml"),
-        ("papers", "draw", "tahir2024", "placement", "--study", "study/paths.toml"),
-    ):  # not the network of the results
-        assert f"the network file {file} has changed since the study was planned with it" in call(*later).mistake
+    # not the network of the results
+    changed = f"the network file {file} has changed since the study was planned with it"
+    assert changed in call("rank", "study/paths.toml").mistake

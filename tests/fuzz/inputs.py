@@ -136,7 +136,7 @@ _TABLES: dict[str, list[str]] = {
 
 _OF_STUDY = [
     *("status", "report", "rank", "scaling", "plan", "compare --task a", "diagnose --map", "export --out net"),
-    "papers draw tahir2024 placement --study",
+    "papers draw liu2019 fig8cd --study",
 ]
 """What is asked of a study beside running it."""
 
@@ -777,7 +777,7 @@ def url(draw: Draw, material: Material, folder: Path) -> list[Command]:
         *([command, "study.toml"] for command in ("run", "status", "report")),
         *([command, plain] for command in ("status", "report", "rank", "scaling")),
         ["run", "valid.toml", "--store", plain],
-        ["papers", "draw", "tahir2024", "placement", "--study", plain],
+        ["papers", "draw", "liu2019", "fig8cd", "--study", plain],
         ["export", plain, "--out", "net"],
         ["papers", "draw", *_paper_figure(draw), "--store", plain, "--set", "nothing=1"],
     ]

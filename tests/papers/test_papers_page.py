@@ -82,9 +82,9 @@ def test_the_page_of_protocols_is_what_studies_and_published_settings_make() -> 
     assert rows.equals(pd.read_csv(script["TABLE"], dtype=str, keep_default_na=False))  # what the command prints
     assert set(zip(rows["paper"], rows["item"], strict=True)) <= {(row.paper, row.item) for row in TABLE.itertuples()}
     compared = {(row.paper, row.item, row.name): (row.published, row.ours) for row in script["settings"]()}
-    assert compared["liu2019", "Figure 4", "fine-tuning at"] == ("1 x the rate", "0.1 x the rate")
+    assert compared["liu2019", "Table 2", "fine-tuning at"] == ("1 x the rate", "0.1 x the rate")
     assert compared["merlin2020", "Figure 1", "inputs"] == ("32 pixels", "16 pixels")
-    assert compared["liu2019", "Figure 3", "fitted"][1] == "not kept"
+    assert compared["liu2019", "Table 2", "fitted"][1] == "not kept"
 
 
 def test_published_settings_without_a_source_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

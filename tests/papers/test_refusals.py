@@ -14,7 +14,6 @@ from transferscope_papers.problems import (
     teachers_at_angle,
 )
 from transferscope_papers.simulate.wide_relu import paired_start
-from transferscope_papers.tahir2024.pair_parameters import unexplained
 from transferscope_papers.tahir2024.sampled_distance import reduced
 from transferscope_papers.theory.feature_recovery import examples_needed, recovery_probability, sufficient_examples
 from transferscope_papers.theory.fine_tuning import (
@@ -28,7 +27,6 @@ from transferscope_papers.theory.gaussian_regression import GaussianRegression
 from transferscope_papers.theory.linear_scratch import scratch_risk, scratch_risk_finite
 from transferscope_papers.theory.linear_transfer import linear_transfer_risk, linear_transferability
 from transferscope_papers.theory.ntk import convergence
-from transferscope_papers.theory.placement import Pair
 from transferscope_papers.theory.quadratic import source_minimum
 from transferscope_papers.theory.rates import fine_tuning_rates
 from transferscope_papers.theory.relu import PowerLaw, fit_power_law, negative_transfer_size
@@ -46,7 +44,6 @@ CASES: tuple[tuple[str, Callable[[], object]], ...] = (
     ("theta = 4.0 ", lambda: teachers_at_angle(3, theta=4.0)),
     ("d = 1 ", lambda: teachers_at_angle(1, theta=0.0)),
     ("width = 7 ", lambda: paired_start([0], 3, width=7)),
-    ("6 target examples", lambda: unexplained(np.ones((6, 2)), np.arange(6.0)[:, None], what="features")),
     (
         "inputs N(0, I) only",
         lambda: reduced(teachers_at_angle(3, theta=1.0, covariance=power_law_covariance(3, exponent=1))),
@@ -69,7 +66,6 @@ CASES: tuple[tuple[str, Callable[[], object]], ...] = (
     ("d = 0 ", lambda: scratch_risk_finite(1, 0, sigma=0)),
     ("depth = 1 ", lambda: ridge_risk(0.1, 1, 9, sigma=0, depth=1)),
     ("rate = 4.1 ", lambda: convergence(TWO, ONES[:2], rate=4.1, steps=[1])),
-    ("outside = 1.2 ", lambda: Pair(1.2, 0.0, 10.0, 1.0)),
     ("penalty = -1 ", lambda: source_minimum(-1.0)),
     ("r0 = 0.4 ", lambda: fine_tuning_rates(0.4, 1, 2)),
     ("zeta = 1 ", lambda: fine_tuning_rates(0.5, 1, 2, zeta=1)),

@@ -203,16 +203,6 @@ def test_one_network_and_six_targets() -> None:
         assert f"{rank:.2f}".replace("0.", ".").replace("-", "−") + f" ({name})" in text
 
 
-def test_the_sign_of_the_linear_model_on_characters() -> None:
-    cases = pd.concat(pd.read_csv(RESULTS / "runs" / f"placement-{name}.csv") for name in ("mnist", "usps", "svhn"))
-    told = cases[(cases["measured_low"] > 0) | (cases["measured_high"] < 0)]
-    right, up = (told["measured"] * told["modelled"] > 0).sum(), (told["measured"] > 0).sum()
-    text = (RESULTS.parent / "theory" / "placement.md").read_text(encoding="utf-8")
-    assert f"right in {right} of {len(told)} cases, one sign in {max(up, len(told) - up)};" in text
-    ratio = cases["scratch_modelled"] / cases["scratch"]
-    assert [ratio.min(), ratio.max()] == pytest.approx([0.36, 0.98], abs=0.005)
-
-
 def test_half_images_at_the_papers_length() -> None:
     runs = finished_runs("halves-length.csv")
     target = by_seed(runs, "source", "method")

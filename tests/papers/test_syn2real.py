@@ -180,7 +180,10 @@ def test_one_alpha_fits_figure_6_as_well_as_one_of_each_rendering(errors: pd.Dat
     panel = rendering_panels(errors)[0]
     found, curves = equal_fits(panel), list(panel.curves.values())
     rate, n = found["alpha"][1], sum(len(curve.errors) for curve in curves)
-    laws = (lambda x, alpha, C: 0.48 * x**-alpha + C, lambda x, D, C: D * (x / 1e3) ** -rate + C)
+    laws: tuple[Callable[..., np.ndarray], ...] = (
+        lambda x, alpha, C: 0.48 * x**-alpha + C,
+        lambda x, D, C: D * (x / 1e3) ** -rate + C,
+    )
     for law, rmse in zip(laws, found["rmse"], strict=True):
         left = 0.0
         for curve in curves:

@@ -108,6 +108,60 @@ def test_half_images_fail_the_acceptance_test_of_the_paper() -> None:
     assert MODULE.merlin_figure_1().word == "not tested"
 
 
+def test_heads_that_fit_have_the_papers_rank_correlation() -> None:
+    runs = raw("imagenet-heads.csv").query("step != step")  # NaN: the end
+    runs["target"] = runs["study"].str.removeprefix("imagenet-heads-")
+    five = runs[runs["target"].isin(["cifar10", "svhn", "fashion-mnist", "usps", "mnist"])]
+    by_part = {part: five[five["part"] == part] for part in ("target_test", "target_train")}
+    assert (by_part["target_train"].query("name == 'accuracy'")["value"] == 1).all()
+    error = 100 * (1 - by_part["target_test"].groupby("target")["value"].mean())
+    moved = by_part["target_train"].query("name == 'weight_deviation'").groupby("target")["value"].mean()
+    ranks = [sorted(one).index(value) for one in (list(error), list(moved)) for value in one]
+    apart = sum((first - second) ** 2 for first, second in zip(ranks[:5], ranks[5:], strict=True))
+    assert 1 - 6 * apart / (5 * 24) == pytest.approx(0.70)  # that of Table 1 of the paper, fixed
+    shown = rows_of("imagenet-why.md", "Heads trained until they fit")
+    assert [float(cell) for cell in shown["error %"]] == pytest.approx(sorted(error), abs=0.051)
+    assert [float(cell) for cell in shown["deviation"]] == pytest.approx(moved[error.sort_values().index], abs=5.1e-4)
+    assert "rank correlation of deviation and error over five targets .70" in MODULE.liu_table_1().ours
+
+
+def test_arms_at_one_rate_by_hand() -> None:
+    runs = raw("why-equal.csv")
+    shown = rows_of("why.md", "Both arms at one rate, until they fit (Figures 3 to 6)")
+    fitted = runs[(runs["part"] == "target_train") & (runs["name"] == "accuracy")]
+    assert (fitted["value"] == 1).all()
+
+    def logs(name: str, steps: pd.Series) -> pd.Series:
+        own = runs[(runs["name"] == name) & steps]
+        table = own.pivot_table(index=["seed", "step"], columns="method", values="value", dropna=False).map(math.log)
+        found: pd.Series = (table["scratch"] - table["fine-tune"]).groupby("seed").mean()
+        return found
+
+    end, at = runs["step"].isna(), runs["step"] == 0
+    runs["step"] = runs["step"].fillna(-1)
+    varies = "loss_variation_fixed_step"
+    for row, found in {
+        "largest eigenvalue at the end (Figure 3)": logs("hessian_eigenvalue/1", end),
+        "deviation of the weights (Figure 4)": logs("weight_deviation", end),
+        "change of the loss along the gradient before the first step (Figure 6)": logs(varies, at),
+        "the same over all steps": logs(varies, end | True),
+    }.items():
+        mean, error = float(found.mean()), float(found.std()) / math.sqrt(len(found))
+        ends = [math.exp(mean + side * stats.t.ppf(0.975, len(found) - 1) * error) for side in (0, -1, 1)]
+        assert numbers(shown[row][0]) == pytest.approx(ends, abs=0.0051), row
+    assert MODULE.liu_figure_4().word == MODULE.liu_figure_6().word == "not reproduced"
+
+
+def test_numbers_above_ten_keep_their_digits() -> None:
+    assert [MODULE.share(value) for value in (20.23, 10.05, 0.5, -0.5, 1.0)] == [
+        "20.23",
+        "10.05",
+        ".50",
+        "−.50",
+        "1.00",
+    ]
+
+
 def test_runs_without_training_accuracies_other_columns_or_none_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
