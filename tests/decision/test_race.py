@@ -43,9 +43,10 @@ def test_the_cheapest_arm_that_loses_little_is_recommended() -> None:
 
 
 def test_every_arm_is_run_once_the_cheapest_first_and_unknown_times_last() -> None:
+    """The transfer arm of 3 s, the first, comes before the second baseline of 2 s."""
     truth = RNG.normal(size=(4, 6)) + np.array([80, 60, 75, 50])[:, None]
     table, order, done = filled(empty(4, 6, 2, cost=np.array([3.0, np.nan, 1, 2])), truth)
-    assert order[:4] == [(2, 0), (3, 0), (0, 0), (1, 0)]
+    assert order[:4] == [(2, 0), (0, 0), (3, 0), (1, 0)]
     assert done == "decided"
     assert (decide(table).recommended, decide(table).outcome) == ("arm 0", "helps")
 
@@ -91,6 +92,12 @@ def test_a_second_goes_where_it_gains_most_over_all_numbers_of_labels() -> None:
     cheap = np.array([1.0, 1.0, 1.0])
     (dear,) = next_runs(tables, seconds=[cheap, 1e6 * cheap]).runs
     assert dear.table == 1  # nothing is open with the other
+
+
+def test_the_first_transfer_arm_comes_before_baselines_of_a_tenth_of_its_cost() -> None:
+    """Arms: a transfer arm of 30 s, baselines of 1, 4 and 2 s: the baseline of 4 s waits, not that of 2 s."""
+    table = empty(4, 6, 1, cost=np.array([30.0, 1.0, 4.0, 2.0]))
+    assert [arm for arm, _ in proposed(table, at_once=4)] == [1, 3, 0, 2]
 
 
 def test_runs_that_failed_or_are_under_way_or_cannot_be_made() -> None:

@@ -20,6 +20,8 @@ Done = Literal["", "decided", "seeds", "not worth it"]
 """Why no run is proposed: both questions are decided, the arms that matter have all their seeds, or no run is worth its
 seconds; "" where runs are proposed."""
 
+_FIRST_TRANSFER = 0.1
+"""Of the cost of the first transfer arm: without one nothing is known of transfer, however soon a race is stopped."""
 _TRIES = 2
 """An arm whose first runs failed so many times is left."""
 _NOISE, _NOISE_DF, _APART = 1.5, 4.0, 5.0
@@ -63,7 +65,8 @@ def next_runs(
 ) -> Next:
     """Return the runs to make next, over all numbers of labels.
 
-    Every arm is run once, the cheapest first. Then two runs are candidates:
+    Every arm is run once, the cheapest first; of the first transfer arm a tenth of its cost counts. Then two runs are
+    candidates:
 
     - for *which* arm, the run that raises the best expected mean most for a second: the knowledge gradient (Frazier,
       Powell, Dayanik 2008), with means shrunk to their common mean and one noise for all arms, over the run's seconds;
@@ -199,12 +202,15 @@ class _Look:
 
 
 def _unseen(looks: Sequence[_Look]) -> tuple[int, int] | None:
-    """The cheapest arm without a run."""
+    """The cheapest arm without a run; with a baseline under way the first transfer arm counts as cheaper than it is."""
     found = []
     for table, look in enumerate(looks):
         tried = look.have + look.scores.failed.sum(axis=1)
         unseen = (look.have == 0) & (tried < _TRIES) & ~look.busy.any(axis=1) & look.free.any(axis=1)
         cost = np.nan_to_num(look.given, nan=np.inf)
+        transfer, begun = look.scores.with_source, (look.have > 0) | look.busy.any(axis=1)
+        if (begun & ~transfer).any() and not (begun & transfer).any():
+            cost = np.where(transfer, _FIRST_TRANSFER * cost, cost)
         found += [(cost[arm], table, int(arm)) for arm in np.flatnonzero(unseen)]
     return min(found)[1:] if found else None
 

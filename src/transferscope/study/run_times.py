@@ -30,8 +30,8 @@ class Work:
     """What a cell does, by its plan alone.
 
     Attributes:
-        kind: 0 for what reads inputs as they are, 1 for what reads the features of a network, 2 for what trains one of
-            the package's own networks or needs one that is pretrained here, 3 for what trains another network.
+        kind: 0 for what reads inputs as they are, or the features of a network that is pretrained here; 1 for what
+            reads those of another network, 2 for what trains one of the package's own, 3 for what trains another.
         network: Which network examples pass through; "" for none.
         passes: Examples that pass through it forward while it is timed; those of a training step counted as often as
             their pass forward and backward takes as long. 0 where they take no time to speak of, as reading for one of
@@ -100,7 +100,7 @@ class RunTimes:
         if not method.uses_network:
             return Work(0, "", 0.0)
         if trained == 2:
-            return Work(2 if cell.needs else 1, network, 0.0)
+            return Work(0 if cell.needs else 1, network, 0.0)  # the pre-training is a cell with a time of its own
         n_passes = n_target + (number(cell, "n_source") if method.uses_source else 0)
         return Work(1, network, n_passes, seconds)
 

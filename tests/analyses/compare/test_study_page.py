@@ -142,7 +142,7 @@ def test_what_a_race_left_out_is_named_beside_the_choice(tmp_path: Path, small: 
         summary = summarise(store, "usps")
         assert list(race_in_words(file))
     said = {one.kind: one.facts for one in which(summary.frames, summary.decided)}
-    assert said["not begun"] == {"arms": [("soup", "mnist")], "seconds": 540.0}
+    assert said["not begun"] == {"arms": [("soup", "mnist")], "seconds": 540.0, "end": "time"}
     for other in (whole, no_race_any_more):  # which makes all runs
         assert "not begun" not in {one.kind for one in which(other.frames, other.decided)}
 

@@ -1,6 +1,7 @@
 """What a comparison says on the page of a study: whether transfer helps, which way, and how many labels it takes."""
 
 import itertools
+import math
 from shlex import quote
 
 from transferscope.analyses.compare.arms_figure import draw_arms
@@ -14,6 +15,7 @@ from transferscope.analyses.compare.statements import (
     answers,
     called,
     chances,
+    end_of,
     labels_saved,
     likeliest,
     losses,
@@ -23,9 +25,11 @@ from transferscope.analyses.compare.statements import (
 from transferscope.analyses.compare.summary import Summary
 from transferscope.analyses.compare.tables import methods_section
 from transferscope.analyses.compare.words import words_of
-from transferscope.report.blocks import Points, Section
+from transferscope.report.blocks import Cell, Column, Points, Section, Table
 from transferscope.report.page import Part
 from transferscope.statements import state
+from transferscope.study.race_state import NotBegun, race_state
+from transferscope.wording import capitalised, rough_duration, sizes_in_words
 
 
 def study_parts(summary: Summary, target: Found = None) -> list[Part]:
@@ -56,12 +60,54 @@ def study_parts(summary: Summary, target: Found = None) -> list[Part]:
     return parts
 
 
+def missing_table(summary: Summary) -> Table | None:
+    """Return the transfer arms that a race has not run, cheapest first, with what a run takes; None for none."""
+    frames = summary.frames
+    left = [one for one in _not_begun(summary) if one.source]
+    rows = [
+        (
+            Cell(capitalised(frames.in_prose(one.method, one.source))),
+            Cell(sizes_in_words([one.n_target])),
+            Cell("unknown" if one.seconds is None else f"about {rough_duration(one.seconds)}", value=one.seconds),
+        )
+        for one in left
+    ]
+    columns = (
+        Column("Not run yet, cheapest first", numeric=False),
+        Column("Labels"),
+        Column("A run, with pre-training"),
+    )
+    return Table(columns, tuple(rows)) if rows else None
+
+
+def _not_begun(summary: Summary) -> list[NotBegun]:
+    state = race_state(summary.frames.documents)
+    return sorted(state.not_begun if state else (), key=lambda one: math.inf if one.seconds is None else one.seconds)
+
+
+def _go_on(summary: Summary, file: str, end: str) -> tuple[str, str]:
+    """Return what goes on with a race whose minutes or runs were used."""
+    first = all(one.outcome == "no source" for one in summary.decided.values())
+    known = [one.seconds for one in _not_begun(summary) if one.seconds is not None and (one.source or not first)]
+    seconds = min(known, default=None)
+    race = summary.frames.study.spec["race"]
+    step = state("go on", end=end, first=first, seconds=seconds)
+    more = 2 * (race.get(end if end == "runs" else "minutes") or 1)
+    if end == "time" and seconds is not None:
+        more = max(more, math.ceil(seconds / 30))  # twice what the next is expected to take
+    setting = f"race.{'runs' if end == 'runs' else 'minutes'}={more:g}"
+    return words_of(summary.frames).say(step), f"transferscope run {quote(file)} --set {setting}"
+
+
 def next_step(summary: Summary) -> tuple[str, str]:
     """Return what more seeds would decide, in a sentence, and the command that makes them; "" where they would not."""
-    step = likeliest(settling(summary.frames, summary.decided))
+    own, file = summary.frames.seeds, f"{summary.frames.study.name}.toml"
+    step, end = likeliest(settling(summary.frames, summary.decided)), end_of(summary.frames)
+    undecided = {one.outcome for one in summary.decided.values()} & {"inconclusive", "no source", "no control"}
+    if end in ("time", "runs") and undecided:
+        return _go_on(summary, file, end)
     if step is None or step.kind != "more seeds":
         return "", ""
-    own, file = summary.frames.seeds, f"{summary.frames.study.name}.toml"
     unused = (seed for seed in itertools.count() if seed not in own)
     seeds = sorted([*own, *itertools.islice(unused, step.facts["more"])])
     command = f"transferscope run {quote(file)}"

@@ -61,16 +61,22 @@ def answers(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[State
         for n, one in decided.items()
     }
     return tuple(
-        _answer(sizes, _Named(frames, sizes[0], decided[sizes[0]]), learnt=sizes[0] not in unlearnt)
+        _answer(sizes, _Named(frames, sizes[0], decided[sizes[0]]), learnt=sizes[0] not in unlearnt, end=end_of(frames))
         for sizes in _together(told).values()
     )
 
 
-def _answer(sizes: Sequence[int], one: _Named, *, learnt: bool) -> Statement:
+def end_of(frames: StudyFrames) -> str:
+    """Return why the race of a study ended (`race_state.End`), "" where it goes on or is none."""
+    race = None if frames.study.spec.get("race") is None else race_state(frames.documents)
+    return race.end if race else ""
+
+
+def _answer(sizes: Sequence[int], one: _Named, *, learnt: bool, end: str) -> Statement:
     decision = one.decision
     if decision.recommended is None:
         return state("nothing", sizes=sizes)
-    kind = "one side" if decision.outcome in ("no source", "no control") else decision.outcome
+    kind = "one side" if decision.outcome in _ONE_SIDE else decision.outcome
     arm, best, control = one.facts(decision.recommended), decision.best_with, decision.best_without
     significant = arm.name in decision.helping
     shown = arm if significant else one.facts(best) if best else None
@@ -103,7 +109,12 @@ def _answer(sizes: Sequence[int], one: _Named, *, learnt: bool) -> Statement:
         rising=[one.pair(other.name) for other in decision.arms if other.unfinished and not other.with_source],
         unstable=one.pairs(decision.unstable),
         adjusted=[(one.pair(other.name), other.n_seeds, most) for other in named if other.adjusted],
+        n_seeds=arm.n_seeds,
+        end=end,
     )
+
+
+_ONE_SIDE = ("no source", "no control")
 
 
 MANY_SIZES = 3
@@ -189,6 +200,7 @@ def which(frames: StudyFrames, decided: Mapping[int, Decision]) -> Iterator[Stat
             "not begun",
             arms=list(dict.fromkeys((arm.method, arm.source) for arm in left)),
             seconds=max((arm.seconds for arm in left if arm.seconds is not None), default=None),
+            end=race.end if race else "",
         )
 
 
@@ -238,6 +250,8 @@ def called(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[Statem
     """
     if sources_that_are_target(frames.study.facts):
         return ()
+    if all(one.outcome in _ONE_SIDE for one in decided.values()):
+        return ()  # nothing was compared, so that nothing was found
     statements = []
     better = {n: one.helping for n, one in decided.items() if one.helping}
     worse = {n: one.harmful for n, one in decided.items() if one.harmful}

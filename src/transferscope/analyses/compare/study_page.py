@@ -6,7 +6,7 @@ from pathlib import Path
 
 from transferscope.analyses.compare.arms_figure import draw_arms
 from transferscope.analyses.compare.grid import grid_of
-from transferscope.analyses.compare.page import next_step, study_parts
+from transferscope.analyses.compare.page import missing_table, next_step, study_parts
 from transferscope.analyses.compare.samples import data_of, data_section
 from transferscope.analyses.compare.statements import MANY_SIZES, completeness, outcomes_in_words
 from transferscope.analyses.compare.summary import Summary, summarise
@@ -114,14 +114,14 @@ TONES: dict[str, Tone] = {"helps": "positive", "helps, within the margin": "posi
 def answer_section(summary: Summary, answers: Sequence[Answer], step: str, command: str) -> Section:
     """The first screen: the answer in a sentence and a picture, the answers to the questions, what to do next."""
     outcomes = {decision.outcome for decision in summary.decided.values()}
-    many = len(summary.decided) >= MANY_SIZES
+    many, missing = len(summary.decided) >= MANY_SIZES, missing_table(summary) if outcomes == {"no source"} else None
     lead, *points = summary.verdict.headline.splitlines() if many else [summary.verdict.headline]
     overview = Overview(
         outcome=outcomes_in_words(summary.decided),
         tone=TONES.get(next(iter(outcomes)), "undecided") if len(outcomes) == 1 else "undecided",
         headline=lead,
         points=tuple(points),
-        picture=grid_of(summary) if many else draw_arms(summary),
+        picture=missing or (grid_of(summary) if many else draw_arms(summary)),
         answers=tuple(answers),
         next_step=step,
         command=command,
