@@ -45,7 +45,7 @@ def made_up(
                 rows += _training(key, rising=arm in rising)
     table = cells_frame(cells)
     methods: dict[str, object] = {method: {} for (method, _), _ in scores}
-    spec = {"name": "made-up", "methods": methods, **({} if margin is None else {"race": {"margin": margin}})}
+    spec = {"name": "made-up", "methods": methods, **({} if margin is None else {"decision": {"margin": margin}})}
     return StudyFrames(
         study=StudyRow("made-up", spec, {"called": CALLED}, "2026-11-25T09:00:00+00:00"),
         cells=table,

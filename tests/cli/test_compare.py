@@ -39,9 +39,10 @@ def written() -> dict[str, Any]:
 def test_a_comparison_says_what_it_searches(
     call: Call, options: tuple[str, ...], trials: str | None, lr: float
 ) -> None:
-    said = call(*COMPARE, *QUICK, "--seeds", 1, *options)
+    said = call(*COMPARE, *QUICK, "--seeds", 1, "--margin", 2, "--set", "decision.worth=60", *options)
     assert said.code == 0
     study = written()
+    assert study["decision"] == {"margin": 2.0, "worth": 60.0}
     assert study["training"]["lr"] == lr
     assert "race" not in study
     assert ("tuning" in study) == ("tuning:" in said.out) == (trials is not None)
@@ -52,10 +53,10 @@ def test_a_comparison_says_what_it_searches(
     ("options", "race", "seeds"),
     [
         pytest.param((), {}, 12, marks=pytest.mark.long),
-        pytest.param(("--seeds", "4", "--margin", "1"), {}, 4, marks=pytest.mark.long),
+        pytest.param(("--seeds", "4", "--set", "race.runs=99"), {"runs": 99}, 4, marks=pytest.mark.long),
         (
             ("--set", "race.runs=3", "--margin", "2"),
-            {"runs": 3, "margin": 2.0},
+            {"runs": 3},
             12,
         ),
         pytest.param(("--minutes", "3", "--seeds", "3"), {"minutes": 3.0}, 3, marks=pytest.mark.long),
@@ -66,7 +67,8 @@ def test_without_seeds_it_is_run_until_it_is_settled(
 ) -> None:
     assert call(*COMPARE, *QUICK, *options).code == 0
     study = written()
-    assert study["race"] == {"margin": 1.0, **race}
+    assert study["race"] == race
+    assert study.get("decision") == ({"margin": 2.0} if "--margin" in options else None)
     assert study["seeds"] == seeds
     with Store.open("runs/source-to-target.sqlite", create=False) as store:
         counts = store.counts("source-to-target")

@@ -24,6 +24,9 @@ def study(rng: np.random.Generator) -> Scores:
     values[source] += rng.choice([-5, 0, 2, 8])
     failed = rng.random((k, s)) < rng.choice([0.0, 0.1])
     made = np.arange(s) < (rng.integers(0, s + 1, size=(k, 1)) if rng.random() < 0.5 else s)
+    if rng.random() < 0.2:  # methods that draw nothing
+        fixed = rng.random(k) < 0.5
+        values[fixed] = values[fixed, :1]
     values[failed | ~made] = np.nan
     cost = np.exp(rng.normal(scale=2, size=k))
     cost[rng.random(k) < 0.1] = np.nan
@@ -101,7 +104,7 @@ def contradictions(scores: Scores, said: Any) -> list[str]:
         or chosen is None
         or chosen.name in said.helping
         or not chosen.with_source
-        or chosen.chance > 2 * max(arms[name].chance for name in said.helping) * (1 - 1e-9),
+        or min(arms[name].shortfall for name in said.helping) > chosen.shortfall + said.margin / 2 - 1e-9,
         "within the margin exactly when the recommended has no source": chosen is None
         or (said.outcome == "helps, within the margin") == (bool(said.helping) and not chosen.with_source),
         "the recommended is not worse": chosen is None or chosen.call != "worse" or len(said.arms) == 1,
@@ -124,7 +127,7 @@ def contradictions(scores: Scores, said: Any) -> list[str]:
     return [name for name, holds in checks.items() if not holds]
 
 
-@pytest.mark.parametrize("part", [0, pytest.param(1, marks=pytest.mark.long)])
+@pytest.mark.parametrize("part", [3, pytest.param(1, marks=pytest.mark.long)])
 def test_no_part_of_a_decision_contradicts_another(part: int) -> None:
     rng = np.random.default_rng(part)
     outcomes = set()

@@ -65,7 +65,7 @@ def test_the_knowledge_gradient_is_the_rise_of_the_best_mean_by_hand() -> None:
     """Two arms with a run each, whose posterior means after further runs are simulated with the prior noise."""
     values = np.array([[72.0, np.nan], [70.0, np.nan]])
     nothing = np.zeros((2, 2), dtype=bool)
-    look = _Look(scores(values, 2), 1.0, nothing, nothing, np.ones(2))
+    look = _Look(scores(values, 2), 1.0, None, None, nothing, nothing, np.ones(2))
     rng = np.random.default_rng(0)
     prior, noise = 5.0**2, 1.5**2
     variance = 1 / (1 / prior + 1 / noise)
@@ -125,6 +125,52 @@ def test_a_race_answers_both_questions(best: float, outcome: str) -> None:
     assert (said.outcome, said.decided, done) == (outcome, True, "decided")
     assert {arm for arm, _ in order} == set(range(6))
     assert len(order) < 24
+
+
+def test_a_race_reads_the_scores_by_the_rule_of_the_page() -> None:
+    """Three planned seeds decide what three of any number do not, and a point may be worth more than its seconds."""
+    values = np.array([[82.0, 83.4, 82.0], [80.2, 79.0, 79.4]])
+    for planned in (None, 3):
+        said = decide(scores(values, 1), planned=planned)
+        found = next_runs([scores(np.pad(values, ((0, 0), (0, 3)), constant_values=np.nan), 1)], planned=planned)
+        assert (said.outcome, found.done) == (("inconclusive", "") if planned is None else ("helps", "decided"))
+    cost = np.array([1000.0, 1.0])
+    values = np.array([[80.9, 81.1, 81.0, 81.0], [80.0, 80.2, 79.9, 80.1]])
+    for worth, arm in ((1.0, "arm 1"), (5000.0, "arm 0")):
+        assert decide(scores(values, 1, cost=cost), worth=worth).recommended == arm
+        assert next_runs([scores(values, 1, cost=cost)], worth=worth).done in ("seeds", "decided")
+
+
+def test_arms_whose_runs_are_all_the_same_lend_no_variance() -> None:
+    """Three of five arms that draw nothing: the two others are too few to lend theirs to an arm with one run."""
+    values = np.array(
+        [[81.0, 80.0, 82.0], [79.0, 81.0, 80.0], [70.0, 70.0, 70.0], [71.0, 71.0, 71.0], [75.0, np.nan, np.nan]]
+    )
+    said = decide(scores(values, 2))
+    assert said.recommended == "arm 0"
+    assert 0 < said.arms[1].chance < said.arms[0].chance < 1
+
+
+def test_an_arm_of_which_little_is_known_makes_no_loss_infinite() -> None:
+    """A run far below the best, where variances differ so much that each has the weight of one degree of freedom."""
+    rng = np.random.default_rng(1)
+    values = np.array([[88.0], [79.0], [82.0], [84.0], [87.3], [76.0], [85.0], [90.0]]) + np.array(
+        [[2.0], [5.0], [1.0], [0.01], [0.4], [0.01], [1.8], [1.3]]
+    ) * rng.standard_normal((8, 7))
+    values[1:3, 1:] = np.nan
+    values[[3, 5], 2:] = np.nan
+    said = decide(scores(values, 6))
+    worst = np.nanmax(values) - np.nanmin(values)
+    assert all(arm.shortfall is not None and arm.shortfall < worst for arm in said.arms)
+
+
+def test_a_significant_arm_is_not_recommended_where_it_loses_more_than_half_a_margin() -> None:
+    """The way that leads by 5 points varies so much that it is not significant; the other one is."""
+    values = np.array([[84.0, 75.0, 93.0, 88.0], [80.0, 80.2, 79.9, 80.1], [70.0, 70.1, 69.8, 70.2]])
+    said = decide(scores(values, 2))
+    assert said.helping == ("arm 1",)
+    assert said.recommended == "arm 0"
+    assert decide(scores(values, 2), margin=20.0).recommended == "arm 1"
 
 
 def test_a_race_ends_where_seeds_would_not_decide_it() -> None:

@@ -15,7 +15,7 @@ from transferscope.methods import METHODS
 from transferscope.models.fields import FIELDS
 from transferscope.registry import Registry
 from transferscope.settings.data import TargetSettings, TuningSettings
-from transferscope.settings.engine import EngineSettings, RaceSettings
+from transferscope.settings.engine import DecisionSettings, EngineSettings, RaceSettings
 from transferscope.study.commands.settings import RunSettings
 from transferscope.study.settings import SourceSettings
 from transferscope.study.tables import setting_names
@@ -97,7 +97,16 @@ def test_pages_give_commands_no_option_that_they_have_not() -> None:
 
 @pytest.mark.parametrize(
     "kind",
-    [RunSettings, TargetSettings, SourceSettings, TrainingSettings, TuningSettings, RaceSettings, EngineSettings],
+    [
+        RunSettings,
+        TargetSettings,
+        SourceSettings,
+        TrainingSettings,
+        TuningSettings,
+        DecisionSettings,
+        RaceSettings,
+        EngineSettings,
+    ],
 )
 def test_tables_of_settings_have_every_setting(kind: type) -> None:
     page = _filled("settings", "studies.md")

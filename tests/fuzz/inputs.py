@@ -878,7 +878,7 @@ _RUNS_OPTIONS = [
     *(
         ["--wide", "arms", "--metric", "accuracy"],
         ["--wide", "labels", "--metric", "accuracy"],
-        ["--set", "race.margin=0"],
+        ["--set", "decision.margin=0"],
     ),
     *(["--columns", "arm=model"], ["--columns", "arm=arm+seed"], ["--columns", "seed="], ["--where", "arm=tuned"]),
     *(["--predictions", "predicted"], ["--next", "0"], ["--next", "2"], ["--set", "unit=%"]),
@@ -991,7 +991,8 @@ def command_study(draw: Draw, material: Material, folder: Path) -> list[Command]
                     draw.one(_LITERALS)
                 )
             case 3:
-                tables["race"] = {draw.one(["minutes", "margin", "budget"]): draw.one(_LITERALS)}
+                tables["race"] = {draw.one(["minutes", "runs", "budget"]): draw.one(_LITERALS)}
+                tables["decision"] = {draw.one(["worth", "margin", "budget"]): draw.one(_LITERALS)}
             case 4:
                 tables["engine"][draw.one(["cell_minutes", "retries", "keep", "device"])] = draw.one(_LITERALS)
             case _:

@@ -251,7 +251,7 @@ def test_what_fails_is_left_and_the_rest_is_answered(data: Path, tmp_path: Path)
         ({"pretraining": {"steps": 5, "checkpoints": [2]}}, "several pre-training steps"),
         ({"seeds": 1}, "has one seed; a race needs at least 2"),
         ({"race": {"risk": 0.05}}, "risk"),
-        ({"race": {"margin": 0.0}}, "margin = 0.0"),
+        ({"decision": {"margin": 0.0}}, "margin = 0.0"),
         ({"race": {"runs": 1}}, "runs = 1"),
         ({"race": {"minutes": -1.0}}, "minutes = -1.0"),
         ({"race": {"run_minutes": 0.0}}, "run_minutes = 0.0"),

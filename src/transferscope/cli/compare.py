@@ -24,6 +24,7 @@ def compare(options: Options, _: object = None) -> None:
         methods=options.methods,
         diagnostics=options.diagnostics or [],
         seeds=seeds,
+        decision=settings.pop("decision", {}),
         race=race if seeds is not None else race or {},
         network=settings.get("network", {}).pop("name", None),
         training=settings.pop("training", {}),

@@ -13,7 +13,7 @@ from transferscope.cli.complete import Family, Tables, among, keys_among
 from transferscope.errors import SettingsError, each_once, refuse_unused, unknown_name
 from transferscope.records import declared
 from transferscope.settings.data import TargetSettings, TuningSettings
-from transferscope.settings.engine import EngineSettings, RaceSettings, TrackSettings
+from transferscope.settings.engine import DecisionSettings, EngineSettings, RaceSettings, TrackSettings
 from transferscope.settings.questions import LEAST, MOST, Better
 from transferscope.settings.training import TrainingSettings
 
@@ -218,6 +218,7 @@ OF_STUDIES: Tables = {
     "tuning": (TuningSettings,),
     "diagnostics.NAME": (),
     "engine": (EngineSettings,),
+    "decision": (DecisionSettings,),
     "race": (RaceSettings,),
     "track": (TrackSettings,),
 }

@@ -38,7 +38,7 @@ def show_results(options: Options) -> None:
         "--table and --next print what they name alone",
     )
     settings = dict(options.settings)
-    race = settings.pop("race", {})
+    decision = settings.pop("decision", {})
     where = [*pairs("--where", options.where or ()).items(), *settings.pop("where", {}).items()]
     roles = [name for name in setting_names(RunColumns) if name not in _NO_ROLES]
     named = [*named_columns(options.columns, roles).items(), *settings.items()]
@@ -47,8 +47,8 @@ def show_results(options: Options) -> None:
         without=options.without,
         columns=RunColumns(**each_once(named, "column"), where=each_once(where, "column of --where")),
         predictions=options.predictions,
-        margin=race.get("margin"),
-        worth=race.get("worth"),
+        margin=decision.get("margin"),
+        worth=decision.get("worth"),
         planned=options.planned,
     )
     if options.table is not None:

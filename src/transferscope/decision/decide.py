@@ -26,7 +26,8 @@ def decide(
     A transfer arm is called better where it is better than every baseline (`whether.gains`), has three seeds, is not
     erratic or its worst run lies above the best run of every baseline, and no baseline could still rise. The
     recommended arm is the cheapest that is not expected to lose more than half a margin (`which.select`). Where
-    transfer helps, a significant arm is preferred to another transfer arm, unless it is far less likely to be good.
+    transfer helps, a significant arm is preferred to another transfer arm, unless it is expected to lose half a margin
+    more.
     Where the question is inconclusive, a baseline is preferred to a transfer arm that costs about as much.
 
     Args:
@@ -46,9 +47,9 @@ def decide(
         raise SettingsError(f"margin = {margin} was given; expected a number of points above 0")
     if worth is not None and not 0 < worth < np.inf:
         raise SettingsError(f"worth = {worth} was given; expected a number of seconds above 0")
-    if worth is not None and np.isnan(scores.cost).all():
-        raise SettingsError("worth was given, and the time of no run is known; give a column of seconds, or no worth")
     now = stand(scores, margin=margin, level=level, planned=planned, worth=worth)
+    if now is not None and worth is not None and np.isnan(scores.cost).all():
+        raise SettingsError("worth was given, and the time of no run is known; give a column of seconds, or no worth")
     n = (~np.isnan(scores.values)).sum(axis=1)
     names = np.array(scores.arms, dtype=object)
     if now is None:

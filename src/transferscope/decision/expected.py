@@ -56,7 +56,7 @@ def _of_kind(
     scale: float,
 ) -> Float[np.ndarray, "draws kind"]:
     """Return draws of the means of one kind of arms, as if there were no others."""
-    names = ("mean", "n", "raw", "variance", "df", "unstable", "erratic", "worst", "best")
+    names = ("mean", "n", "raw", "variance", "df", "unstable", "erratic", "lends", "worst", "best")
     own = {name: getattr(noise, name)[kind] for name in names}
     part = replace(noise, **own, loss=noise.loss[np.ix_(kind, kind)])
     return draw_means(

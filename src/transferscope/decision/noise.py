@@ -38,6 +38,7 @@ class Noise:
             variance.
         erratic: Whether it is unstable and its scores vary more than those of the middle arm, too: where two arms move
             together, what they share is taken for a seed's effect and missing in quiet arms, which are not erratic.
+        lends: Whether the variance of the arm tells of the others': it has two runs, varies, and is not unstable.
         worst: Lowest run, less what seeds gave to all arms; minus infinity where it is not known.
         best: Highest run, likewise; infinity where it is not known.
         pool: Degrees of freedom of the variances of all stable arms together, shape (..., 1).
@@ -52,6 +53,7 @@ class Noise:
     df: Float[np.ndarray, "*studies arms"]
     unstable: Bool[np.ndarray, "*studies arms"]
     erratic: Bool[np.ndarray, "*studies arms"]
+    lends: Bool[np.ndarray, "*studies arms"]
     worst: Float[np.ndarray, "*studies arms"]
     best: Float[np.ndarray, "*studies arms"]
     pool: Float[np.ndarray, "*studies 1"]
@@ -185,7 +187,7 @@ def moderated(
     pool = pool / factor**2
     df = np.where(unstable, d, np.maximum(np.minimum(total, pool), d))
     df = np.where(total > 0, df, 0.0)
-    return Noise(mean, n, raw, variance, df, unstable, erratic, worst, best, pool, loss)
+    return Noise(mean, n, raw, variance, df, unstable, erratic, stable, worst, best, pool, loss)
 
 
 def _loss(

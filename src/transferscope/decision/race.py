@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy import special
 
-from transferscope.decision.decide import decide
 from transferscope.decision.record import Scores
+from transferscope.decision.settles import what_settles
 from transferscope.decision.standing import Standing, stand
 from transferscope.decision.whether import LEAST_SEEDS, pairs
 from transferscope.decision.which import SETTLED
@@ -58,6 +58,8 @@ def next_runs(
     tables: Sequence[Scores],
     *,
     margin: float = 1.0,
+    planned: int | None = None,
+    worth: float | None = None,
     at_once: int = 1,
     under_way: Sequence[Bool[np.ndarray, "arms seeds"]] | None = None,
     closed: Sequence[Bool[np.ndarray, "arms seeds"]] | None = None,
@@ -78,7 +80,7 @@ def next_runs(
 
     Args:
         tables: Of each number of labels as for `decide`; an arm has at most as many runs as `values` has seeds.
-        margin: Differences up to this do not matter, in points.
+        margin: As of `decide`, likewise `planned` and `worth`, so that a race ends when that says so.
         at_once: Most runs that are wanted; at least 1.
         under_way: By table, runs that are being made, shape (A, S); they are not proposed again.
         closed: By table, runs that cannot be made, likewise.
@@ -92,7 +94,7 @@ def next_runs(
         raise SettingsError(f"at_once = {at_once} was given; expected at least 1")
     none = [np.zeros(scores.values.shape, dtype=bool) for scores in tables]
     looks = [
-        _Look(scores, margin, busy.copy(), shut, scores.cost if seconds is None else seconds[at])
+        _Look(scores, margin, planned, worth, busy.copy(), shut, scores.cost if seconds is None else seconds[at])
         for at, (scores, busy, shut) in enumerate(zip(tables, under_way or none, closed or none, strict=True))
     ]
     runs: list[Run] = []
@@ -112,6 +114,8 @@ class _Look:
 
     scores: Scores
     margin: float
+    planned: int | None
+    worth: float | None
     busy: Bool[np.ndarray, "arms seeds"]
     closed: Bool[np.ndarray, "arms seeds"]
     given: Float[np.ndarray, " arms"]
@@ -139,7 +143,7 @@ class _Look:
 
     @cached_property
     def now(self) -> Standing | None:
-        return stand(self.scores, margin=self.margin)
+        return stand(self.scores, margin=self.margin, planned=self.planned, worth=self.worth)
 
     @cached_property
     def which_is_decided(self) -> bool:
@@ -157,7 +161,7 @@ class _Look:
         """Whether further seeds may well decide whether transfer helps; where noise is not known yet, they may."""
         if self.now is None or not (self.now.noise.df > 0).all():
             return True
-        settles = decide(self.scores, margin=self.margin).more_seeds
+        settles = what_settles(self.now, self.scores)
         return settles is not None and settles.question == "whether" and settles.chance >= _HOPE
 
     @cached_property

@@ -185,8 +185,8 @@ class Decision:
 
     Attributes:
         outcome: Whether a source helps, see `Outcome`.
-        recommended: The cheapest arm that is not expected to lose more than half the margin, or one of `helping` whose
-            chance is not far below; None without a run.
+        recommended: The cheapest arm that is not expected to lose more than half the margin, or one of `helping` that
+            is not expected to lose half a margin more; None without a run.
         chance: Probability that it is within the margin of the best arm.
         decided: Whether that is at least 95 %, and the arm has two seeds.
         best_with: The best arm with a source; where some are called better, the best of these. None without a run.

@@ -10,9 +10,6 @@ from transferscope.decision.record import Covers, Outcome, Reason, Scores
 from transferscope.decision.whether import Gains, gains
 from transferscope.decision.which import DRAWS, Draws, Selection, draw_means, select, shown_worse
 
-FAR_BELOW = 0.5
-"""An arm is not recommended for being significant where its chance of being good is less than so much of another's."""
-
 
 @dataclass(frozen=True, slots=True)
 class Standing:
@@ -113,7 +110,7 @@ def stand(
             and not helping[chosen.arm]
             and (with_source[chosen.arm] or chosen.shortfall[chosen.arm] > margin)
         ):
-            among = helping & allowed & (chosen.chance >= FAR_BELOW * chosen.chance[chosen.arm])
+            among = helping & allowed & (chosen.shortfall <= chosen.shortfall[chosen.arm] + margin / 2)
             chosen = select(drawn.means, scores.cost[at], margin, among) if among.any() else chosen
         if not with_source[chosen.arm]:
             outcome = "helps, within the margin"

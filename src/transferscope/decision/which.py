@@ -76,8 +76,9 @@ def draw_means(
         y_a ~ N(theta_a, V_a / n_a),  theta_a ~ centre + tau t_2,  tau ~ half-Cauchy,  V_a = v_a df_a / chi2_df_a
 
     Means that differ by no more than their errors are shrunk towards each other. Centre (the median) and tau are those
-    of the arms that may be the best; the others lie far below and keep their means. What pairs of arms have beside
-    v_a / n_a + v_b / n_b, from test examples and from seeds that they do not share, is taken apart by arm.
+    of the arms that may be the best; the others lie far below, and are drawn with their own distance as the spread.
+    What pairs of arms have beside v_a / n_a + v_b / n_b, from test examples and from seeds that they do not share, is
+    taken apart by arm.
 
     Args:
         examples: E, the variance that the draw of the test examples adds, by pair of arms; NaN where it is not known.
@@ -86,7 +87,7 @@ def draw_means(
     """
     k = len(noise.mean)
     variance, df = noise.variance, noise.df
-    several = (noise.n >= 2) & ~noise.unstable
+    several = noise.lends
     if several.sum() < 3:  # the arms lend each other nothing
         own = np.where(noise.n >= 2, noise.n - 1, 0.0)
         d = np.where(noise.n >= 2, own, own[several].sum())
@@ -114,7 +115,7 @@ def draw_means(
     shares = density.cumsum(axis=2)
     shares = (shares / shares[:, :, -1:])[at]
     tail = (shares[:, :, :-1] < rng.random((count, k, 1))).sum(axis=2)
-    prior = np.where(near, spread[at[:, None], tail], APART)
+    prior = np.where(near, spread[at[:, None], tail], off**2)
     means = shrunk(noise.mean, drawn / noise.n + added, prior, centre, rng)
     return Draws(means, drawn, prior, centre, added)
 

@@ -1,4 +1,4 @@
-"""How a study is carried out: the tables [engine], [race] and [track] of a study file."""
+"""How a study is decided and carried out: the tables [decision], [engine], [race] and [track] of a study file."""
 
 import math
 import re
@@ -23,16 +23,17 @@ Keep = Literal["winners", "all", "none"]
 
 
 @dataclass(frozen=True, slots=True)
-class RaceSettings:
-    """A race: of the runs that the study file allows, those are made that answer its questions at the least cost."""
+class DecisionSettings:
+    """What a person decides by."""
 
     margin: Annotated[
-        Positive,
+        Positive | None,
         Says(
             "Points that are of no interest",
-            "Of accuracy, of average precision for several labels of each input, or of R² for numbers.",
+            "Of accuracy, of average precision for several labels of each input, or of R² for numbers. None: 1, or "
+            "0.01 in other units.",
         ),
-    ] = 1.0
+    ] = None
     worth: Annotated[
         Positive | None,
         Says(
@@ -40,6 +41,15 @@ class RaceSettings:
             "The arm of the least expected loss is recommended, its time included. None: the cheapest in the margin.",
         ),
     ] = None
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+
+
+@dataclass(frozen=True, slots=True)
+class RaceSettings:
+    """A race: of the runs that the study file allows, those are made that answer its questions at the least cost."""
+
     runs: Annotated[Annotated[int, Ge(2)] | None, Says("Most runs in all", "None for no such limit.")] = None
     minutes: Annotated[
         Positive | None,

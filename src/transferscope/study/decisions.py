@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 import pandas as pd
@@ -44,23 +44,24 @@ def arms_by_key(frames: StudyFrames) -> dict[str, str]:
     return {str(key): str(Arm(str(method), str(source))) for key, method, source in rows}
 
 
-def margin_of(frames: StudyFrames) -> float:
-    """Differences of no interest, in points."""
-    race = frames.study.spec.get("race")
-    return float(race["margin"]) if isinstance(race, Mapping) and "margin" in race else frames.metric.margin
+class Asked(TypedDict):
+    """What `decide` and `next_runs` are asked; as there."""
+
+    margin: float
+    planned: int | None
+    worth: float | None
 
 
-def planned_of(frames: StudyFrames) -> int | None:
-    """Return the number of seeds that was fixed before the first run, or None."""
-    planned = frames.study.facts.get("planned_seeds")
-    return planned if isinstance(planned, int) else None
-
-
-def worth_of(frames: StudyFrames) -> float | None:
-    """Return the seconds that a point is worth, or None."""
-    race = frames.study.spec.get("race")
-    worth = race.get("worth") if isinstance(race, Mapping) else None
-    return float(worth) if isinstance(worth, int | float) else None
+def asked_of(frames: StudyFrames) -> Asked:
+    """Return what a study is decided by: the one rule of every reader, and of its race."""
+    table, planned = frames.study.spec.get("decision"), frames.study.facts.get("planned_seeds")
+    given = table if isinstance(table, Mapping) else {}
+    margin, worth = given.get("margin"), given.get("worth")
+    return {
+        "margin": float(margin) if isinstance(margin, int | float) else frames.metric.margin,
+        "planned": planned if isinstance(planned, int) else None,
+        "worth": float(worth) if isinstance(worth, int | float) else None,
+    }
 
 
 def scores_of(
@@ -114,8 +115,7 @@ def scores_of(
 def decisions(frames: StudyFrames) -> dict[int, Decision]:
     """Return the decision on each number of labels of a study, ascending; see `decision.decide`."""
     own = sources_that_are_target(frames.study.facts)
-    asked: dict[str, Any] = {"margin": margin_of(frames), "planned": planned_of(frames), "worth": worth_of(frames)}
-    made = {n: decide(scores_of(frames, n), **asked) for n in frames.sizes}
+    made = {n: decide(scores_of(frames, n), **asked_of(frames)) for n in frames.sizes}
     return {n: _without_verdict(one) for n, one in made.items()} if own else made
 
 
@@ -160,7 +160,7 @@ def between_sources(frames: StudyFrames, n_target: int) -> Decision | None:
     "helps" says that an arm of it is better than every arm of the others. The level is shared among the sources, any of
     which could have led. None where fewer than two have a run.
     """
-    arms, scores, margin = arms_of(frames, n_target), scores_of(frames, n_target), margin_of(frames)
+    arms, scores, margin = arms_of(frames, n_target), scores_of(frames, n_target), asked_of(frames)["margin"]
     known = [(arm.mean, one) for arm, one in zip(decide(scores, margin=margin).arms, arms, strict=True) if one.source]
     leads = max(((mean, one) for mean, one in known if mean is not None), default=None)
     n_sources = len({one.source for mean, one in known if mean is not None})
@@ -188,7 +188,7 @@ def between_sources(frames: StudyFrames, n_target: int) -> Decision | None:
 def best_without(frames: StudyFrames) -> Arm | None:
     """The best arm without a source at the largest number of labels at which one has a run; None where none has."""
     for n_target in reversed(frames.sizes):
-        name = decide(scores_of(frames, n_target), margin=margin_of(frames)).best_without
+        name = decide(scores_of(frames, n_target), **asked_of(frames)).best_without
         if name is not None:
             return next(arm for arm in arms_of(frames, n_target) if str(arm) == name)
     return None

@@ -17,7 +17,7 @@ from transferscope.decision import Next, Scores, next_runs
 from transferscope.errors import SettingsError
 from transferscope.settings.engine import RaceSettings
 from transferscope.store import PlannedCell, Store
-from transferscope.study.decisions import Arm, scores_of
+from transferscope.study.decisions import Arm, Asked, asked_of, scores_of
 from transferscope.study.frames import StudyFrames, read_study
 from transferscope.study.plan import StudyPlan
 from transferscope.study.race_state import End, NotBegun, RaceState, keep_state
@@ -100,7 +100,7 @@ class Race:
         times = RunTimes(self._plan.cells, self._plan.study.facts, taken)
         looks = [self._look(frames, n, states, times) for n in self._sizes]
         is_busy = any(state in ("planned", "running") for state in states.values())
-        chosen, end, left_out = self._choose(looks, states)
+        chosen, end, left_out = self._choose(looks, states, asked_of(frames))
         if not is_busy or chosen:
             keep_state(store, self._name, RaceState("" if chosen else end, left_out))
         self._most_left, self._looked = self._most(looks), time.monotonic()
@@ -137,7 +137,9 @@ class Race:
         under_way = np.isin(state, ("planned", "running"))
         return _Look(n_target, scores, under_way, state == "absent", own, tuple(needs), whole, left)
 
-    def _choose(self, looks: Sequence[_Look], states: Mapping[str, str]) -> tuple[list[str], End, tuple[NotBegun, ...]]:
+    def _choose(
+        self, looks: Sequence[_Look], states: Mapping[str, str], asked: Asked
+    ) -> tuple[list[str], End, tuple[NotBegun, ...]]:
         """Keys of runs to begin; why there are none; and arms that are left out for what they would take."""
         settings = self._settings
         left = self.stops_at - time.monotonic()
@@ -148,7 +150,7 @@ class Race:
         late = [(look.whole > left) | (left <= 0) for look in looks]
         shut = [over | (look.whole > longest) for over, look in zip(late, looks, strict=True)]
         taken = _shared(looks, shut)
-        found = self._next(looks, shut, taken)
+        found = self._next(looks, shut, taken, asked)
         chosen, seconds = list[str](), 0.0
         for run in found.runs[:room]:
             cost = float(taken[run.table][run.arm])
@@ -164,7 +166,7 @@ class Race:
         )
         if chosen or found.runs:
             return chosen, "" if chosen else "runs", left_out
-        wanted = self._next(looks, [np.zeros_like(out) for out in shut], taken)
+        wanted = self._next(looks, [np.zeros_like(out) for out in shut], taken, asked)
         if not wanted.runs:
             return [], wanted.done or "seeds", left_out
         return [], "time" if any(late[run.table][run.arm] for run in wanted.runs) else "long runs", left_out
@@ -174,10 +176,11 @@ class Race:
         looks: Sequence[_Look],
         shut: Sequence[Bool[np.ndarray, " arms"]],
         seconds: Sequence[Float[np.ndarray, " arms"]],
+        asked: Asked,
     ) -> Next:
         return next_runs(
             [look.scores for look in looks],
-            margin=self._settings.margin,
+            **asked,
             at_once=_MOST_AT_ONCE,
             under_way=[look.under_way for look in looks],
             closed=[look.absent | out[:, None] for look, out in zip(looks, shut, strict=True)],

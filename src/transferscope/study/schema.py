@@ -7,7 +7,7 @@ from transferscope.diagnostics import DIAGNOSTICS
 from transferscope.methods import METHODS
 from transferscope.models import NetworkSettings
 from transferscope.settings.data import TargetSettings, TuningSettings
-from transferscope.settings.engine import DEVICES, EngineSettings, RaceSettings, TrackSettings
+from transferscope.settings.engine import DEVICES, DecisionSettings, EngineSettings, RaceSettings, TrackSettings
 from transferscope.study.commands.settings import RunSettings
 from transferscope.study.settings import MeasurementScope, SourceSettings
 from transferscope.study.spec import MOST_SEEDS, NAME_OF_STUDY, FurtherPretraining, Header
@@ -61,6 +61,7 @@ def study_schema() -> dict[str, Any]:
         "tuning": json_schema_of(TuningSettings, definitions),
         "diagnostics": {"anyOf": [{"type": "array", "items": {"type": "string"}}, measured]},
         "engine": engine,
+        "decision": json_schema_of(DecisionSettings, definitions),
         "race": json_schema_of(RaceSettings, definitions),
         "track": json_schema_of(TrackSettings, definitions),
         "run": json_schema_of(RunSettings, definitions),

@@ -24,7 +24,7 @@ from transferscope.models.build import is_network_name
 from transferscope.models.build import seen_from as network_seen_from
 from transferscope.records import Count, Says
 from transferscope.settings.data import TargetSettings, TuningSettings, check_distinct
-from transferscope.settings.engine import EngineSettings, RaceSettings, TrackSettings
+from transferscope.settings.engine import DecisionSettings, EngineSettings, RaceSettings, TrackSettings
 from transferscope.store import sqlite_path, without_password
 from transferscope.study.cell import method_as_json
 from transferscope.study.places import default_store, read_toml, store_of
@@ -51,6 +51,7 @@ class StudySpec:
         source_sizes: Numbers of source training examples to pretrain on; 0 is training from scratch; empty for all.
         methods: Methods with their settings, by the name of their table.
         diagnostics: What to measure of the trained networks, by the name of its table.
+        decision: What a person decides by.
         race: Which runs are made when only those are that can still decide; None to make all.
         recipe: Whether methods train as their field does, or all with the settings of `training` (`methods.recipes`).
         given: Keys that the study says itself, which win over the recipe, by table: "training", "methods.NAME", ...
@@ -71,6 +72,7 @@ class StudySpec:
     tuning: TuningSettings | None
     diagnostics: Mapping[str, DiagnosticSettings]
     engine: EngineSettings
+    decision: DecisionSettings
     race: RaceSettings | None
     store: str
     recipe: Protocol = "field"
@@ -205,6 +207,7 @@ def parse_spec(tables: Mapping[str, Any], *, place: str = "the study") -> StudyS
     diagnostics = read_diagnostics(tables.get("diagnostics", {}), mistakes)
     engine = read_table(EngineSettings, tables.get("engine", {}), "[engine]", mistakes)
     tuning = read_table(TuningSettings, tables["tuning"], "[tuning]", mistakes) if "tuning" in tables else None
+    decision = read_table(DecisionSettings, tables.get("decision", {}), "[decision]", mistakes)
     race = read_table(RaceSettings, tables["race"], "[race]", mistakes) if "race" in tables else None
     track = read_table(TrackSettings, tables["track"], "[track]", mistakes) if "track" in tables else None
     pretraining, further = _pretraining(tables, recipe, mistakes)
@@ -244,6 +247,7 @@ def parse_spec(tables: Mapping[str, Any], *, place: str = "the study") -> StudyS
         tuning=tuning,
         diagnostics=diagnostics,
         engine=_found(engine),
+        decision=_found(decision),
         race=race,
         store=_found(head).store or default_store(_found(head).name),
         recipe=recipe,
@@ -263,6 +267,7 @@ TABLES = (
     "tuning",
     "diagnostics",
     "engine",
+    "decision",
     "race",
     "track",
 )

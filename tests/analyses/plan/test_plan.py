@@ -11,14 +11,17 @@ import pytest
 
 from cli.called import output
 from fabricate import Fabrication, fabricate
+from made_up import made_up
 from transferscope import plan
 from transferscope.analyses.compare.study_page import build_report
 from transferscope.analyses.plan import LabelColumns, PlanQuestion
 from transferscope.analyses.plan.facts import make_plan
 from transferscope.analyses.plan.measurements import table_measurements
 from transferscope.analyses.plan.statements import statements
+from transferscope.analyses.plan.study import plan_of_study
 from transferscope.analyses.plan.tables import arms_table, plan_rows
 from transferscope.errors import TransferscopeError
+from transferscope.study.decisions import decisions
 
 SIZES = np.array([25.0, 50.0, 100.0, 200.0, 400.0])
 
@@ -358,3 +361,22 @@ def test_a_study_with_one_size_is_told_how_to_get_more(tmp_path: Path, small: Fa
     fabricate(tmp_path / "made.sqlite", small).close()
     with pytest.raises(TransferscopeError, match=r"with 600 labels alone, .* give labels = \[600, 1200, 2400\]"):
         plan(tmp_path / "made.sqlite")
+
+
+@pytest.mark.parametrize("gain", [0.0, 0.1])
+def test_of_a_study_only_what_is_significant_is_caught_up_with(gain: float) -> None:
+    """Of three ways, alike but for noise, the most extreme is ahead by luck at every number of labels."""
+    rng = np.random.default_rng(1)
+    scores = {}
+    for n in (25, 50, 100, 200):
+        level, noise = 0.9 - 2.0 / n, 0.02 * rng.standard_normal((4, 4))
+        for at, arm in enumerate([("scratch", ""), *((way, "mnist") for way in ("fine-tune", "l2-sp", "lora"))]):
+            scores[arm, n] = level + noise[at] + (gain if arm[0] == "lora" else 0.0)
+    frames = made_up(scores)
+    helping = {name for decision in decisions(frames).values() for name in decision.helping}
+    made = plan_of_study(frames, PlanQuestion())
+    kinds = {one.kind for one in statements(made)}
+    assert helping == ({"lora from mnist"} if gain else set())
+    assert [arm.catch_up is not None for arm in made.others] == ([True, False, False] if gain else [False] * 3)
+    assert ("not better" in kinds) == (not gain)
+    assert bool(kinds & {"already", "never", "catches up", "worth"}) == bool(gain)

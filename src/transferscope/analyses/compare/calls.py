@@ -9,7 +9,7 @@ from transferscope import consent
 from transferscope.analyses.compare.result import ComparisonResult
 from transferscope.analyses.compare.summary import summarise
 from transferscope.errors import SettingsError
-from transferscope.settings.engine import EngineSettings, RaceSettings
+from transferscope.settings.engine import DecisionSettings, EngineSettings, RaceSettings
 from transferscope.store import Store
 from transferscope.study.commands import call as calls
 from transferscope.study.commands.call import Call, Function
@@ -28,6 +28,7 @@ def compare_calls(
     score: Mapping[str, str],
     labels: Sequence[int],
     seeds: int,
+    decision: Mapping[str, Any],
     race: Mapping[str, Any] | None,
     engine: Mapping[str, Any],
     folder: Path,
@@ -67,19 +68,19 @@ def compare_calls(
             changed.append(CommandArm(arm, arm, None if values["source"] is None else str(values["source"]), job))
     if not arms:
         mistakes.add('there are no arms; give the arguments of each, as in arms={"tuned": {"source": "bert"}}')
-    limits = None
-    if race is not None and settings is not None:
-        limits = read_table(RaceSettings, {"margin": settings.measure.margin, **race}, "", mistakes)
+    rule = read_table(DecisionSettings, decision, "", mistakes)
+    limits = None if race is None else read_table(RaceSettings, race, "", mistakes)
     mistakes.raise_any()
     assert settings is not None
     assert made is not None
+    assert rule is not None
     assert head is not None
     for one in changed:
         consent.allow(one.job.reference)
         if here and isinstance(one.job, Call):
             calls.keep(one.job, run)
     store = str(folder / f"{head.name}.sqlite")
-    spec = CommandSpec(head.name, head.all_seeds, settings, tuple(changed), made, limits, store)
+    spec = CommandSpec(head.name, head.all_seeds, settings, tuple(changed), made, rule, limits, store)
     with open_new(store) as opened:
         on_end(run_study(spec, opened, on_event=on_event))
     with Store.open(store) as opened:

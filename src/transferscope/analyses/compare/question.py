@@ -162,10 +162,8 @@ def compare(
     """
     race: dict[str, Any] | None = None
     if seeds is None or runs is not None or minutes is not None:
-        asked_of_race = {"margin": margin, "worth": worth, "runs": runs, "minutes": minutes}
-        race = {name: value for name, value in asked_of_race.items() if value is not None}
-    makes_runs = sources is not None or run is not None
-    refuse_unused({"worth": worth is not None and race is None and makes_runs}, "seeds alone make every run")
+        race = {name: value for name, value in (("runs", runs), ("minutes", minutes)) if value is not None}
+    decision = {name: value for name, value in (("margin", margin), ("worth", worth)) if value is not None}
     reading = InMemory(label, task, test_share, group, time)
     of_memory = {"label": label is not None, "task": task is not None, "test_share": test_share is not None}
     of_memory |= {"group": group is not None, "time": time is not None}
@@ -197,6 +195,7 @@ def compare(
             score=score,
             labels=labels,
             seeds=MOST_SEEDS if seeds is None else seeds,
+            decision=decision,
             race=race,
             engine=engine,
             folder=Path(folder),
@@ -234,6 +233,7 @@ def compare(
         methods=methods,
         diagnostics=diagnostics,
         seeds=seeds,
+        decision=decision,
         race=race,
         network=network,
         training=training,
@@ -275,6 +275,7 @@ def ask(
     methods: Sequence[str] | None,
     diagnostics: Sequence[str],
     seeds: int | None,
+    decision: Mapping[str, Any],
     race: Mapping[str, Any] | None,
     folder: Path,
     network: str | None = None,
@@ -287,9 +288,11 @@ def ask(
     reading: InMemory = AS_TYPED,
     settings: Mapping[str, Any] = NOTHING,
 ) -> Asked:
-    """Write the study file of a comparison; arguments as of `compare`, `race` as in a study file or None for all runs.
+    """Write the study file of a comparison; arguments as of `compare`.
 
-    Without a margin it is one point.
+    Args:
+        decision: The table [decision].
+        race: The table [race]; None for all runs.
 
     Raises:
         SettingsError: A setting is out of range, or the target is no data.
@@ -311,7 +314,8 @@ def ask(
         methods=None if methods is None else list(methods),
         diagnostics=list(diagnostics),
         seeds=MOST_SEEDS if seeds is None else operator.index(seeds),
-        race={} if race is None else {"margin": 1.0, **race},
+        decision=decision,
+        race=race,
         network=network,
         training=training,
         pretraining=pretraining,

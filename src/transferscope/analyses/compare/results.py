@@ -24,7 +24,7 @@ from transferscope.decision import next_runs
 from transferscope.report.blocks import Answer, Points, Section
 from transferscope.report.page import QUESTIONS, ReportFiles, Verdict, write_page
 from transferscope.report.save import PaperWidth
-from transferscope.study.decisions import MOST_SEEDS, Arm, arms_of, margin_of, scores_of
+from transferscope.study.decisions import MOST_SEEDS, Arm, arms_of, asked_of, scores_of
 from transferscope.wording import ALL_LABELS, capitalised
 
 
@@ -81,7 +81,7 @@ class ResultsComparison(ComparisonResult):
             looks.append(scores)
             under_way.append(listed)
             seeds_of.append(seeds)
-        wanted = next_runs(looks, margin=margin_of(frames), at_once=n, under_way=under_way).runs
+        wanted = next_runs(looks, **asked_of(frames), at_once=n, under_way=under_way).runs
         parts = [name for name in columns["arm"].split("+") if name in table] or [columns["arm"]]
         rows = []
         for one in wanted:

@@ -69,7 +69,8 @@ def study_tables(
     engine: Mapping[str, Any] = NOTHING,
     tuning: bool | None = None,
     metric: str | None = None,
-    race: Mapping[str, Any] = NOTHING,
+    decision: Mapping[str, Any] = NOTHING,
+    race: Mapping[str, Any] | None = None,
     recipe: Protocol = "field",
     reading: InMemory = AS_TYPED,
     settings: Mapping[str, Any] = NOTHING,
@@ -85,7 +86,8 @@ def study_tables(
         sources: From `named_sources`.
         folder: Where the study file will be; data given in memory are written here.
         reading: How those are read.
-        race: The table [race]; empty for none.
+        decision: The table [decision].
+        race: The table [race]; None for none.
         settings: Further settings, which win, as tables of a study file.
 
     Returns:
@@ -142,7 +144,8 @@ def study_tables(
         },
         "diagnostics": {name: {} for name in dict.fromkeys(diagnostics)},
         "engine": dict(engine),
-        **({"race": dict(race)} if race else {}),
+        **({"decision": dict(decision)} if decision else {}),
+        **({} if race is None else {"race": dict(race)}),
     }
     if unknown := settings.get("sources", {}).keys() - tables["sources"].keys():
         raise unknown_name("source", min(unknown), tables["sources"])

@@ -95,6 +95,8 @@ class LabelPlan:
         next_sizes: Numbers of labels to measure next, the best first; empty where nothing would be learnt.
         turns_on: What the next measurement is for: where scratch catches up, the labels for the wanted score, or a law.
         cut_off: Numbers of labels at which training from scratch was cut off before it was finished.
+        better: Arms that are significantly better than every baseline at some number of labels; None where this was
+            not tested. Of other arms nothing is said of where training from scratch catches up.
     """
 
     question: PlanQuestion
@@ -108,6 +110,7 @@ class LabelPlan:
     turns_on: Literal["catch up", "labels", "law", ""]
     notes: tuple[str, ...]
     cut_off: tuple[int, ...] = ()
+    better: frozenset[str] | None = None
 
     @property
     def arms(self) -> tuple[ArmPlan, ...]:
@@ -147,12 +150,15 @@ def _more(grid: Float[np.ndarray, " G"]) -> int:
     return max(LEAST_MORE, int(10.0 ** (math.floor(math.log10(grid[-1] / REACH)) - 1)))
 
 
-def make_plan(measured: Measured, question: PlanQuestion, *, cut_off: tuple[int, ...] = ()) -> LabelPlan:
+def make_plan(
+    measured: Measured, question: PlanQuestion, *, cut_off: tuple[int, ...] = (), better: frozenset[str] | None = None
+) -> LabelPlan:
     """Follow all arms and say where training from scratch catches up, what a score takes, and what to measure next.
 
     Args:
         cut_off: Numbers of labels at which training from scratch was not finished, so that nothing is said of where it
             catches up.
+        better: See `LabelPlan`.
     """
     names = [name for name in measured.curves if name != measured.scratch]
     followed = sorted(names, key=lambda name: float(np.log(measured.curves[name].errors.clip(ZERO)).mean()))[:MOST_ARMS]
@@ -179,6 +185,9 @@ def make_plan(measured: Measured, question: PlanQuestion, *, cut_off: tuple[int,
             continue
         correlation = _correlation(measured, name)
         pairs = paired(from_scratch, curve, correlation)
+        if better is not None and name not in better:
+            arms.append((arm_of(name, curve, correlation=correlation), pairs))
+            continue
         caught_up = catch_up(from_scratch, curve, pairs, margin=margin)
         worth = labels_for(from_scratch, curve.error_at(curve.largest).value)
         arms.append((arm_of(name, curve, catch_up=caught_up, correlation=correlation, worth=worth), pairs))
@@ -201,6 +210,7 @@ def make_plan(measured: Measured, question: PlanQuestion, *, cut_off: tuple[int,
         turns_on="",
         notes=(*measured.notes, *left_out),
         cut_off=cut_off,
+        better=better,
     )
     return _with_next_sizes(plan, margin)
 

@@ -67,6 +67,8 @@ def statements(plan: LabelPlan) -> Iterator[Statement]:
         yield state("best", arm=lead.name, n=len(plan.others), largest=lead.largest, error=lead.reached.value)
     elif plan.cut_off:
         yield state("unfinished", scratch=scratch_in_words(plan), sizes=plan.cut_off)
+    elif plan.better is not None and not plan.better:
+        yield state("not better", scratch=scratch_in_words(plan), ways=len(plan.others))
     elif count is not None:
         yield _catch_up(plan, count)
         if lead.worth is not None and lead.worth.value > lead.largest:

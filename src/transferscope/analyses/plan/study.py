@@ -9,13 +9,13 @@ from transferscope.report.blocks import Points, Section
 from transferscope.report.figures.style import mark_styles
 from transferscope.report.page import Part
 from transferscope.settings.questions import PlanQuestion
-from transferscope.study.decisions import Arm, best_without
+from transferscope.study.decisions import Arm, arms_of, best_without, decisions
 from transferscope.study.finished import arm_trainings
 from transferscope.study.frames import StudyFrames
 
 
 def plan_of_study(frames: StudyFrames, question: PlanQuestion) -> LabelPlan:
-    """The plan of a study that was read already, with the sizes at which the best without a source was cut off.
+    """Plan the labels of a study that was read already, by its decisions and where its best baseline was cut off.
 
     Raises:
         SettingsError: The study has one number of labels.
@@ -25,7 +25,9 @@ def plan_of_study(frames: StudyFrames, question: PlanQuestion) -> LabelPlan:
     cut_off = [
         one.n_target for one in arm_trainings(frames) if one.unfinished and best == Arm(one.method, one.source or "")
     ]
-    return make_plan(measured, question, cut_off=tuple(cut_off))
+    called = {str(arm): frames.in_prose(arm.method, arm.source) for n in frames.sizes for arm in arms_of(frames, n)}
+    better = frozenset(called[name] for one in decisions(frames).values() for name in one.helping)
+    return make_plan(measured, question, cut_off=tuple(cut_off), better=better)
 
 
 def study_part(frames: StudyFrames) -> Part | None:

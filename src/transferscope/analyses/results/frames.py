@@ -50,7 +50,7 @@ def frames_of(
     facts = {"of_others": True, "measure": runs.measure.as_json(), "source_unnamed": unnamed, "target": {"name": name}}
     asked = {name: value for name, value in (("margin", margin), ("worth", worth)) if value is not None}
     return StudyFrames(
-        study=StudyRow(name, {"race": asked} if asked else {}, {**facts, "planned_seeds": planned}, ""),
+        study=StudyRow(name, {"decision": asked}, {**facts, "planned_seeds": planned}, ""),
         cells=cells,
         records=records_frame(records, cells),
         predictions={str(at): examples for at, examples in runs.examples.items()},

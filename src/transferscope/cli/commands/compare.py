@@ -50,7 +50,7 @@ class Options:
                 "labels": Short("target.labels"),
                 "seeds": Short("seeds", int, "Repetitions. [until settled, 12 at most]", least=1),
                 "minutes": Short("race.minutes", default="no limit"),
-                "margin": Short("race.margin"),
+                "margin": Short("decision.margin", default="1"),
                 "metric": Short("target.metric", default="by labels"),
                 "network": Short(
                     "network.name",

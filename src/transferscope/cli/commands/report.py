@@ -15,7 +15,7 @@ from transferscope.cli.options import (
     StudyName,
     WidthOption,
 )
-from transferscope.settings.engine import RaceSettings
+from transferscope.settings.engine import DecisionSettings
 from transferscope.settings.questions import Better
 
 EXAMPLES = """transferscope report usps.toml --table latex > table.tex
@@ -80,13 +80,13 @@ class Options:
     settings: Annotated[
         Mapping[str, Any],
         Settings(
-            {"": ("transferscope.analyses.results.runs:RunColumns",), "race": (RaceSettings,)},
+            {"": ("transferscope.analyses.results.runs:RunColumns",), "decision": (DecisionSettings,)},
             {
                 "metric": Short("metric", str, "The column of scores, or a measure. [by name]"),
                 "wide": Short("wide", Literal["arms", "labels", "seeds"], "What columns of scores are of."),
                 "better": Short("better", Better, "Which scores are better. [by name]"),
             },
-            "unit=share race.margin=2 race.worth=60",
+            "unit=share decision.margin=2 decision.worth=60",
             panel=RUNS,
         ),
     ]

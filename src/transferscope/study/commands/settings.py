@@ -13,7 +13,7 @@ from transferscope.errors import SettingsError
 from transferscope.methods import called_of
 from transferscope.records import Count, Says, check_settings
 from transferscope.settings.data import check_distinct
-from transferscope.settings.engine import EngineSettings, RaceSettings, TrackSettings
+from transferscope.settings.engine import DecisionSettings, EngineSettings, RaceSettings, TrackSettings
 from transferscope.store import without_password
 from transferscope.study.commands.call import Call
 from transferscope.study.commands.filled import OWN, Job, is_file, placeholders
@@ -34,7 +34,7 @@ from transferscope.study.tables import Mistakes, read_table
 from transferscope.wording import candidate_words
 
 OWN_TABLES = ("run", "arms")
-SHARED_TABLES = ("engine", "race", "track")
+SHARED_TABLES = ("engine", "decision", "race", "track")
 TABLES = (*OWN_TABLES, *SHARED_TABLES)
 """The tables of a study file of commands; those of methods may stand beside them."""
 
@@ -150,6 +150,7 @@ class CommandSpec:
 
     Attributes:
         seeds: The seeds, distinct, each at least 0.
+        decision: What a person decides by.
         race: Which runs are made when only those are that can still decide; None to make all.
         files: As in `StudySpec`.
         beside: The methods, with their target and all that belongs to them; None for none.
@@ -160,6 +161,7 @@ class CommandSpec:
     run: RunSettings
     arms: tuple[CommandArm, ...]
     engine: EngineSettings
+    decision: DecisionSettings
     race: RaceSettings | None
     store: str
     track: TrackSettings | None = None
@@ -184,6 +186,7 @@ class CommandSpec:
                 for arm in self.arms
             ],
             "engine": asdict(self.engine),
+            "decision": asdict(self.decision),
             "race": None if self.race is None else asdict(self.race),
             "store": without_password(self.store),
             "files": self.files,
@@ -230,12 +233,8 @@ def parse_commands(
         mistakes.sentences.extend(_unjudged(run, beside))
     engine = read_table(EngineSettings, tables.get("engine", {}), "[engine]", mistakes)
     track = read_table(TrackSettings, tables["track"], "[track]", mistakes) if "track" in tables else None
-    race = None
-    if "race" in tables:
-        asked = tables["race"]
-        if run is not None and run.score is not None and isinstance(asked, Mapping):
-            asked = {"margin": run.measure.margin, **asked}
-        race = read_table(RaceSettings, asked, "[race]", mistakes)
+    decision = read_table(DecisionSettings, tables.get("decision", {}), "[decision]", mistakes)
+    race = read_table(RaceSettings, tables["race"], "[race]", mistakes) if "race" in tables else None
     arm_tables = tables.get("arms")
     if not isinstance(arm_tables, Mapping) or not arm_tables:
         mistakes.add("there are no arms; add a table for each, as in [arms.NAME]")
@@ -259,8 +258,11 @@ def parse_commands(
     assert head is not None
     assert run is not None
     assert engine is not None
+    assert decision is not None
     store = head.store or default_store(head.name)
-    return CommandSpec(head.name, head.all_seeds, run, tuple(arms), engine, race, store, track, head.files, beside)
+    return CommandSpec(
+        head.name, head.all_seeds, run, tuple(arms), engine, decision, race, store, track, head.files, beside
+    )
 
 
 def _unjudged(run: RunSettings, beside: StudySpec | None) -> Iterator[str]:
