@@ -80,7 +80,10 @@ def test_the_table_of_runs_is_that_of_python(call: Call) -> None:
             ["runs.csv", "--without", "none", "--set", "unti=share"],
             "--set unti: unknown key 'unti': did you mean 'unit'",
         ),
-        (["runs.csv", "--without", "none", "--set", "decision.margin=0"], "margin = 0 is out of range; expected above 0"),
+        (
+            ["runs.csv", "--without", "none", "--set", "decision.margin=0"],
+            "margin = 0 is out of range; expected above 0",
+        ),
         (["runs.csv", "--without", "none", "--columns", "amr=arm"], "'amr'"),
         (["runs.csv", "--without", "none", "--wide", "tasks"], "--wide"),
         (["runs.csv", "--without", "none", "--metric", "auc"], "'auc'"),
