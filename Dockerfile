@@ -11,7 +11,7 @@
 FROM python:3.12-slim
 
 ARG TORCH_INDEX_URL=""
-ARG EXTRAS="hf,parquet,postgresql"
+ARG EXTRAS="hf,postgresql"
 
 WORKDIR /src
 COPY constraints.txt ./

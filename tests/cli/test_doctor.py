@@ -29,7 +29,7 @@ def test_every_requirement_folder_and_extra_has_a_line(monkeypatch: pytest.Monke
     needed = {name for name in metadata.requires("transferscope") or () if "extra ==" not in name}
     assert all(states[name.split(">")[0].split("=")[0].strip()] == "ok" for name in needed)
     assert {states[topic] for topic in ("cache", "data", "results", "memory", "processors")} == {"ok"}
-    assert {"[postgresql]", "[parquet]"} <= states.keys()
+    assert {"[postgresql]", "[hf]"} <= states.keys()
 
 
 def test_what_keeps_it_from_working_is_said_with_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

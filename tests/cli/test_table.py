@@ -3,7 +3,6 @@
 import io
 import json
 import re
-import sys
 from functools import partial
 from pathlib import Path
 from xml.etree import ElementTree
@@ -15,10 +14,9 @@ from markdown_it import MarkdownIt
 import transferscope
 from cli.called import output
 from fabricate import HOSTILE, Fabrication, fabricate
-from transferscope.errors import MissingExtraError, SettingsError, StoreError
+from transferscope.errors import SettingsError, StoreError
 from transferscope.report.blocks import Cell, Column, Table
 from transferscope.report.paper_tables import escaped, latex_table, markdown_table
-from transferscope.report.save import write_parquet
 
 SEEDS = 4
 GAINS = {"fashion": {"fine-tune": 0.05, "merlin": 0.12}}
@@ -121,7 +119,3 @@ def test_what_cannot_be_written_is_said(place: str, tmp_path: Path, monkeypatch:
     with pytest.raises(StoreError, match="choose one with --study"):
         ask(str(tmp_path / "two.sqlite"), "--table", "csv")
     assert ask(str(tmp_path / "two.sqlite"), "--study", "other", "--table", "csv").startswith("source,method,")
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'transferscope\[parquet\]'$"):
-        write_parquet(pd.DataFrame({"a": [1]}), tmp_path / "t.parquet")
-    assert not (tmp_path / "t.parquet").exists()

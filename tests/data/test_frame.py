@@ -63,7 +63,7 @@ def test_the_line_stays_that_of_the_file_where_rows_are_left_out(tmp_path: Path)
     path.write_text("seed,score\n0,1\n\nmean,2\n3,3\n")
     frame = read_frame(path)
     assert list(frame.rows.index) == [2, 5]
-    assert frame.numbers == (0, 2)
+    assert frame.numbers.tolist() == [0, 2]
 
 
 BAD = "arm,n,error\n\npre,10,.5\npre,20,.4\npre,40,many\n"

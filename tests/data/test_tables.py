@@ -1,7 +1,6 @@
 import bz2
 import gzip
 import lzma
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from transferscope.data.load import load as load_by_name
 from transferscope.data.tables import TableSettings, load_table
 from transferscope.data.task import Kind
 from transferscope.data.unlabelled import input_form, read_unlabelled
-from transferscope.errors import CorruptDataError, DataError, MissingExtraError, SettingsError, UnknownNameError
+from transferscope.errors import CorruptDataError, DataError, SettingsError, UnknownNameError
 
 
 def frame(n: int = 20) -> pd.DataFrame:
@@ -316,14 +315,6 @@ def test_a_file_that_cannot_be_parsed_is_corrupt(tmp_path: Path, form: Format) -
         CorruptDataError, match=rf"bad\.{form} cannot be read as a {form} file( \(.+\))?; write it again$"
     ):
         load(file, TableSettings(("a",)), form)
-
-
-def test_parquet_without_pyarrow_says_how_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = write(tmp_path, frame(), "parquet")
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    with pytest.raises(MissingExtraError, match="reading parquet files needs the package pyarrow: pip install"):
-        load(file, TableSettings(("kind",)), "parquet")
 
 
 @pytest.mark.parametrize("column", ["a", "y"])

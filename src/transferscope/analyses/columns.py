@@ -4,13 +4,12 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from transferscope.data.cells import GAPS, MARKS, NUMBER, is_text, typed, without_summaries
-from transferscope.data.frame import Frame, place_of, read_frame
+from transferscope.data.cells import GAPS, as_objects, is_text, typed, without_summaries
+from transferscope.data.frame import Frame, place_of, places_of, read_frame
 from transferscope.data.split_names import ALL_NAMES
 from transferscope.errors import DataError, MissingDataError, SettingsError, unknown_name
 from transferscope.settings.questions import Better
@@ -154,14 +153,14 @@ def measured_rows(
         CorruptDataError: It is no table.
         DataError: It has no rows, or two columns of one name.
     """
-    notes: tuple[str, ...] = ()
     if isinstance(table, Frame):
-        rows, notes = table.rows, table.notes
+        frame = table
     elif isinstance(table, pd.DataFrame):
         rows = table.set_axis([str(name) for name in table.columns], axis=1).reset_index(drop=True)
         twice = rows.columns[rows.columns.duplicated()]
         if len(twice):
             raise DataError(f"the table has several columns called {twice[0]}; give each a name of its own")
+        frame = Frame(rows, ())
     else:
         path = Path(table)
         if not path.is_file():
@@ -169,24 +168,20 @@ def measured_rows(
                 f"{path} is not a file; give a CSV, TSV or JSON table with a row for each measurement"
             )
         frame = read_frame(path, of_runs=of_runs)
-        rows, notes = frame.rows, frame.notes
+    rows = frame.rows
     usual = [n for n in rows.columns if words_in(str(n)) & REPEATS or plain_name(str(n)) in ROLES["task"].names.split()]
     rows, left = without_summaries(rows, [*dict.fromkeys([*usual, *naming])])
+    kept = frame.numbers[frame.rows.index.get_indexer(rows.index)] if left else frame.numbers
+    columns = {str(name): typed(rows[name]) for name in rows}
     if of_runs:
         others = {name for about in ROLES.values() if not about.alone for name in about.names.split()}
-        scores = [name for name in rows if plain_name(str(name), "²") not in others and name not in naming]
-        rows = rows.assign(**{str(name): _with_diverged(rows[name]) for name in scores})
-    rows = rows.apply(typed)
-    return Frame(rows.set_axis([place_of(rows.index, at) for at in range(len(rows))]), (*notes, *left))
-
-
-def _with_diverged(column: "pd.Series[Any]") -> "pd.Series[Any]":
-    """A column of numbers in text with infinity for what is written as NaN; any other as it is."""
-    if not is_text(column):
-        return column
-    texts = column.where(column.notna(), "").str.strip()
-    numbers = texts[~texts.isin(GAPS | MARKS)]
-    return column.mask(texts.isin(_NO_NUMBER), "inf") if numbers.str.fullmatch(NUMBER).all() else column
+        scores = [name for name in columns if plain_name(name, "²") not in others and name not in naming]
+        for name in [one for one in scores if columns[one].dtype == np.float64 and columns[one].isna().any()]:
+            texts = frame.written[name].take(kept) if name in frame.written else rows[name]
+            held = texts if isinstance(texts, pd.Series) else as_objects(texts)
+            if is_text(held):  # NaN, as of a run that diverged
+                columns[name] = columns[name].mask(held.str.strip().isin(_NO_NUMBER).to_numpy(), np.inf)
+    return Frame(pd.DataFrame(columns).set_axis(places_of(rows.index)), (*frame.notes, *left))
 
 
 def numbers_in(table: pd.DataFrame, column: str, expected: str = "plain numbers, such as 64000") -> "pd.Series[float]":

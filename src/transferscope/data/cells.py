@@ -3,11 +3,13 @@
 import datetime
 import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from transferscope.wording import few
 
@@ -29,6 +31,10 @@ _WITH_POINT = rf"[+-]?[1-9]\d{{0,2}}([,{_SPACES}]\d{{3}})+(\.\d+)?"
 _WITH_COMMA = rf"[+-]?([1-9]\d{{0,2}}([.{_SPACES}]\d{{3}})+|\d+)(,\d+)?"
 ANY_NUMBER = rf"({NUMBER}|{_WITH_POINT}|{_WITH_COMMA})"
 _INFINITE = r"[+-]?inf(inity)?"
+_PLAIN, _ANY, _COMMA = re.compile(f"{NUMBER}|(?i:{_INFINITE})"), re.compile(ANY_NUMBER), re.compile(_WITH_COMMA)
+_ARROW_GAPS = pa.array(sorted(_GAPS_AMONG_NUMBERS))
+_TRIED = 50  # cells of a column by which most that are no numbers are told
+_MOST_DIGITS = 18  # of whole numbers, which 64 bits hold
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH = (
@@ -60,12 +66,15 @@ _BESIDE_SUMS = frozenset(
     ["stdev", "stddev", "sd", "se", "sem", "stderr", "median", "min", "max", "count", "overall", "25%", "50%", "75%"]
 )
 """Words that say so beside those alone: Max is a name, SE a country and 50% a share."""
+_BEGINS = re.compile(r"[\s._:-]*[tsgam]", re.IGNORECASE)
 _FEW = 3
 
 
 def is_text(column: pd.Series) -> bool:
     """Whether all values are text; gaps aside, and not where there is nothing else."""
-    return bool(pd.api.types.infer_dtype(column, skipna=True) == "string")
+    if isinstance(column.dtype, pd.StringDtype):
+        return bool(column.notna().any())
+    return column.dtype == object and bool(pd.api.types.infer_dtype(column, skipna=True) == "string")
 
 
 def are_codes(texts: Sequence[str]) -> bool:
@@ -76,6 +85,66 @@ def are_codes(texts: Sequence[str]) -> bool:
     return not measured and any(re.fullmatch(r"\d+[eE]\d+", one) for one in texts)
 
 
+def as_arrow(column: pd.Series) -> pa.ChunkedArray:
+    """A column of text for Arrow, null where there is nothing."""
+    return pa.chunked_array([pa.array(column.astype(object), pa.string(), from_pandas=True)])
+
+
+def as_objects(text: pa.ChunkedArray) -> pd.Series:
+    """Text as objects of Python, the same one for equal cells; None where there is nothing."""
+    places, distinct = _encoded(text)
+    return pd.Series(np.array([*distinct, None], dtype=object)[places], dtype=object)
+
+
+def _encoded(text: pa.ChunkedArray) -> tuple[np.ndarray, list[str]]:
+    """The place of each cell among the distinct ones, -1 where there is nothing, and these."""
+    encoded = text.combine_chunks().dictionary_encode()
+    places = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    return places, encoded.dictionary.to_pylist()
+
+
+def plain_numbers(text: pa.ChunkedArray) -> np.ndarray | None:
+    """The numbers that a whole column is, gaps and marks aside; None where a cell is none, or they may be codes.
+
+    Returns:
+        int64, or float64 with NaN for gaps.
+    """
+    some = [one.strip() for one in text.slice(0, _TRIED).to_pylist() if one is not None]
+    if not all(one in _GAPS_AMONG_NUMBERS or _PLAIN.fullmatch(one) for one in some):
+        return None
+    plain = text
+    values = _cast(plain, pa.float64())
+    if values is None or np.isnan(values).sum() > plain.null_count:
+        plain = pc.utf8_trim_whitespace(text)
+        plain = pc.if_else(pc.is_in(plain, value_set=_ARROW_GAPS), pa.scalar(None, pa.string()), plain)
+        values = _cast(plain, pa.float64())
+        if values is None or np.isnan(values).sum() > plain.null_count:
+            return None
+    if plain.null_count == len(plain):
+        return values
+    if not np.isfinite(values).any():
+        return None
+    if pc.any(pc.starts_with(plain, "+")).as_py():
+        plain = pc.replace_substring_regex(plain, r"^\+", "")
+    leading = plain.filter(pc.or_(pc.starts_with(plain, "0"), pc.starts_with(plain, "-0")))
+    if len(leading) and pc.any(pc.match_substring_regex(leading, r"^-?0\d+$")).as_py():
+        return None
+    if np.nanmax(np.abs(values)) < 10.0**_MOST_DIGITS and (whole := _cast(plain, pa.int64())) is not None:
+        return whole if not plain.null_count else values + 0.0  # which makes 0 of -0
+    for letter in "eE":
+        powers = plain.filter(pc.match_substring(plain, letter))
+        if len(powers) and are_codes(powers.to_pylist()) and not pc.any(pc.match_substring(plain, ".")).as_py():
+            return None
+    return values
+
+
+def _cast(text: pa.ChunkedArray, kind: pa.DataType) -> np.ndarray | None:
+    try:
+        return np.asarray(pc.cast(text, kind).to_numpy())
+    except pa.ArrowInvalid:
+        return None
+
+
 def typed(column: pd.Series) -> pd.Series:
     """A column of text as the numbers or truth values that all of it is, gaps and marks aside; else without gaps.
 
@@ -84,72 +153,131 @@ def typed(column: pd.Series) -> pd.Series:
     """
     if not is_text(column):
         return column
-    column = column.astype(object)
-    distinct = {one: one.strip() for one in column.dropna().unique().tolist()}
-    known = {raw: text for raw, text in distinct.items() if text not in _GAPS_AMONG_NUMBERS}
-    texts = list(known.values())
-    if not known:
-        return pd.Series(np.nan, index=column.index, name=column.name)
-    are_numbers = all(re.fullmatch(NUMBER, one) or re.fullmatch(_INFINITE, one, re.I) for one in texts)
-    if are_numbers and not are_codes(texts) and any(re.fullmatch(NUMBER, one) for one in texts):
-        whole = all(re.fullmatch(r"[+-]?\d{1,18}", one) for one in texts)
-        read = column.map({raw: int(text) if whole else float(text) for raw, text in known.items()})
-        return read.astype(np.int64) if whole and read.notna().all() else read.astype(np.float64)
-    if all(one.lower() in ("true", "false") for one in texts):
-        read = column.map({raw: text.lower() == "true" for raw, text in known.items()})
-        return read.astype(bool) if read.notna().all() else read.where(read.notna(), None)
-    named = {raw: None if text in GAPS else raw for raw, text in distinct.items()}
-    return column.map(named).astype(object).where(lambda one: one.notna(), None)
+    text = as_arrow(column)
+    values = plain_numbers(text)
+    values = _read_apart(text) if values is None else values
+    return pd.Series(values, index=column.index, name=column.name, dtype=values.dtype)
 
 
-def with_plain_numbers(table: pd.DataFrame, separator: str) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """A table of text whose numbers have a point for their decimals and nothing between their thousands.
+def _read_apart(text: pa.ChunkedArray) -> np.ndarray:
+    """What `typed` makes of cells that are not all plain numbers, by their different values."""
+    places, distinct = _encoded(text)
+    stripped = [one.strip() for one in distinct]
+    known = [one for one in stripped if one not in _GAPS_AMONG_NUMBERS]
 
-    A column is changed where all of it is numbers in one way of writing. One that could be in two ways (1.234, 1,234)
-    is read as the other columns of its file are, or as a comma between values has it; else a comma stays, for whoever
-    needs the number to refuse, and a point is read before decimals, which is said.
+    def taken(values: Sequence[object], dtype: type) -> np.ndarray:
+        held = np.array([*values, np.nan if dtype is float else None], dtype=object)
+        return np.asarray(held[places].astype(dtype))
+
+    are_numbers = all(_PLAIN.fullmatch(one) for one in known) and any(re.fullmatch(NUMBER, one) for one in known)
+    if are_numbers and not are_codes(known):  # those of other digits than ASCII, and beyond what Arrow reads
+        whole = all(re.fullmatch(r"[+-]?\d{1,18}", one) for one in known)
+        gaps = [one in _GAPS_AMONG_NUMBERS for one in stripped]
+        values = [np.nan if gap else int(one) if whole else float(one) for one, gap in zip(stripped, gaps, strict=True)]
+        return taken(values, int if whole and not any(gaps) and (places >= 0).all() else float)
+    if known and all(one.lower() in ("true", "false") for one in known):
+        truths = [None if one in _GAPS_AMONG_NUMBERS else one.lower() == "true" for one in stripped]
+        return taken(truths, bool if None not in truths and (places >= 0).all() else object)
+    return taken([None if bare in GAPS else one for one, bare in zip(distinct, stripped, strict=True)], object)
+
+
+Cells = Mapping[str, pa.ChunkedArray | pd.Series]
+"""Columns by name: text as Arrow has it, and others."""
+
+
+def read_cells(columns: Cells, separator: str) -> tuple[pd.DataFrame, Cells, tuple[str, ...]]:
+    """Columns with numbers for text that is plain numbers throughout, and without rows that sum others up.
+
+    A column in another way of writing numbers is changed where all of it is numbers in one: a point for decimals and
+    nothing between thousands then. One that could be in two ways (1.234, 1,234) is read as the other columns of its
+    file are, or as a comma between values has it; else a comma stays, for whoever needs the number to refuse, and a
+    point is read before decimals, which is said.
 
     Returns:
-        The table, and which columns were changed, in a sentence.
+        The table, by the place of each row; the columns that became numbers, as they are written in all rows; and what
+        was changed and left out, in words.
     """
-    numbers: dict[str, tuple[pd.Series, bool, bool]] = {}
-    for name in (one for one in table.columns if is_text(table[one])):
-        distinct = pd.Series(table[name].dropna().unique(), dtype=object).str.strip().str.replace("−", "-")
-        known = distinct[~distinct.isin(_GAPS_AMONG_NUMBERS)]
-        if len(known) and known.str.fullmatch(ANY_NUMBER).all():
-            point = bool(known.str.fullmatch(f"({NUMBER}|{_WITH_POINT})").all())
-            comma = bool(known.str.fullmatch(_WITH_COMMA).all())
-            numbers[str(name)] = (known, point, comma)
-    marked = {name: known[known.str.contains(r"[.,]")] for name, (known, _, _) in numbers.items()}
+    given: dict[str, pa.ChunkedArray | pd.Series] = dict(columns)
+    texts = {n: as_arrow(one) if isinstance(one, pd.Series) else one for n, one in given.items() if _is_text(one)}
+    numbers = {name: plain_numbers(text) for name, text in texts.items()}
+    changed, notes = _without_marks(texts, numbers, separator)
+    texts, given = texts | changed, given | changed
+    numbers |= {name: plain_numbers(text) for name, text in changed.items()}
+
+    def held(name: str) -> object:
+        values = numbers.get(name)
+        one = given[name]
+        return values if values is not None else one if isinstance(one, pd.Series) else as_objects(one)
+
+    rows, left = without_summaries(pd.DataFrame({name: held(name) for name in given}))
+    written = {name: given[name] for name, values in numbers.items() if values is not None}
+    if left:
+        rows = rows.assign(**{name: plain_numbers(texts[name].take(rows.index.to_numpy())) for name in written})
+    return rows, written, (*notes, *left)
+
+
+def _is_text(column: pa.ChunkedArray | pd.Series) -> bool:
+    return is_text(column) if isinstance(column, pd.Series) else True
+
+
+def _without_marks(
+    texts: Mapping[str, pa.ChunkedArray], numbers: Mapping[str, np.ndarray | None], separator: str
+) -> tuple[dict[str, pa.ChunkedArray], tuple[str, ...]]:
+    """Columns of numbers in another way of writing in the plain one, and which they are, in sentences."""
+    ways: dict[str, tuple[pa.Array, bool, bool]] = {}  # the different numbers; may marks be points, may they be commas
+    for name, text in texts.items():
+        values = numbers[name]
+        some = [one.strip().replace("−", "-") for one in text.slice(0, _TRIED).to_pylist() if one is not None]
+        form = _ANY if values is None else _COMMA
+        if (values is not None and values.dtype != np.float64) or not all(
+            one in _GAPS_AMONG_NUMBERS or form.fullmatch(one) for one in some
+        ):
+            continue
+        known = pc.replace_substring(pc.utf8_trim_whitespace(text.unique()), "−", "-").drop_null()
+        known = known.filter(pc.invert(pc.is_in(known, value_set=_ARROW_GAPS)))
+        if len(known) and _all_match(known, form.pattern):
+            point = _all_match(known, f"({NUMBER}|{_WITH_POINT})")
+            ways[name] = (known, point, _all_match(known, _WITH_COMMA))
+    marked = {name: known.filter(pc.match_substring_regex(known, "[.,]")) for name, (known, _, _) in ways.items()}
+    has_comma = {name: bool(pc.any(pc.match_substring(known, ",")).as_py()) for name, known in marked.items()}
     clear = {  # a point between thousands alone (1.234.567) is one of decimals nowhere, and may be of an address
-        point
-        for name, (_, point, comma) in numbers.items()
-        if point != comma and len(marked[name]) and (point or marked[name].str.contains(",").any())
-    }
+        point for name, (_, point, comma) in ways.items() if point != comma and len(marked[name])
+        and (point or has_comma[name])
+    }  # fmt: skip
+    if any(len(one) for one in marked.values()):
+        others = [texts[name] for name, values in numbers.items() if values is not None and name not in ways]
+        clear |= {True} if any(pc.any(pc.match_substring(one, ".")).as_py() for one in others) else set()
     of_file = clear.pop() if len(clear) == 1 else None
-    changed: dict[str, pd.Series] = {}
+    changed: dict[str, pa.ChunkedArray] = {}
     commas, points = [], []
-    for name, (known, point, comma) in numbers.items():
-        has_comma = bool(marked[name].str.contains(",").any())
+    for name, (known, point, comma) in ways.items():
         tied, told = point and comma and len(marked[name]) > 0, of_file is not None or separator == ","
-        if not (point or comma) or (tied and has_comma and not told) or not (point or has_comma or of_file is False):
+        if not (point or comma) or (tied and has_comma[name] and not told):
+            continue
+        if not (point or has_comma[name] or of_file is False):
             continue
         points += [name] if tied and not told else []
         decimal_comma = comma and (not point or of_file is False)
-        if not decimal_comma and known.str.fullmatch(NUMBER).all() and not table[name].str.contains("−").any():
+        text = texts[name]
+        is_plain = _all_match(known, NUMBER) and not pc.any(pc.match_substring(text, "−")).as_py()
+        if not decimal_comma and is_plain:
             continue
-        taken = f"[{_SPACES}{'.' if decimal_comma else ','}]"
-        plain = table[name].str.strip().str.replace("−", "-").str.replace(taken, "", regex=True)
-        plain = plain.str.replace(",", ".", regex=False) if decimal_comma else plain
-        gap = table[name].str.strip().isin(_GAPS_AMONG_NUMBERS)
-        changed[name] = table[name].where(gap, plain)
-        commas += [name] if decimal_comma and has_comma else []
+        trimmed = pc.utf8_trim_whitespace(text)
+        plain = pc.replace_substring(trimmed, "−", "-")
+        plain = pc.replace_substring_regex(plain, f"[{_SPACES}{'.' if decimal_comma else ','}]", "")
+        plain = pc.replace_substring(plain, ",", ".") if decimal_comma else plain
+        changed[name] = pc.if_else(pc.is_in(trimmed, value_set=_ARROW_GAPS), text, plain)
+        commas += [name] if decimal_comma and has_comma[name] else []
     notes = [
         f"{words} in {few(names)}"
         for words, names in (("numbers with a decimal comma", commas), ("points read before decimals", points))
         if names
     ]
-    return table.assign(**changed), tuple(notes)
+    return changed, tuple(notes)
+
+
+def _all_match(texts: pa.Array, pattern: str) -> bool:
+    return bool(pc.all(pc.match_substring_regex(texts, f"^({pattern})$")).as_py())
 
 
 def is_date(text: str) -> bool:
@@ -235,12 +363,12 @@ def without_summaries(table: pd.DataFrame, naming: Sequence[str] = ()) -> tuple[
         column = table[name]
         if column.dtype != object and not isinstance(column.dtype, pd.StringDtype):
             continue
-        text = column.where(column.notna(), "").map(lambda one: one if isinstance(one, str) else "0")
-        words = text.str.lower().str.replace(r"[\s._:-]+", "", regex=True)
-        here = words.isin(_SUMS)
-        if not here.any():
+        distinct = column.unique() if is_text(column) else [one for one in column if isinstance(one, str)]
+        if not any(_word(one) in _SUMS for one in distinct if isinstance(one, str) and _BEGINS.match(one)):
             continue
-        here |= words.isin(_BESIDE_SUMS)
+        text = column.where(column.notna(), "").map(lambda one: one if isinstance(one, str) else "0")
+        words = text.map(_word)
+        here = words.isin(_SUMS | _BESIDE_SUMS)
         others = text[~here & (text.str.strip() != "")]
         n = int(here.sum())
         at_end = here.iloc[-n:].all() and not words[here].duplicated().any() and others.nunique() > 1
@@ -252,3 +380,7 @@ def without_summaries(table: pd.DataFrame, naming: Sequence[str] = ()) -> tuple[
         return table, ()
     what = "1 row that sums" if lost.sum() == 1 else f"{lost.sum()} rows that sum"
     return table[~lost], (f"left out {what} others up ({', '.join(sorted(shown)[:4])})",)
+
+
+def _word(text: str) -> str:
+    return re.sub(r"[\s._:-]+", "", text.lower())

@@ -7,6 +7,7 @@ As with scikit-learn's `OneHotEncoder` (min_frequency, handle_unknown="infrequen
 import datetime
 import decimal
 import re
+from collections import Counter
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Literal, get_args
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float64
+from jaxtyping import Float64, Int64
 
 from transferscope.data.arrays import counts_rows, epoch_unit, lost_in_float32
 from transferscope.data.cells import (
@@ -132,6 +133,11 @@ class TableEncoding:
         )
 
     @property
+    def texts(self) -> tuple[str, ...]:
+        """The columns that are read as text: categories and dates."""
+        return tuple(one.name for one in self.columns if one.kind in ("category", "date"))
+
+    @property
     def features(self) -> tuple[str, ...]:
         """The names of all features."""
         return tuple(feature for one in self.columns for feature in one.features)
@@ -178,10 +184,9 @@ class TableEncoding:
         remarks = []
         for one in self.columns:
             if one.kind == "category":
-                rare = () if train is None else _as_category(train[one.name]).dropna().unique().tolist()
-                seen = {*one.values, *rare}
-                text = _as_category(table[one.name])
-                n = int((~text.isin(seen) & text.notna()).sum())
+                rare = () if train is None else _as_category(train[one.name])[1]
+                places, texts = _as_category(table[one.name])
+                n = int(np.isin(places, [k for k, text in enumerate(texts) if text not in {*one.values, *rare}]).sum())
                 few = "few or no training rows have" if one.has_others and train is None else "no training row has"
                 new = f"column {one.name!r}: {counted(n, 'row')} with a value that {few}"
                 taken = f"taken as '{one.name}: other'" if one.has_others else "for which there is no feature"
@@ -296,17 +301,20 @@ def _counts_rows(known: Float64[np.ndarray, " n"], tested: pd.Series | None, pat
 
 
 def _fitted_category(column: pd.Series, declared: bool, beside: Sequence[pd.Series]) -> ColumnEncoding:
-    name, texts = str(column.name), [_as_category(one) for one in (column, *beside)]
-    counts = [text.value_counts() for text in texts]
-    own, everywhere = counts[0], pd.concat(texts).value_counts()
-    gaps = any(bool(text.isna().any()) for text in texts)
-    if not len(everywhere):
+    name, read = str(column.name), [_as_category(one) for one in (column, *beside)]
+    counts = [
+        Counter(dict(zip(texts, np.bincount(places[places >= 0], minlength=len(texts)).tolist(), strict=True)))
+        for places, texts in read
+    ]
+    own, everywhere = counts[0], sum(counts, Counter[str]())
+    gaps = any((places < 0).any() for places, _ in read)
+    if not everywhere:
         return ColumnEncoding(name, "left out", why="empty in every training row")
-    if len(everywhere) == everywhere.sum() > 2 and not declared:
+    if len(everywhere) == everywhere.total() > 2 and not declared:
         return ColumnEncoding(name, "left out", why="another text in every row, as an identifier has")
-    ordered = sorted(everywhere.index, key=lambda value: (-own.get(value, 0), -everywhere[value], value))
-    enough = [value for value in ordered if max(one.get(value, 0) for one in counts) >= LEAST_ROWS]
-    kept = sorted(enough, key=lambda value: own.get(value, 0) < LEAST_ROWS)[:MOST_VALUES]  # those of its own rows first
+    ordered = sorted(everywhere, key=lambda value: (-own[value], -everywhere[value], value))
+    enough = [value for value in ordered if max(one[value] for one in counts) >= LEAST_ROWS]
+    kept = sorted(enough, key=lambda value: own[value] < LEAST_ROWS)[:MOST_VALUES]  # those of its own rows first
     others = len(kept) < len(everywhere)
     if not kept:
         return ColumnEncoding(
@@ -328,6 +336,8 @@ def _kind_of(column: pd.Series, path: Path) -> ColumnKind:
         return "number"
     if pd.api.types.is_datetime64_any_dtype(values):
         return "date"
+    if is_text(values):
+        return _kind_of_text(pd.Series(values.unique(), name=column.name, dtype=object).str.strip(), path)
     held = {type(value) for value in values}
     if held == {bool}:
         return "truth"
@@ -335,13 +345,11 @@ def _kind_of(column: pd.Series, path: Path) -> ColumnKind:
         return "date"
     if all(issubclass(one, decimal.Decimal | int | float) for one in held):
         return "number"
-    if held != {str}:
-        strange = next(one for one in held if one is not str)
-        raise DataError(
-            f"{path}: column {column.name!r} holds values of the type {strange.__name__}; expected numbers, text, "
-            f"truth values or dates: convert it, or leave it out with drop={column.name}"
-        )
-    return _kind_of_text(values.str.strip(), path)
+    strange = next(one for one in held if one is not str)
+    raise DataError(
+        f"{path}: column {column.name!r} holds values of the type {strange.__name__}; expected numbers, text, "
+        f"truth values or dates: convert it, or leave it out with drop={column.name}"
+    )
 
 
 def _kind_of_text(values: pd.Series, path: Path) -> ColumnKind:
@@ -383,11 +391,13 @@ def _unit(text: str) -> str | None:
 
 def _features(column: pd.Series, one: ColumnEncoding, path: Path) -> Float64[np.ndarray, "N K"]:
     if one.kind == "category":
-        text = _as_category(column)
-        features: list[np.ndarray] = [(text == value).to_numpy(dtype=np.float64) for value in one.values]
-        if one.has_others:
-            features.append((~text.isin(one.values) & text.notna()).to_numpy(dtype=np.float64))
-        missing = text.isna().to_numpy()
+        places, texts = _as_category(column)
+        missing, n = places < 0, len(one.values) + one.has_others
+        known = {value: place for place, value in enumerate(one.values)}
+        feature = np.array([*(known.get(text, n - 1 if one.has_others else n) for text in texts), n])[places]
+        held = np.zeros((len(column), n + 1))
+        held[np.arange(len(column)), feature] = 1.0
+        features: list[np.ndarray] = [held[:, :n]]
     else:
         numbers = _as_numbers(column, one.kind, one.order, path)
         missing = np.isnan(numbers)
@@ -413,9 +423,10 @@ def _as_numbers(column: pd.Series, kind: ColumnKind, order: DayOrder | None, pat
         seconds = (naive.to_numpy() - np.datetime64(0, "s")) / np.timedelta64(1, "s")
         return np.asarray(seconds.astype(np.float64) / _DAY)
     if kind == "date":
-        given = given.where(~given.map(lambda one: isinstance(one, str) and one.strip() in MARKS).astype(bool), None)
-        read = {value: days_of(value, order) for value in given.dropna().unique().tolist()}
-        numbers = given.map(read, na_action="ignore")
+        given = given.where(~given.isin([one for one in given.unique() if str(one).strip() in MARKS]), None)
+        places, distinct = pd.factorize(given)
+        days = [days_of(value, order) for value in distinct.tolist()]
+        numbers = pd.Series(np.array([*days, None], dtype=np.float64)[places])
     elif pd.api.types.is_numeric_dtype(given):
         numbers = given
     else:  # pandas makes nanoseconds of dates
@@ -455,18 +466,23 @@ def _day_order(column: pd.Series, asked: DayOrder | None, path: Path) -> DayOrde
     raise DataError(f"{shown}, which exist neither all with the day first nor all with the month first; mend them")
 
 
-def _as_category(column: pd.Series) -> pd.Series:
-    """Values as text, missing where they are missing or blank; whole numbers without a point, codes as they stand."""
+def _as_category(column: pd.Series) -> tuple[Int64[np.ndarray, " N"], list[str]]:
+    """The place of each value among the different texts, -1 where it is missing or blank, and these.
+
+    Whole numbers stand without a point, codes as they are.
+    """
     if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
-        numbers = column.dropna()
-        text = pd.Series([_as_text(value) for value in numbers.tolist()], index=numbers.index, dtype=object)
-        return text.reindex(column.index)
-    kept = _without_blanks(column.astype(object)).map(lambda value: str(value).strip(), na_action="ignore")
-    distinct = kept.dropna().unique().tolist()
-    if distinct and all(re.fullmatch(NUMBER, one) for one in distinct) and not are_codes(distinct):
-        same = {one: _as_text(int(one) if re.fullmatch(r"[+-]?\d+", one) else float(one)) for one in distinct}
-        kept = kept.map(same, na_action="ignore")
-    return kept
+        places, values = pd.factorize(column)
+        distinct = [_as_text(value) for value in values.tolist()]
+    else:
+        column = _without_blanks(column.astype(object))
+        column = column if is_text(column) else column.map(str, na_action="ignore")
+        places, values = pd.factorize(column)
+        distinct = [value.strip() for value in values.tolist()]
+        if distinct and all(re.fullmatch(NUMBER, one) for one in distinct) and not are_codes(distinct):
+            distinct = [_as_text(int(o) if re.fullmatch(r"[+-]?\d+", o) else float(o)) for o in distinct]
+    own = {text: place for place, text in enumerate(dict.fromkeys(distinct))}
+    return np.array([*(own[text] for text in distinct), -1])[places], [*own]
 
 
 def _as_text(number: float) -> str:
@@ -493,6 +509,9 @@ def _without_blanks(column: pd.Series) -> pd.Series:
                 ) from error
         return None if isinstance(value, str) and value.strip() in GAPS else value
 
+    if is_text(column):
+        blank = [one for one in column.unique() if isinstance(one, str) and one.strip() in GAPS]
+        return column.mask(column.isna() | column.isin(blank), None)
     return column.map(plain).where(lambda read: read.notna(), None)
 
 

@@ -9,20 +9,25 @@ import json
 import lzma
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Literal
 from zipfile import ZipFile
 
+import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.csv as pv
+from jaxtyping import Int64
+from pyarrow.parquet import read_metadata
 
-from transferscope.data.cells import with_plain_numbers, without_summaries
+from transferscope.data.cells import Cells, as_arrow, as_objects, read_cells
 from transferscope.data.places import check_bytes, most_bytes
-from transferscope.errors import CorruptDataError, DataError, SettingsError, first_line, missing_extra
+from transferscope.errors import CorruptDataError, DataError, TransferscopeError, first_line
 from transferscope.files import require_regular
 
 Format = Literal["csv", "tsv", "json", "jsonl", "parquet"]
@@ -45,6 +50,7 @@ _LINES_TRIED = 50
 _LINE = "line"
 _BLANK = " \t\r\n"
 _TEXT_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
+_BLOCK = 1 << 24  # bytes that Arrow takes at a time, in which a row must fit
 _MARKS = {
     codecs.BOM_UTF8: "utf-8",
     codecs.BOM_UTF32_LE: "utf-32",  # which begins with the mark of UTF-16
@@ -60,17 +66,32 @@ class Frame:
     """A table as its file has it.
 
     Attributes:
-        rows: Of csv and tab-separated text all cells as text, None where there is nothing; numbers with a point for
-            their decimals and nothing between thousands. Of other files what they hold. Rows that sum others up are
-            left out. The index holds the line of the file at which each row begins, from 1, and is called "line"; or,
-            of other files than text, the place of the row, from 0 (`place_of`).
+        rows: Columns of text that are plain numbers throughout as these; other text as it stands, None where there is
+            nothing; of files that hold other things these. Rows that sum others up are left out. The index holds the
+            line of the file at which each row begins, from 1, and is called "line"; or, of other files than text, the
+            place of the row, from 0 (`place_of`).
         notes: How the file was read where it is not the usual way, a sentence each.
         numbers: Which of the file's rows these are, from 0; empty where nobody counted them.
+        written: The columns of text that became numbers as they are written, in all of the file's rows, for `as_text`.
     """
 
     rows: pd.DataFrame
     notes: tuple[str, ...]
-    numbers: tuple[int, ...] = ()
+    numbers: Int64[np.ndarray, " N"] = field(default_factory=lambda: np.arange(0))
+    written: Cells = field(default_factory=dict)
+
+    def as_text(self, names: Collection[str]) -> "Frame":
+        """The same with some columns as they are written where they became numbers."""
+        columns = {}
+        for name in [one for one in names if one in self.written]:
+            own = self.written[name].take(self.numbers)
+            columns[name] = (own if isinstance(own, pd.Series) else as_objects(own)).set_axis(self.rows.index)
+        written = {name: one for name, one in self.written.items() if name not in columns}
+        return replace(self, rows=self.rows.assign(**columns), written=written) if columns else self
+
+    def take(self, places: Int64[np.ndarray, " n"]) -> "Frame":
+        """Some of the rows."""
+        return replace(self, rows=self.rows.iloc[places], numbers=self.numbers[places])
 
 
 def place_of(index: pd.Index, at: int) -> str:
@@ -79,6 +100,13 @@ def place_of(index: pd.Index, at: int) -> str:
     if isinstance(label, str):
         return label
     return f"line {label}" if index.name == _LINE else f"row {int(str(label)) + 1}"
+
+
+def places_of(index: pd.Index) -> pd.Index:
+    """The same of all rows."""
+    if index.dtype == object or isinstance(index.dtype, pd.StringDtype):
+        return index
+    return f"{_LINE} " + index.astype(str) if index.name == _LINE else "row " + (index + 1).astype(str)
 
 
 def form_of(path: Path) -> Format:
@@ -94,6 +122,7 @@ def read_frame(
     quoted: bool = True,
     has_header: bool = True,
     of_runs: bool = False,
+    check: Callable[[Sequence[str]], None] = lambda _: None,
 ) -> Frame:
     """Read a table, whatever its encoding (UTF-8, UTF-16 or -32 with a mark, else Windows-1252), separator (a comma,
     tab, semicolon or bar) and decimal mark.
@@ -105,63 +134,67 @@ def read_frame(
         quoted: Whether quotation marks stand around values of csv and tab-separated text.
         has_header: Whether its first line names the columns; otherwise they are numbered from 1.
         of_runs: Whether rows are runs; NaN in JSON is then infinite, as of a run that diverged, and no gap.
+        check: Refuses names of columns, of csv and tab-separated text before the cells are read.
 
     Raises:
         CorruptDataError: The file cannot be parsed.
         DataError: It is no regular file, unpacks to too much, has no rows, or names columns twice or not at all.
-        MissingExtraError: A parquet file is given and pyarrow is absent.
     """
     form = form or form_of(path)
     words = {"tsv": "tab-separated", "csv": "csv", "json": "JSON", "jsonl": "JSON lines"}.get(form, form)
     require_regular(path, f"a {words} file")
     notes: tuple[str, ...] = ()
-    separator = ","
+    separator, index = ",", None
+    columns: Sequence[pa.ChunkedArray | pd.Series] | None = None
     try:
         check_bytes(path, _unpacked_bytes(path, form))
         if form == "parquet":
-            rows = pd.read_parquet(path).reset_index(drop=True)  # its own index may hold anything, twice too
+            rows = pd.read_parquet(path)
             for position, kind in enumerate(rows.dtypes):
                 if not pd.api.types.is_numeric_dtype(kind):
                     rows.iloc[:, position].map(str)  # text that is no UTF-8 is decoded here and nowhere later
         elif form in ("json", "jsonl"):
             text = _decoded(path)[0]
             rows = _json(text, form, diverged=of_runs)
-            rows = (rows if as_it_is else _flat(rows).infer_objects()).reset_index(drop=True)
+            rows = rows if as_it_is else _flat(rows).infer_objects()
             if form == "jsonl":
                 filled = [number for number, line in enumerate(text.split("\n"), 1) if line.strip()]
-                rows.index = pd.Index(filled, name=_LINE)
+                index = pd.Index(filled, name=_LINE)
         else:
             text, decoded = _decoded(path)
-            rows, separator, notes = _separated(
-                text, path, form, as_it_is=as_it_is, quoted=quoted, has_header=has_header
+            names, columns, index, separator, notes = _separated(
+                text, path, form, as_it_is=as_it_is, quoted=quoted, has_header=has_header, check=check
             )
             notes = (*decoded, *notes)
-    except ImportError as error:
-        raise missing_extra("pyarrow", "parquet", "reading parquet files") from error
-    except (DataError, SettingsError, MemoryError):
+    except (TransferscopeError, MemoryError):
         raise
     except Exception as error:  # on a damaged file the readers raise whatever comes first
         reason = "" if form == "parquet" else f" ({first_line(error)})"  # of parquet, a reader's inner names
         raise CorruptDataError(f"{path} cannot be read as a {words} file{reason}; write it again") from error
-    if rows.empty:
+    if columns is None:
+        if not rows.empty:
+            check([str(name).strip() for name in rows.columns])
+        names, columns = list(rows.columns), [rows.iloc[:, place] for place in range(rows.shape[1])]
+    n = len(columns[0]) if columns else 0
+    if not n:
         raise DataError(f"{path} has no rows; expected at least one below the column names")
-    rows = rows.set_axis([str(name).strip() for name in rows.columns], axis=1)
-    if rows.columns.has_duplicates:
-        twice = rows.columns[rows.columns.duplicated()][0]
-        raise DataError(f"{path} names several columns {twice!r}; give each its own name")
-    every = rows.index
-    if not as_it_is:
-        rows, commas = with_plain_numbers(rows, separator)
-        rows, left = without_summaries(rows)
-        notes = (*notes, *commas, *left)
-    return Frame(rows, notes, tuple(every.get_indexer(rows.index).tolist()))
+    names = [str(name).strip() for name in names]
+    if len(twice := pd.Index(names)[pd.Index(names).duplicated()]):
+        raise DataError(f"{path} names several columns {twice[0]!r}; give each its own name")
+    index = pd.RangeIndex(n) if index is None else index  # that of a parquet or JSON file may hold anything, twice too
+    plain = (one.reset_index(drop=True) if isinstance(one, pd.Series) else one for one in columns)
+    by_name: Cells = dict(zip(names, plain, strict=True))
+    if as_it_is:
+        held = {name: one if isinstance(one, pd.Series) else as_objects(one) for name, one in by_name.items()}
+        return Frame(pd.DataFrame(held).set_axis(index, axis=0), notes, np.arange(n))
+    rows, written, changed = read_cells(by_name, separator)
+    numbers = rows.index.to_numpy()
+    return Frame(rows.set_axis(index[numbers], axis=0), (*notes, *changed), numbers, written)
 
 
 def _unpacked_bytes(path: Path, form: Format) -> int:
     """How much a file unpacks to, without unpacking more of it at a time than a megabyte."""
     if form == "parquet":
-        from pyarrow.parquet import read_metadata
-
         about = read_metadata(path)
         groups = sum(about.row_group(index).total_byte_size for index in range(about.num_row_groups))
         least = int(about.num_rows) * int(about.num_columns) * 8  # runs of one value take up no room in the file
@@ -235,17 +268,19 @@ def _flat(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.json_normalize([{str(name): cell for name, cell in row.items()} for row in rows.to_dict("records")])
 
 
-def _lines(text: str, n: int, separator: str, quoting: Literal[0, 3]) -> list[int] | None:
+def _lines(text: str, n: int, separator: str, quoting: Literal[0, 3]) -> pd.Index | None:
     """Return the line at which each of n rows begins, the first line being 1; None where they cannot be told.
 
     Lines end as they do in an editor, also within quotation marks; blank ones are no rows.
     """
+    if text.count("\r") == text.count("\r\n") and text.count("\n") + (not text.endswith("\n")) == n:
+        return pd.RangeIndex(1, n + 1)  # every line is a row
     blank = _BLANK.replace(separator, "")
     filled = [number for number, line in enumerate(_TEXT_LINE.findall(text), 1) if line.strip(blank)]
     if len(filled) > n:  # a cell goes over several lines
         with suppress(csv.Error):
             filled = [line for line, _ in _records(_TEXT_LINE.findall(text), separator, quoting)]
-    return filled if len(filled) == n else None
+    return pd.Index(filled) if len(filled) == n else None
 
 
 def _records(lines: Iterable[str], separator: str, quoting: Literal[0, 3]) -> Iterator[tuple[int, list[str]]]:
@@ -258,8 +293,20 @@ def _records(lines: Iterable[str], separator: str, quoting: Literal[0, 3]) -> It
 
 
 def _separated(
-    text: str, path: Path, form: Format, *, as_it_is: bool, quoted: bool, has_header: bool
-) -> tuple[pd.DataFrame, str, tuple[str, ...]]:
+    text: str,
+    path: Path,
+    form: Format,
+    *,
+    as_it_is: bool,
+    quoted: bool,
+    has_header: bool,
+    check: Callable[[Sequence[str]], None],
+) -> tuple[list[str], list[pa.ChunkedArray], pd.Index | None, str, tuple[str, ...]]:
+    """The names of the columns, their cells, the line of each row, what stands between values, and how they were read.
+
+    Raises:
+        DataError: A row is longer than the first, or shorter where it must not be.
+    """
     notes: tuple[str, ...] = ()
     declared = _DECLARED.match(text)
     if declared:
@@ -268,7 +315,72 @@ def _separated(
     quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
     separator = declared[1] if declared else "\t" if form == "tsv" else _separator(text, quoting)
     if not text.strip():
-        return pd.DataFrame(), separator, ()
+        return [], [], None, separator, ()
+    lines = (line[0] for line in _TEXT_LINE.finditer(text))
+    first = next(cells for _, cells in _records(lines, separator, quoting))
+    names = [str(position + 1) for position in range(len(first))]
+    if has_header:
+        names = [name.strip() or f"Unnamed: {place}" for place, name in enumerate(first)]
+        check(names)
+    columns = _by_arrow(text, separator, quoted, len(names), as_it_is=as_it_is)
+    if columns is None:
+        columns = _row_by_row(text, path, separator, quoting, above, as_it_is=as_it_is)
+    n = len(columns[0])
+    index = _lines(text, n, separator, quoting)
+    index = pd.RangeIndex(n) if index is None else (index + above).rename(_LINE)
+    columns, index = [one[int(has_header) :] for one in columns], index[int(has_header) :]
+    if as_it_is:
+        held = np.sum([one.is_valid().to_numpy() for one in columns], axis=0)
+        if (short := held < len(columns)).any():
+            row = int(short.argmax())
+            place = place_of(index, row)
+            raise DataError(
+                f"{path}: {place} has {held[row]} values and there are {len(columns)} columns; mend that row"
+            )
+    if not as_it_is and len(names) == 1:
+        raise DataError(f"{path} has the one column {names[0]!r}; expected several with commas between them")
+    unusual = {";": "semicolons", "|": "bars", "\t": "tabs"}
+    if form == "csv" and separator in unusual and not as_it_is:
+        notes = (f"{unusual[separator]} between values",)
+    return names, columns, index, separator, notes
+
+
+def _by_arrow(text: str, separator: str, quoted: bool, n: int, *, as_it_is: bool) -> list[pa.ChunkedArray] | None:
+    """The cells of each column as text, null where there is nothing; None for rows of different lengths.
+
+    None too for what Arrow reads without a word: blank lines of a single column as cells, and a quotation without end.
+    """
+    if n == 1 or (quoted and text.count('"') % 2):
+        return None
+    content = text.encode()
+    try:
+        table = pv.read_csv(
+            pa.BufferReader(content),
+            pv.ReadOptions(use_threads=False, block_size=_BLOCK, autogenerate_column_names=True),
+            pv.ParseOptions(
+                delimiter=separator,
+                quote_char='"' if quoted else False,
+                newlines_in_values=quoted and '"' in text,
+            ),
+            pv.ConvertOptions(
+                column_types={f"f{place}": pa.string() for place in range(n)},
+                null_values=[""],
+                strings_can_be_null=not as_it_is,
+            ),
+        )
+    except pa.ArrowInvalid:
+        return None
+    return table.columns if table.num_columns == n else None
+
+
+def _row_by_row(
+    text: str, path: Path, separator: str, quoting: Literal[0, 3], above: int, *, as_it_is: bool
+) -> list[pa.ChunkedArray]:
+    """The same of rows that may be shorter than the first; a longer one is refused.
+
+    Args:
+        above: Lines above the text.
+    """
     try:
         cells = pd.read_csv(
             io.StringIO(text),
@@ -288,29 +400,7 @@ def _separated(
             f"{path} has {match[2]} values in line {line}, more than the {match[1]} names in its first line; name "
             "every column, put quotation marks around values with a separator in them, and end no row with one"
         ) from error
-    if (lines := _lines(text, len(cells), separator, quoting)) is not None:
-        cells.index = pd.Index([line + above for line in lines], name=_LINE)
-    names = [str(position + 1) for position in range(cells.shape[1])]
-    if has_header:
-        names = ["" if one != one else str(one).strip() for one in cells.iloc[0]]
-        cells = cells.iloc[1:]
-    names = [name or f"Unnamed: {place}" for place, name in enumerate(names)]
-    rows = cells.set_axis(names, axis=1)
-    if as_it_is:
-        short = rows.isna().any(axis=1)
-        if short.any():
-            row = int(short.to_numpy().argmax())
-            n = int(rows.iloc[row].notna().sum())
-            place = place_of(rows.index, row)
-            raise DataError(f"{path}: {place} has {n} values and there are {len(names)} columns; mend that row")
-        return rows, separator, notes
-    if len(names) == 1:
-        raise DataError(f"{path} has the one column {names[0]!r}; expected several with commas between them")
-    rows = rows.where(rows.notna() & (rows != ""), None)
-    unusual = {";": "semicolons", "|": "bars", "\t": "tabs"}
-    if form == "csv" and separator in unusual:
-        notes = (*notes, f"{unusual[separator]} between values")
-    return rows, separator, notes
+    return [as_arrow(one if as_it_is else one.where(one != "")) for _, one in cells.items()]
 
 
 def _separator(text: str, quoting: Literal[0, 3]) -> str:

@@ -15,7 +15,7 @@ from transferscope.data.label_sets import label_matrix, named_labels
 from transferscope.data.split_names import ALL_NAMES, name_of, split_names
 from transferscope.data.splits import rows_of_parts
 from transferscope.data.task import Kind, take_rows
-from transferscope.errors import CorruptDataError, DataError, SettingsError, missing_extra, unknown_name
+from transferscope.errors import CorruptDataError, DataError, SettingsError, unknown_name
 from transferscope.files import json_object, require_regular, stamp_of
 
 if TYPE_CHECKING:
@@ -83,7 +83,6 @@ def open_splits(
         CorruptDataError: A file is not what it should be.
         DataError: It is no such folder.
         UnknownNameError: There is no such split.
-        MissingExtraError: pyarrow is absent.
     """
     if (path / "dataset_dict.json").is_file():
         splits = _json(path / "dataset_dict.json").get("splits")
@@ -236,10 +235,8 @@ def _packed(split: SavedSplit, name: str) -> list[PackedImage]:
 
 
 def _open(folder: Path) -> SavedSplit:
-    try:
-        import pyarrow as pa
-    except ImportError as error:
-        raise missing_extra("pyarrow", "parquet", "reading data sets saved by datasets") from error
+    import pyarrow as pa
+
     state, info = _json(folder / "state.json"), _json(folder / "dataset_info.json")
     files = state.get("_data_files")
     named = [one.get("filename") for one in files] if isinstance(files, list) else []

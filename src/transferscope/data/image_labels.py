@@ -42,7 +42,7 @@ def load_labelled_images(
         DataError: A file is not there or listed twice, or the labels do not fit their kind.
     """
     frame = read_frame(table_path, "csv")
-    settings, kind, (table,) = with_labels([frame.rows], settings, [table_path])
+    settings, kind, (table,) = with_labels([frame.as_text(frame.written).rows], settings, [table_path])
     column = _file_column(table, file_column, table_path)
     files = _files(table, column, folder, table_path)
     train, test, left_out = rows_of_table(table, settings, kind, table_path, inputs=[column], seed=seed)
@@ -66,7 +66,7 @@ def load_labelled_images(
 
 def _file_column(table: pd.DataFrame, given: str | None, path: Path) -> str:
     if given is not None:
-        require_column(table, given, path)
+        require_column(table.columns, given, path)
         return given
     names = [str(name) for name in table.columns]
     columns = [name for name in names if name.lower() in _FILE_COLUMNS]

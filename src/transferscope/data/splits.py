@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from heapq import heapify, heappop, heappush
 from itertools import islice
 
 import numpy as np
@@ -280,19 +281,24 @@ def _stratified_order(examples: LabelledSet, n: int, *, seed: int) -> Int64[np.n
     members = _members(examples, seed=seed)
     if examples.kind == "multi-label":
         return _order_by_label(members, len(examples), n)
-    sizes = np.array([len(positions) for positions in members])
-    taken = np.zeros(len(members), dtype=np.int64)
-    first_round = np.argsort(-sizes, kind="stable")
-    order = np.empty(n, dtype=np.int64)
-    for i in range(n):
-        if i < len(members):
-            chosen = int(first_round[i])
-        else:
-            below_share = taken * len(examples) < (i + 1) * sizes
-            chosen = int(np.argmax(np.where(below_share, sizes / (taken + 1), -1.0)))
-        order[i] = members[chosen][taken[chosen]]
+    if len(members) == 1:
+        return members[0][:n]
+    sizes = [len(positions) for positions in members]
+    first_round = sorted(range(len(members)), key=lambda c: -sizes[c])[:n]
+    order = [members[c][0] for c in first_round]
+    taken = [1] * len(members)
+    waiting = [(len(examples) // size, c) for c, size in enumerate(sizes)]  # a class is below its share from then on
+    below: list[tuple[float, int]] = []  # the most deserving first
+    heapify(waiting)
+    for i in range(len(members), n):
+        while waiting and waiting[0][0] <= i:
+            _, c = heappop(waiting)
+            heappush(below, (-sizes[c] / (taken[c] + 1), c))
+        _, chosen = heappop(below)
+        order.append(members[chosen][taken[chosen]])
         taken[chosen] += 1
-    return order
+        heappush(waiting, (taken[chosen] * len(examples) // sizes[chosen], chosen))
+    return np.array(order, dtype=np.int64)
 
 
 LEAST_GROUPS = 5

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -27,7 +27,7 @@ from transferscope.data.arrays import (
 )
 from transferscope.data.cells import ANY_NUMBER, NUMBER, DayOrder, is_text, typed
 from transferscope.data.column_encoding import TableEncoding, check_same_columns, fit_encoding
-from transferscope.data.frame import Format, place_of, read_frame
+from transferscope.data.frame import Format, Frame, place_of, read_frame
 from transferscope.data.label_sets import flags, label_matrix, named_labels
 from transferscope.data.split_names import ALL_NAMES, split_names
 from transferscope.data.splits import rows_of_parts
@@ -102,7 +102,7 @@ def load_table(
     form: Format,
     seed: int,
     shared: tuple[TableEncoding, Path] | None = None,
-    beside: Sequence[pd.DataFrame] = (),
+    beside: Sequence[Frame] = (),
 ) -> tuple[Parts, TableEncoding]:
     """Read a training and a test set from a table.
 
@@ -124,32 +124,31 @@ def load_table(
         UnknownNameError: A named column does not exist.
         DataError: It is no regular file or unpacks to too much; a column cannot be told for what it is, or is not one
             of those whose encoding is shared; or the labels do not fit their kind or could mean several things.
-        MissingExtraError: A parquet file is given and pyarrow is absent.
     """
     test_file = settings.test_file
-    settings, kind, train, test, notes = _parts(path, settings, form, seed)
+    settings, kind, own_rows, test_rows, notes = _parts(path, settings, form, seed)
     test_path = test_file or path
-    features = _feature_columns(train, settings, path)
+    features = _feature_columns(own_rows.rows, settings, path)
     if shared is not None:
         encoding, place = shared
         read = {one.name: one.kind != "left out" for one in encoding.columns}
         given = [name for name in features if read.get(name, True)]
         check_same_columns(given, [name for name, is_read in read.items() if is_read], path, place)
     else:
-        for name in (*settings.categories, *settings.keep):
-            require_column(train, name, path)
+        tables = alike([own_rows, test_rows, *beside])  # zip codes may have zeros before them in one table
         encoding = fit_encoding(
-            train[features],
+            tables[0].rows[features],
             path,
             categories=set(settings.categories),
             order=settings.dates,
-            beside=beside,
-            test=test[features],
+            beside=[table.rows for table in tables[2:]],
+            test=tables[1].rows[features],
             kept=set(settings.keep),
         )
     if not encoding.features:
         examples = "; ".join(f"{one.name} {one.words}" for one in encoding.columns[:5])
         raise DataError(f"{path} has no column left to learn from ({examples}); add some")
+    train, test = (part.as_text(encoding.texts).rows for part in (own_rows, test_rows))
     own, names = read_labels(train, settings, kind, path)
     others, _ = read_labels(test, settings, kind, test_path, names=names)
     inputs = encoding.apply(train, path)
@@ -174,35 +173,57 @@ def load_table(
     return replace(parts, train=own_part, test=other_part, words=words, about=about), encoding
 
 
-def training_rows(path: Path, settings: TableSettings, *, form: Format, seed: int) -> pd.DataFrame:
-    """The training rows of a table with all of their columns, as text in a csv file; arguments as of `load_table`."""
+def training_rows(path: Path, settings: TableSettings, *, form: Format, seed: int) -> Frame:
+    """The training rows of a table with all of their columns; arguments as of `load_table`."""
     return _parts(path, settings, form, seed)[2]
+
+
+def alike(frames: Sequence[Frame]) -> list[Frame]:
+    """The same with columns that are text in one of them as text in all."""
+    texts = {str(name) for frame in frames for name in frame.rows if is_text(frame.rows[name])}
+    return [frame.as_text(texts) for frame in frames]
 
 
 def _parts(
     path: Path, settings: TableSettings, form: Format, seed: int
-) -> tuple[TableSettings, Kind, pd.DataFrame, pd.DataFrame, tuple[str, ...]]:
+) -> tuple[TableSettings, Kind, Frame, Frame, tuple[str, ...]]:
     """The settings with every column by itself, what labels are, training and test rows, and how files were read."""
+
+    apart = [*filter(None, (settings.split, settings.group, settings.time))]
+
+    def check(columns: Sequence[str]) -> None:
+        names = (*settings.labels, *settings.drop, *settings.categories, *settings.keep)
+        for name in (*_named(names, columns), *apart):
+            require_column(columns, name, path)
+
     files = [path] if settings.test_file is None else [path, settings.test_file]
-    frames = [read_frame(file, form) for file in files]
-    tables = [frame.rows for frame in frames]
-    if len(tables) > 1:
-        lacking = [str(column) for column in tables[0].columns if column not in tables[1].columns]
-        if lacking:
-            raise DataError(
-                f"{files[1]} lacks the columns {', '.join(lacking)} of the training table; give both the same"
-            )
-        tables[1] = tables[1][list(tables[0].columns)]
-    settings, kind, tables = with_labels(tables, settings, files)
+    frames = [read_frame(path, form, check=check)]
+    names = list(frames[0].rows.columns)
+    if settings.test_file is not None:
+
+        def check_test(columns: Sequence[str]) -> None:
+            if lacking := [name for name in names if name not in columns]:
+                raise DataError(
+                    f"{settings.test_file} lacks the columns {', '.join(lacking)} of the training table; give both the "
+                    "same"
+                )
+
+        test = read_frame(settings.test_file, form, check=check_test)
+        frames.append(replace(test, rows=test.rows[names]))
+    texts = {*_named((*settings.labels, *settings.categories), names), *apart}
+    frames = [frame.as_text(texts) for frame in frames]
+    settings, kind, tables = with_labels([frame.rows for frame in frames], settings, files)
+    frames = [replace(frame, rows=table) for frame, table in zip(frames, tables, strict=True)]
     notes = tuple(dict.fromkeys(note for frame in frames for note in frame.notes))
-    if len(tables) > 1:
-        return settings, kind, tables[0], tables[1], notes
+    if len(frames) > 1:
+        return settings, kind, frames[0], frames[1], notes
     table = tables[0]
     if settings.split is not None:
-        (train, test), left_out = _split_rows(table, settings, path)
-        return settings, kind, train, test, (*notes, *filter(None, [left_out]))
-    own, other = _drawn_rows(table, settings, kind, path, seed)
-    return settings, kind, table.iloc[own], table.iloc[other], notes
+        own, other, left_out = _split_rows(table, settings, path)
+        notes = (*notes, *filter(None, [left_out]))
+    else:
+        own, other = _drawn_rows(table, settings, kind, path, seed)
+    return settings, kind, frames[0].take(own), frames[0].take(other), notes
 
 
 def read_features(
@@ -221,7 +242,7 @@ def read_features(
     """
     if encoding is None:
         raise DataError(f"{path} is a table and the network was trained on data of another kind; give such data")
-    frame = read_frame(path, form)
+    frame = read_frame(path, form).as_text(encoding.texts)
     table = frame.rows
     needed = [one.name for one in encoding.columns if one.kind != "left out"]
     lacking = [column for column in needed if column not in table.columns]
@@ -234,9 +255,9 @@ def read_features(
     return inputs, tuple(map(str, frame.numbers)), (*frame.notes, *encoding.remarks(table))
 
 
-def _named(columns: Sequence[str], table: pd.DataFrame) -> tuple[str, ...]:
+def _named(names: Sequence[str], columns: Collection[str]) -> tuple[str, ...]:
     """Columns of a table, of which several may be named with commas between them."""
-    split = [[one] if one in table.columns else one.split(",") for one in columns]
+    split = [[one] if one in columns else one.split(",") for one in names]
     return tuple(name.strip() for names in split for name in names)
 
 
@@ -269,11 +290,11 @@ def with_labels(
     """
     first = tables[0]
     labels, drop, categories, keep = (
-        _named(one, first) for one in (settings.labels, settings.drop, settings.categories, settings.keep)
+        _named(one, first.columns) for one in (settings.labels, settings.drop, settings.categories, settings.keep)
     )
     settings = replace(settings, labels=labels, drop=drop, categories=categories, keep=keep)
     for column in (*labels, *drop, *filter(None, (settings.group, settings.time))):
-        require_column(first, column, files[0])
+        require_column(first.columns, column, files[0])
     whole = pd.concat([table[list(labels)] for table in tables], ignore_index=True)
     texts = whole.copy()
     for name in labels if settings.separator is None else ():
@@ -368,7 +389,10 @@ def _checked_labels(labels: pd.DataFrame, kind: Kind, path: Path) -> np.ndarray:
         values = labels.iloc[:, 0]
         if pd.api.types.is_numeric_dtype(values):
             return values.to_numpy()
-        return _as_text(values, path).to_numpy(dtype=np.str_)
+        if not is_text(values):
+            return _as_text(values, path).to_numpy(dtype=np.str_)
+        places, distinct = pd.factorize(values)
+        return np.asarray(distinct, dtype=np.str_)[places]
     numbers = np.empty(labels.shape)
     for place, name in enumerate(labels.columns):
         column = pd.to_numeric(labels[name], errors="coerce")
@@ -434,8 +458,7 @@ def rows_of_table(
         DataError: A column that nobody has named says which rows are the test set, or there are too few rows.
     """
     if settings.split is not None:
-        (train, test), left_out = _split_rows(table, settings, path)
-        return table.index.get_indexer(train.index), table.index.get_indexer(test.index), left_out
+        return _split_rows(table, settings, path)
     if settings.test_share is None:
         unread = table.drop(columns=[*settings.labels, *inputs])
         _refuse_names_of_parts(unread, path, otherwise="test_share=0.2 for rows that are drawn")
@@ -477,11 +500,13 @@ def kept_apart(parts: Parts, train: pd.DataFrame, test: pd.DataFrame, settings: 
     return grouped(parts, numbers, group)
 
 
-def _split_rows(table: pd.DataFrame, settings: TableSettings, path: Path) -> tuple[list[pd.DataFrame], str]:
-    """The rows of the training and of the test part, which must both occur, and which others are left out, in words."""
+def _split_rows(
+    table: pd.DataFrame, settings: TableSettings, path: Path
+) -> tuple[Int64[np.ndarray, " n_train"], Int64[np.ndarray, " n_test"], str]:
+    """As `rows_of_table`, of a table whose column says it; both parts must occur."""
     split = settings.split or ""
-    require_column(table, split, path)
-    values = sorted(set(table[split].dropna().map(str)))
+    require_column(table.columns, split, path)
+    values = sorted({str(value) for value in table[split].dropna().unique()})
 
     def labels(part: str) -> list[object]:
         rows = table[table[split].map(str) == part]
@@ -493,7 +518,8 @@ def _split_rows(table: pd.DataFrame, settings: TableSettings, path: Path) -> tup
             f"{path}: column {split!r} holds {', '.join(values[:5]) or 'nothing'}; expected 'train' or 'test' in every "
             f"row (or others of {', '.join(ALL_NAMES)}), and both to occur"
         )
-    return [table[table[split] == part] for part in (named.train, named.test)], named.note
+    own, other = (np.flatnonzero(table[split] == part) for part in (named.train, named.test))
+    return own, other, named.note
 
 
 def _refuse_names_of_parts(unread: pd.DataFrame, path: Path, *, otherwise: str) -> None:
@@ -502,7 +528,7 @@ def _refuse_names_of_parts(unread: pd.DataFrame, path: Path, *, otherwise: str) 
     Args:
         otherwise: What to do if it is not meant so; "{column}" stands for its name.
     """
-    for column in unread:
+    for column in [one for one in unread if not pd.api.types.is_numeric_dtype(unread[one])]:
         said = (str(value).strip().lower() for value in unread[column].dropna())
         values = set[str]()
         for value in filter(None, said):  # empty cells say nothing
@@ -517,7 +543,7 @@ def _refuse_names_of_parts(unread: pd.DataFrame, path: Path, *, otherwise: str) 
                 )
 
 
-def require_column(table: pd.DataFrame, column: str, path: Path) -> None:
+def require_column(columns: Collection[object], column: str, path: Path) -> None:
     """Refuse, with an UnknownNameError, a column that a table does not have."""
-    if column not in table.columns:
-        raise unknown_name(f"column of {path.name}", column, [str(name) for name in table.columns])
+    if column not in columns:
+        raise unknown_name(f"column of {path.name}", column, [str(name) for name in columns])

@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.figure import Figure as Canvas
 from matplotlib.text import Text
 
-from transferscope.errors import missing_extra, unknown_name
+from transferscope.errors import unknown_name
 from transferscope.files import written_whole
 from transferscope.report.blocks import Figure, Section
 from transferscope.report.figures.style import drawing, to_svg
@@ -61,14 +61,10 @@ def write_parquet(table: pd.DataFrame, path: Path) -> None:
     """Write a table as Parquet.
 
     Raises:
-        MissingExtraError: pyarrow is not installed.
         OSError: It cannot be written; what was there before stays.
     """
     with written_whole(path) as unfinished:
-        try:
-            table.to_parquet(unfinished, engine="pyarrow", index=False)
-        except ImportError as error:
-            raise missing_extra("pyarrow", "parquet", "writing a table as Parquet") from error
+        table.to_parquet(unfinished, engine="pyarrow", index=False)
 
 
 def save_figure(figure: Canvas, svg: str, folder: Path, name: str) -> list[Path]:
