@@ -8,7 +8,6 @@ from itertools import combinations
 
 import numpy as np
 from jaxtyping import Bool, Float, Shaped
-from scipy import optimize
 
 from transferscope.scaling.laws.law import Law
 from transferscope.settings.questions import Loss
@@ -360,68 +359,6 @@ ALONE = 2
 wanted: on 42 real curves the other starts found nothing better."""
 
 
-def _polish_alone(problem: Problem, theta: Float[np.ndarray, " p"], effort: Effort) -> Solution | None:
-    """One fit by MINPACK's Levenberg-Marquardt method, with parameters at a bound held; None where it did not work."""
-    law, q, box, root = problem.law, len(problem.law.nonlinear), _Box(problem), np.sqrt(problem.weights[0])
-    in_logs, curved = problem.loss == "log", bool(box.log.any())
-    y = np.log(problem.y[0]) if in_logs else problem.y[0]
-    u = box.inward(box.to_search(theta))
-    free = (u > box.low) & (u < box.high)
-
-    def placed(part: np.ndarray) -> np.ndarray:
-        whole = u.copy()
-        whole[free] = part
-        return box.to_theta(whole)[None] if curved else whole[None]
-
-    last: dict[bytes, tuple[np.ndarray, np.ndarray]] = {}
-
-    def basis_at(part: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Theta and the basis there; MINPACK asks for the derivatives where it has just asked for the residuals."""
-        where = part.tobytes()
-        if where not in last:
-            theta = placed(part)
-            last.clear()
-            last[where] = theta, law.basis(problem.x, theta[:, :q])[0]
-        return last[where]
-
-    def residuals(part: np.ndarray) -> np.ndarray:
-        theta, basis = basis_at(part)
-        values = basis @ theta[0, q:]
-        return np.asarray(root * ((np.log(np.maximum(values, TINY)) if in_logs else values) - y))
-
-    def jacobian(part: np.ndarray) -> np.ndarray:
-        theta, basis = basis_at(part)
-        coefficients = theta[0, q:]
-        bends = law.basis_jacobian(problem.x, theta[:, :q])[0]  # (m, k, q)
-        slopes = np.concatenate([np.swapaxes(bends, 1, 2) @ coefficients, basis], axis=1)
-        slopes = slopes * np.where(box.log, theta, 1.0) if curved else slopes
-        scale = root / np.maximum(basis @ coefficients, TINY) if in_logs else root
-        return np.asarray(scale[:, None] * slopes)
-
-    def free_jacobian(part: np.ndarray) -> np.ndarray:
-        return jacobian(part)[:, free]
-
-    for _ in range(len(u)):
-        if not 0 < free.sum() <= len(y):
-            return None
-        with np.errstate(all="ignore"):
-            part, _, info, _, flag = optimize.leastsq(
-                residuals, u[free], Dfun=free_jacobian, full_output=True, ftol=effort.tolerance, xtol=1e-10, maxfev=200
-            )
-        if flag not in (1, 2, 3) or not np.isfinite(info["fvec"]).all():
-            return None
-        u[free] = part
-        outside = (u < box.low) | (u > box.high)
-        if not outside.any():
-            descent = -jacobian(part).T @ info["fvec"]
-            small = 1e-9 * np.sqrt((info["fvec"] ** 2).sum()) + 1e-14
-            if (free | box.pushes_out(u, descent) | (np.abs(descent) <= small)).all():
-                return Solution(placed(part), (info["fvec"] ** 2).sum(keepdims=True), np.array([True]))
-            return None
-        u, free = np.clip(u, box.low, box.high), free & ~outside
-    return None
-
-
 def solve(problem: Problem, effort: Effort = THOROUGH) -> Solution:
     """Fit: start on the grid, polish, keep the best start of each row.
 
@@ -442,11 +379,9 @@ def solve(problem: Problem, effort: Effort = THOROUGH) -> Solution:
 
 
 def solve_one(problem: Problem) -> Solution:
-    """One fit (B = 1) whose parameters are read: `solve` with THOROUGH effort, or as good and faster where it works."""
+    """One fit (B = 1) whose parameters are read: `solve` with THOROUGH effort, or from one start where that does."""
     if problem.fixed is None and problem.loss != "huber" and len(problem.law.nonlinear) <= ALONE:
-        unit = problem.unit
-        scaled = replace(problem, x=problem.x / unit)
-        alone = _polish_alone(scaled, starts(scaled, n_starts=1)[0, 0], THOROUGH)
-        if alone is not None:
-            return replace(alone, theta=problem.law.in_unit(alone.theta, 1 / unit))
+        alone = solve(problem, replace(THOROUGH, n_starts=1))
+        if alone.converged.all():
+            return alone
     return solve(problem, THOROUGH)

@@ -3,15 +3,7 @@
 import numpy as np
 from jaxtyping import Float
 
-from transferscope.scaling.laws.law import Law, Parameter, Sizes, beside_constant, product_grid
-
-
-def _last_value_basis(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k"]:
-    return np.ones((len(eta), len(x), 1))
-
-
-def _last_value_basis_jacobian(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k q"]:
-    return np.zeros((len(eta), len(x), 1, 0))
+from transferscope.scaling.laws.law import Law, Parameter, Sizes, beside_constant, powers, product_grid
 
 
 LAST_VALUE = Law(
@@ -20,22 +12,12 @@ LAST_VALUE = Law(
     source="baseline",
     nonlinear=(),
     linear=(Parameter("C", "error at the largest size"),),
-    basis=_last_value_basis,
-    basis_jacobian=_last_value_basis_jacobian,
+    form=powers(()),
     grid=np.zeros((1, 0)),
     allows_zero=(True,),
     last_only=True,
 )
 """The error at the largest size (the mean over repeats): the baseline that every other law has to beat."""
-
-
-def _power_basis(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k"]:
-    return np.asarray((x[:, 0] ** -eta[:, :1])[:, :, None])
-
-
-def _power_basis_jacobian(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k q"]:
-    power = x[:, 0] ** -eta[:, :1]
-    return np.asarray((-np.log(x[:, 0]) * power)[:, :, None, None])
 
 
 POWER = Law(
@@ -44,21 +26,10 @@ POWER = Law(
     source="Hestness et al. 2017; M1 of Alabdulmohsin et al. 2022",
     nonlinear=(Parameter("alpha", "rate: slope of the log-log line", 0.0, 4.0),),
     linear=(Parameter("D", "error at size 1"),),
-    basis=_power_basis,
-    basis_jacobian=_power_basis_jacobian,
+    form=powers(((0, 0),)),
     grid=np.concatenate([[0.0], np.geomspace(0.002, 4.0, 40)])[:, None],
 )
 r"""f(x) = D x^{-\alpha}. x > 0."""
-
-
-def _power_floor_basis(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k"]:
-    power = x[:, 0] ** -eta[:, :1]
-    return beside_constant(power, 1.0)
-
-
-def _power_floor_basis_jacobian(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k q"]:
-    slope = -np.log(x[:, 0]) * x[:, 0] ** -eta[:, :1]
-    return beside_constant(slope, 0.0)[..., None]
 
 
 POWER_FLOOR = Law(
@@ -67,8 +38,7 @@ POWER_FLOOR = Law(
     source="Mikami et al. 2021, eq. 1; M2 of Alabdulmohsin et al. 2022",
     nonlinear=(Parameter("alpha", "pre-training rate", 0.02, 4.0),),
     linear=(Parameter("D", "error above the floor at size 1"), Parameter("C", "transfer gap: the error that stays")),
-    basis=_power_floor_basis,
-    basis_jacobian=_power_floor_basis_jacobian,
+    form=powers(((0, 0),), ()),
     grid=np.geomspace(0.02, 4.0, 48)[:, None],
 )
 r"""f(x) = D x^{-\alpha} + C. x > 0. Below \alpha = 0.02 it cannot be told from a straight line in log x."""
@@ -97,8 +67,7 @@ SHIFTED_POWER = Law(
         Parameter("x_0", "examples that the start is worth", 1e-4, 1e3, "log", size=0),
     ),
     linear=(Parameter("D", "error above the floor at x + x_0 = 1"), Parameter("C", "the error that stays")),
-    basis=_shifted_power_basis,
-    basis_jacobian=_shifted_power_basis_jacobian,
+    form=(_shifted_power_basis, _shifted_power_basis_jacobian),
     grid=product_grid(np.geomspace(0.02, 4.0, 24), np.geomspace(1e-3, 100.0, 11)),
     allows_zero=(True,),
 )
@@ -126,8 +95,7 @@ SATURATING_POWER = Law(
         Parameter("x_1", "size at which the gain ends", 1e-2, 1e6, "log", size=0),
     ),
     linear=(Parameter("D", "scale of the error"),),
-    basis=_saturating_power_basis,
-    basis_jacobian=_saturating_power_basis_jacobian,
+    form=(_saturating_power_basis, _saturating_power_basis_jacobian),
     grid=product_grid(np.concatenate([[0.0], np.geomspace(0.005, 5.0, 32)]), np.geomspace(0.03, 1e5, 16)),
 )
 r"""f(x) = D (1/x + 1/x_1)^{\alpha}. x > 0. Its floor is D x_1^{-\alpha}; with x_1 -> \infty it is the power law."""
@@ -188,8 +156,7 @@ SIGMOID = Law(
         Parameter("a", "how slowly the upper plateau is left", 0.1, 10.0, "log"),
     ),
     linear=(Parameter("H", "error without data above the floor"), Parameter("C", "the error that stays")),
-    basis=_sigmoid_basis,
-    basis_jacobian=_sigmoid_basis_jacobian,
+    form=(_sigmoid_basis, _sigmoid_basis_jacobian),
     grid=product_grid(np.geomspace(0.06, 4.0, 14), np.geomspace(1e-4, 30.0, 9), np.array([0.3, 1.0, 3.0])),
     allows_zero=(True,),
 )
@@ -229,8 +196,7 @@ BROKEN_POWER = Law(
         Parameter("f", "width of the break in log size", 0.05, 3.0, "log"),
     ),
     linear=(Parameter("b", "scale of the error"), Parameter("C", "the error that stays")),
-    basis=_broken_power_basis,
-    basis_jacobian=_broken_power_basis_jacobian,
+    form=(_broken_power_basis, _broken_power_basis_jacobian),
     grid=product_grid(
         np.array([0.0, 0.05, 0.15, 0.4, 1.0]),
         np.array([-0.8, -0.25, -0.08, 0.08, 0.25, 0.8, 2.0]),

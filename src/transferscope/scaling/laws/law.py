@@ -48,8 +48,7 @@ class Law:
         formula: The formula in plain text.
         nonlinear: Parameters \eta.
         linear: Parameters c, all of them >= 0.
-        basis: (x (m, v), \eta (B, q)) -> \phi, shape (B, m, k).
-        basis_jacobian: (x, \eta) -> d\phi / d\eta, shape (B, m, k, q).
+        form: (x (m, v), \eta (B, q)) -> \phi, shape (B, m, k), and -> d\phi / d\eta, shape (B, m, k, q).
         grid: Values of \eta, shape (G, q), where a search starts, for sizes whose geometric mean is 1.
         allows_zero: Which sizes may be 0, one entry for each column of x.
         last_only: Fit the observations at the largest size only.
@@ -61,12 +60,16 @@ class Law:
     source: str
     nonlinear: tuple[Parameter, ...]
     linear: tuple[Parameter, ...]
-    basis: Basis
-    basis_jacobian: BasisJacobian
+    form: tuple[Basis, BasisJacobian]
     grid: Float[np.ndarray, "G q"]
     allows_zero: tuple[bool, ...] = (False,)
     last_only: bool = False
     own_unit: InUnit | None = None
+
+    @property
+    def basis(self) -> Basis:
+        """The first of `form`."""
+        return self.form[0]
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -91,7 +94,7 @@ class Law:
     def gradient(self, x: Sizes, theta: Float[np.ndarray, "B p"]) -> Float[np.ndarray, "B m p"]:
         """Derivative of `value` with respect to each parameter."""
         eta, coefficients = np.split(theta, [len(self.nonlinear)], axis=1)
-        by_eta = np.einsum("bmkq,bk->bmq", self.basis_jacobian(x, eta), coefficients)
+        by_eta = np.einsum("bmkq,bk->bmq", self.form[1](x, eta), coefficients)
         return np.concatenate([by_eta, self.basis(x, eta)], axis=2)
 
     def in_unit(self, theta: Float[np.ndarray, "B p"], unit: Float[np.ndarray, " v"]) -> Float[np.ndarray, "B p"]:
@@ -128,6 +131,31 @@ def beside_constant(values: Float[np.ndarray, "B m *q"], constant: float) -> Flo
     result = np.full((*values.shape[:2], 2, *values.shape[2:]), constant)
     result[:, :, 0] = values
     return result
+
+
+def powers(*terms: tuple[tuple[int, int], ...]) -> tuple[Basis, BasisJacobian]:
+    """Return the basis of products of powers x_v^-eta_q, and its derivatives.
+
+    Args:
+        terms: Each as the places (v, q) of its factors; without any it is the constant 1.
+    """
+
+    def basis(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k"]:
+        result = np.ones((len(eta), len(x), len(terms)))
+        for k, term in enumerate(terms):
+            for v, q in term:
+                result[:, :, k] *= x[:, v] ** -eta[:, q : q + 1]
+        return result
+
+    def jacobian(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k q"]:
+        values = basis(x, eta)
+        result = np.zeros((*values.shape, eta.shape[1]))
+        for k, term in enumerate(terms):
+            for v, q in term:
+                result[:, :, k, q] = -np.log(x[:, v]) * values[:, :, k]
+        return result
+
+    return basis, jacobian
 
 
 def product_grid(*axes: Float[np.ndarray, " _"]) -> Float[np.ndarray, "G q"]:

@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Float
 
-from transferscope.scaling.laws.law import Law, Parameter, Sizes, beside_constant, product_grid
+from transferscope.scaling.laws.law import Law, Parameter, Sizes, beside_constant, powers, product_grid
 
 _RATES = (
     Parameter("alpha", "pre-training rate", 0.02, 4.0),
@@ -16,39 +16,13 @@ _COEFFICIENTS = (
 _GRID = product_grid(np.geomspace(0.02, 4.0, 32), np.linspace(0.0, 2.0, 31))
 
 
-def _full_basis(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k"]:
-    n, s = x.T
-    alpha, beta = eta[:, :1], eta[:, 1:]
-    return np.stack([s**-beta, n**-alpha * s**-beta], axis=2)
-
-
-def _full_basis_jacobian(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k q"]:
-    n, s = x.T
-    alpha, beta = eta[:, :1], eta[:, 1:]
-    tuned, both = s**-beta, n**-alpha * s**-beta
-    by_alpha = np.stack([np.zeros_like(tuned), -np.log(n) * both], axis=2)
-    by_beta = np.stack([-np.log(s) * tuned, -np.log(s) * both], axis=2)
-    return np.stack([by_alpha, by_beta], axis=3)
-
-
-def _basis_with_floor(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k"]:
-    inner = _full_basis(x, eta)
-    return np.concatenate([inner, np.ones_like(inner[..., :1])], axis=2)
-
-
-def _basis_jacobian_with_floor(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k q"]:
-    inner = _full_basis_jacobian(x, eta)
-    return np.concatenate([inner, np.zeros_like(inner[:, :, :1])], axis=2)
-
-
 FULL = Law(
     name="full",
     formula="delta (gamma + n^-alpha) s^-beta",
     source="Mikami et al. 2021, eq. 2",
     nonlinear=_RATES,
     linear=_COEFFICIENTS,
-    basis=_full_basis,
-    basis_jacobian=_full_basis_jacobian,
+    form=powers(((1, 1),), ((0, 0), (1, 1))),
     grid=_GRID,
     allows_zero=(False, False),
 )
@@ -60,26 +34,11 @@ FULL_FLOOR = Law(
     source="Mikami et al. 2021, eq. 2 with the irreducible loss E",
     nonlinear=_RATES,
     linear=(*_COEFFICIENTS, Parameter("E", "irreducible error")),
-    basis=_basis_with_floor,
-    basis_jacobian=_basis_jacobian_with_floor,
+    form=powers(((1, 1),), ((0, 0), (1, 1)), ()),
     grid=_GRID,
     allows_zero=(False, False),
 )
 r"""f(n, s) = \delta (\gamma + n^{-\alpha}) s^{-\beta} + E. n, s > 0."""
-
-
-def _additive_basis(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k"]:
-    n, s = x.T
-    pretrained, tuned = n ** -eta[:, :1], s ** -eta[:, 1:]
-    return np.stack([pretrained, tuned, np.ones_like(tuned)], axis=2)
-
-
-def _additive_basis_jacobian(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k q"]:
-    n, s = x.T
-    jacobian = np.zeros((len(eta), len(x), 3, 2))
-    jacobian[:, :, 0, 0] = -np.log(n) * n ** -eta[:, :1]
-    jacobian[:, :, 1, 1] = -np.log(s) * s ** -eta[:, 1:]
-    return jacobian
 
 
 ADDITIVE = Law(
@@ -95,21 +54,11 @@ ADDITIVE = Law(
         Parameter("B", "error that fine-tuning removes, at s = 1"),
         Parameter("E", "irreducible error"),
     ),
-    basis=_additive_basis,
-    basis_jacobian=_additive_basis_jacobian,
+    form=powers(((0, 0),), ((1, 1),), ()),
     grid=product_grid(np.geomspace(0.02, 4.0, 28), np.geomspace(0.02, 4.0, 28)),
     allows_zero=(False, False),
 )
 r"""f(n, s) = A n^{-\alpha} + B s^{-\beta} + E. n, s > 0. The gain of pre-training is the same at every s."""
-
-
-def _product_basis(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k"]:
-    n, s = x.T
-    return np.asarray((n ** -eta[:, :1] * s ** -eta[:, 1:])[:, :, None])
-
-
-def _product_basis_jacobian(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k q"]:
-    return np.asarray(-np.log(x)[:, None, :] * _product_basis(x, eta)[..., None])
 
 
 PRODUCT = Law(
@@ -121,8 +70,7 @@ PRODUCT = Law(
         Parameter("beta", "fine-tuning rate", 0.0, 4.0),
     ),
     linear=(Parameter("D", "error at n = s = 1"),),
-    basis=_product_basis,
-    basis_jacobian=_product_basis_jacobian,
+    form=powers(((0, 0), (1, 1))),
     grid=product_grid(
         np.concatenate([[0.0], np.geomspace(0.005, 4.0, 24)]), np.concatenate([[0.0], np.geomspace(0.005, 4.0, 24)])
     ),
@@ -169,8 +117,7 @@ EFFECTIVE_DATA = Law(
         Parameter("k", "fine-tuning examples that one of pre-training is worth, at n = 1", 1e-12, 1e12, "log"),
     ),
     linear=(Parameter("d", "error at one effective example"), Parameter("E", "irreducible error")),
-    basis=_effective_data_basis,
-    basis_jacobian=_effective_data_basis_jacobian,
+    form=(_effective_data_basis, _effective_data_basis_jacobian),
     grid=product_grid(np.geomspace(0.02, 4.0, 16), np.geomspace(0.05, 2.0, 7), np.geomspace(1e-4, 1e4, 13)),
     own_unit=_effective_data_in_unit,
     allows_zero=(True, False),
@@ -217,8 +164,7 @@ COUPLED = Law(
         Parameter("g", "coupling exponent: 1 where the sizes act apart", 0.1, 10.0, "log"),
     ),
     linear=(Parameter("c", "scale of the error"), Parameter("E", "irreducible error")),
-    basis=_coupled_basis,
-    basis_jacobian=_coupled_basis_jacobian,
+    form=(_coupled_basis, _coupled_basis_jacobian),
     grid=product_grid(
         np.geomspace(0.04, 2.0, 8), np.geomspace(0.04, 2.0, 8), np.geomspace(0.02, 50.0, 7), np.geomspace(0.3, 3.0, 5)
     ),
