@@ -24,7 +24,6 @@ from transferscope.scaling.advice.label_plan import (
     CurveDraws,
     catch_up,
     draw_curve,
-    gain_of_more,
     label_grid,
     labels_for,
     paired,
@@ -164,17 +163,17 @@ def one(rng: np.random.Generator, setting: Setting) -> dict[str, float | str | b
         for factor in (2.0, 4.0, 8.0):
             estimate = curves[arm].error_at(min(factor * x[-1], high))
             value = float(curve(np.array(factor * x[-1])))
-            row[f"error_{name}_x{factor:g}_covered"] = covered(value, estimate.low, estimate.high)
-            row[f"error_{name}_x{factor:g}_off"] = abs(estimate.value - value)
+            row[f"error_{name}_x{factor:g}_covered"] = covered(value, estimate.interval.low, estimate.interval.high)
+            row[f"error_{name}_x{factor:g}_off"] = abs(estimate.error - value)
             row[f"error_{name}_x{factor:g}_last_off"] = abs(mean[arm][-1] - value)
     return row
 
 
 def gain_row(draws: CurveDraws, curve: Curve, name: str) -> dict[str, float | bool]:
-    gain = gain_of_more(draws, MORE)
+    gain, interval = draws.fall(MORE)
     n = draws.largest
     value = float(curve(np.array(n)) - curve(np.array(min(n + MORE, draws.sizes[-1]))))
-    return {f"more_{name}_covered": covered(value, gain.low, gain.high), f"more_{name}_off": abs(gain.value - value)}
+    return {f"more_{name}_covered": covered(value, interval.low, interval.high), f"more_{name}_off": abs(gain - value)}
 
 
 def rival(data: list, grid: np.ndarray) -> float:

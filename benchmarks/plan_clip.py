@@ -47,11 +47,11 @@ def score(curve: pd.Series, per_class: int) -> dict[str, float]:
     draws = draw_curve(observe(sizes, errors), np.geomspace(10, per_class, 160)).error_at(per_class)
     power = errors[1] * (per_class / 25) ** (np.log(errors[1] / errors[0]) / np.log(2.5))
     return {
-        "plan": 100 * abs(draws.value - truth),
+        "plan": 100 * abs(draws.error - truth),
         "last value": 100 * abs(errors[1] - truth),
         "plain power law": 100 * abs(power - truth),
-        "covered": float(draws.low <= truth <= draws.high),
-        "width": 100 * (draws.high - draws.low),
+        "covered": float(draws.interval.low <= truth <= draws.interval.high),
+        "width": 100 * (draws.interval.high - draws.interval.low),
     }
 
 

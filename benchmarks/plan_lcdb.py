@@ -82,11 +82,11 @@ def score(curves: list[pd.DataFrame], generator: np.random.Generator) -> dict[st
             last = float(curve.loc[seen[-1], "y"])
             slope = np.polyfit(np.log(seen), np.log(curve.loc[seen, "y"].clip(1e-4)), 1)
             power = float(np.exp(np.polyval(slope, np.log(size))))
-            for name, value in (("plan", estimate.value), ("last value", last), ("power law", power)):
+            for name, value in (("plan", estimate.error), ("last value", last), ("power law", power)):
                 key = f"points off at x{factor:g}, {name}"
                 row[key] = float(row.get(key, 0.0)) + 50 * abs(value - truth)
             key = f"covered at x{factor:g}"
-            row[key] = float(row.get(key, 0.0)) + 0.5 * float(estimate.low <= truth <= estimate.high)
+            row[key] = float(row.get(key, 0.0)) + 0.5 * float(estimate.interval.low <= truth <= estimate.interval.high)
     return row
 
 

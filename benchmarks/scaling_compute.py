@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 
 from transferscope.scaling import Formula, Surface, compute_optimal, fit_surface, forecast_at
-from transferscope.scaling.advice import MeasuredCost
+from transferscope.scaling.advice.costs import MeasuredCost
 from transferscope.scaling.surface import last_budgets
 
 TRUTHS = {

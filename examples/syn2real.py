@@ -29,7 +29,7 @@ from transferscope.errors import DataError
 from transferscope.numerics.intervals import t_interval
 from transferscope.report.figures.style import drawing, mark_styles
 from transferscope.scaling import extrapolate, fit_hierarchical, fit_law, fit_surface
-from transferscope.scaling.advice import advise
+from transferscope.scaling.advice.advise import advise
 from transferscope.scaling.observations import Observations, observe
 from transferscope.store import Store
 from transferscope_papers.mikami2021.rows import surface_table

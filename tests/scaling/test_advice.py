@@ -4,7 +4,9 @@ import pytest
 from scaling.examples import GRID, OBJDET, SIZES, product_surface
 from transferscope.errors import DataError, SettingsError
 from transferscope.scaling import observe
-from transferscope.scaling.advice import Costs, advise, best_split, cheapest_split, next_surface_run, variant_gain
+from transferscope.scaling.advice.advise import advise, variant_gain
+from transferscope.scaling.advice.budget import best_split, cheapest_split, next_surface_run
+from transferscope.scaling.advice.costs import Costs
 from transferscope.scaling.laws import law_named
 from transferscope.scaling.posterior import power_posterior
 
@@ -87,14 +89,14 @@ def test_plans_keep_to_the_largest_feasible_size() -> None:
     assert best.error == pytest.approx(0.02)
     searched = next_surface_run(surface, target_error=0.02, costs=costs, largest_size=most)
     assert searched is not None
-    assert searched.pretrain_size <= most * (1 + 1e-9)
+    assert searched.plan[0] <= most * (1 + 1e-9)
 
 
 def test_the_next_run_is_feasible() -> None:
     limit = 1.5 * SIZES[-1]
     run = advise(SIZES, STEEP, target_error=0.08, largest_size=limit).next_run
     assert run is not None
-    assert run.pretrain_size == limit
+    assert run.sizes[0] == limit
 
 
 def test_an_error_of_zero_reaches_any_target() -> None:

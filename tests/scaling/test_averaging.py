@@ -111,5 +111,5 @@ def test_without_costs_the_next_run_is_chosen_by_time() -> None:
     errors = 3.0 * SIZES**-0.4 + 0.05
     advice = advise(SIZES, errors, target_error=0.06)
     assert advice.next_run is not None
-    assert advice.next_run.pretrain_size < 16 * SIZES[-1]
+    assert advice.next_run.sizes[0] < 16 * SIZES[-1]
     assert advice.next_run.cost is None

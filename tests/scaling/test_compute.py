@@ -5,8 +5,8 @@ import pytest
 
 from scaling.examples import language_models
 from transferscope.scaling import Formula, compute_optimal, fit_surface, forecast_at, observe
-from transferscope.scaling.advice import MeasuredCost
 from transferscope.scaling.advice.compute import isoflop_minima
+from transferscope.scaling.advice.costs import MeasuredCost
 from transferscope.scaling.surface import last_budgets, log_distance
 
 HOFFMANN = (0.34, 0.28, 406.4, 410.7, 1.69)

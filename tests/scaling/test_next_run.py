@@ -6,9 +6,8 @@ from scipy import stats
 
 from scaling.examples import GRID, product_surface
 from transferscope.scaling import Costs, Surface, next_surface_run
-from transferscope.scaling.advice import next_run
 from transferscope.scaling.advice.budget import candidate_runs
-from transferscope.scaling.advice.next_run import information, share_of_value
+from transferscope.scaling.advice.next_run import information, next_run, share_of_value
 from transferscope.scaling.laws import law_named
 
 N = 4000
@@ -52,8 +51,8 @@ def test_the_value_of_a_sample_is_that_of_raiffa_and_schlaifer() -> None:
 
 def test_a_cheap_run_that_tells_nothing_is_not_chosen() -> None:
     candidates, gains = np.array([[1.0], [2.0], [3.0]]), np.array([0.02, 0.3, 0.5])
-    assert next_run(candidates, gains, None).pretrain_size == 3
-    assert next_run(candidates, gains, np.array([1.0, 30.0, 100.0])).pretrain_size == 2
+    assert next_run(candidates, gains, None).sizes[0] == 3
+    assert next_run(candidates, gains, np.array([1.0, 30.0, 100.0])).sizes[0] == 2
 
 
 SIGMA = 0.02
@@ -85,11 +84,11 @@ def test_the_next_run_over_both_sizes_is_that_of_least_squares(surface: Surface)
     n, s = surface.largest
     found = next_surface_run(surface, target_error=1e-4)
     assert found is not None
-    assert (found.pretrain_size, found.finetune_size, found.reached) == (100 * n, s, 0.0)
+    assert (*found.plan, found.reached) == (100 * n, s, 0.0)
     runs = candidate_runs(surface, most_n=100 * n, most_s=s)
     shares = closed_form(runs, (100 * n, s))
     per_time = np.where(shares >= shares.max() / 4, shares / runs.sum(axis=1), 0)
-    place = (runs == [found.run.pretrain_size, found.run.finetune_size]).all(axis=1)
+    place = (runs == found.run.sizes).all(axis=1)
     assert per_time[place] > 0.8 * per_time.max()
     assert found.run.information == pytest.approx(float(shares[place][0]), abs=0.05)
     assert found.run.cost is None
@@ -102,7 +101,7 @@ def test_costs_turn_the_choice_as_they_should(surface: Surface) -> None:
     runs = candidate_runs(surface, most_n=100 * n, most_s=s)
     shares, costs = closed_form(runs, (100 * n, s)), runs[:, 0] + 1000
     per_cost = np.where(shares >= shares.max() / 4, shares / costs, 0)
-    place = (runs == [found.run.pretrain_size, found.run.finetune_size]).all(axis=1)
+    place = (runs == found.run.sizes).all(axis=1)
     assert per_cost[place] > 0.8 * per_cost.max()
     assert found.run.cost == costs[place]
 

@@ -8,7 +8,7 @@ import pytest
 from scaling.examples import EXACT, OBJDET, SIZES
 from transferscope.errors import TransferscopeError
 from transferscope.scaling import Formula, advise, bootstrap, extrapolate, fit_law, fit_surface, observe
-from transferscope.scaling.advice import Costs
+from transferscope.scaling.advice.costs import Costs
 from transferscope.scaling.advice.label_plan import draw_curve, label_grid
 from transferscope.scaling.laws import law_named
 

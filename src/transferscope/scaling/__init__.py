@@ -12,17 +12,10 @@ From a table of errors at sizes, without torch:
 - `compute_optimal` and `forecast_at` do so over parameters N and tokens D: the N and D for a budget of compute.
 """
 
-from transferscope.scaling.advice import (
-    Advice,
-    Costs,
-    Formula,
-    SurfaceRun,
-    advise,
-    best_split,
-    compute_optimal,
-    forecast_at,
-    next_surface_run,
-)
+from transferscope.scaling.advice.advise import Advice, advise
+from transferscope.scaling.advice.budget import SurfaceRun, best_split, forecast_at, next_surface_run
+from transferscope.scaling.advice.compute import compute_optimal
+from transferscope.scaling.advice.costs import Costs, Formula
 from transferscope.scaling.bootstrap import Bootstrap, bootstrap
 from transferscope.scaling.extrapolation import Extrapolation, extrapolate
 from transferscope.scaling.fit import LawFit, fit_law

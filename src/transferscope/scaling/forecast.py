@@ -1,7 +1,10 @@
-"""One forecast: what is expected of a run, where it lies, how far beyond what was measured, and what that rests on."""
+"""What is forecast: the error of a run, and the size that an error takes, each with an interval."""
 
 from dataclasses import dataclass
 from typing import Literal
+
+import numpy as np
+from jaxtyping import Float
 
 from transferscope.estimate import Interval
 
@@ -45,3 +48,64 @@ class Forecast:
     def s(self) -> float | None:
         """The second size; None of a curve."""
         return self.sizes[1] if len(self.sizes) > 1 else None
+
+
+FAR = 4.0
+"""Beyond this multiple of the largest measured size, the size that an error takes is called a rough guide."""
+
+
+@dataclass(frozen=True, slots=True)
+class SizeNeeded:
+    """A size that may lie outside of what curves are followed to: one that an error takes, or where two curves meet.
+
+    Attributes:
+        value: Median: 0 where it is at or below `smallest` ("already"), infinite above `limit` ("not up to there").
+        interval: Where it lies (LEVEL), with the same two codes.
+        already: Probability that it is at or below `smallest`.
+        beyond: Probability that it is above `limit`.
+        smallest: The smallest measured size.
+        limit: The largest size to which curves are followed.
+        largest: The largest measured size.
+    """
+
+    value: float
+    interval: Interval
+    already: float
+    beyond: float
+    smallest: float
+    limit: float
+    largest: float
+
+    @property
+    def low(self) -> float:
+        """Lower end of the interval."""
+        return self.interval.low
+
+    @property
+    def high(self) -> float:
+        """Upper end of the interval."""
+        return self.interval.high
+
+    @property
+    def open(self) -> bool:
+        """Whether anything is possible, from `smallest` to beyond `limit`: nothing is told then."""
+        return self.low == 0 and self.high == np.inf
+
+    @property
+    def far(self) -> bool:
+        """Whether the value lies so far beyond the measured sizes that it is a rough guide at best."""
+        return FAR * self.largest < self.value < np.inf
+
+
+def middle_and_interval(
+    values: Float[np.ndarray, " N"], weights: Float[np.ndarray, " N"] | None = None
+) -> tuple[float, Interval]:
+    """Return the median and the interval (LEVEL) of draws, of which any may be infinite; None for equal weights."""
+    levels = np.array([(1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2])
+    if weights is None:
+        low, middle, high = map(float, np.quantile(values, levels))
+        return middle, Interval(low, high, LEVEL)
+    order = np.argsort(values)
+    places = np.searchsorted(np.cumsum(weights[order]), levels * weights.sum())
+    low, middle, high = map(float, values[order[np.minimum(places, len(order) - 1)]])
+    return middle, Interval(low, high, LEVEL)

@@ -262,7 +262,7 @@ def test_programs_read_the_numbers_of_the_answer() -> None:
     assert (target["target"], target["scenario"]) == (pytest.approx(0.93), "b")
     assert target["feasible"] == pytest.approx(found.decision.feasible)
     assert target["low"] < (3.0 / 0.02) ** 2.5 < target["high"]
-    assert runs.loc["next", "n"] == found.next_run.pretrain_size
+    assert runs.loc["next", "n"] == found.next_run.sizes[0]
     n, s = np.array(GRID).T
     table = pd.DataFrame({"n": n, "s": s, "error": 0.1 + 3 * n**-0.3 + 2 * s**-0.4})
     asked_of = ScalingQuestion(at=((2 * n.max(), s.max()),))

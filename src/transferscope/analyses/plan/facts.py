@@ -8,19 +8,17 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from transferscope.analyses.plan.measurements import Measured
-from transferscope.estimate import Estimate
-from transferscope.scaling.advice import Costs, NextRun
+from transferscope.estimate import Interval
+from transferscope.scaling.advice.costs import Costs
 from transferscope.scaling.advice.label_plan import (
     REACH,
     ZERO,
     CurveDraws,
-    LabelCount,
     Pairs,
     candidate_sizes,
     catch_up,
     catch_up_draws,
     draw_curve,
-    gain_of_more,
     label_draws,
     label_grid,
     labels_for,
@@ -28,6 +26,8 @@ from transferscope.scaling.advice.label_plan import (
     paired,
     seed_correlation,
 )
+from transferscope.scaling.advice.next_run import NextRun
+from transferscope.scaling.forecast import LEVEL, Forecast, SizeNeeded
 from transferscope.scaling.observations import Observations
 from transferscope.settings.questions import PlanQuestion
 from transferscope.study.measure import Measure
@@ -53,8 +53,8 @@ class ArmPlan:
         catch_up: Where training from scratch catches up with it; None where that is not asked or cannot be said.
         correlation: Of its seeds with those of training from scratch; 0 where they are not paired.
         labels: Labels that the wanted score takes; None without one.
-        more: By how much the error falls with `LabelPlan.more` labels beyond the largest measured number; None without
-            a curve.
+        more: By how much the error falls with `LabelPlan.more` labels beyond the largest measured number, and the
+            interval of that; None without a curve.
         worth: Labels with which training from scratch equals this arm at its largest measured number; None where that
             cannot be said.
     """
@@ -62,11 +62,11 @@ class ArmPlan:
     name: str
     data: Observations
     curve: CurveDraws | None
-    catch_up: LabelCount | None
+    catch_up: SizeNeeded | None
     correlation: float
-    labels: LabelCount | None
-    more: Estimate | None
-    worth: LabelCount | None
+    labels: SizeNeeded | None
+    more: tuple[float, Interval] | None
+    worth: SizeNeeded | None
 
     @property
     def largest(self) -> float:
@@ -74,11 +74,12 @@ class ArmPlan:
         return float(self.data.sizes.max())
 
     @property
-    def reached(self) -> Estimate:
+    def reached(self) -> Forecast:
         """The error at the largest measured number of labels: on the curve, or as measured without one."""
         if self.curve is not None:
             return self.curve.error_at(self.largest)
-        return Estimate.without_error(float(self.data.errors[self.data.sizes[:, 0] == self.largest].mean()), 1)
+        measured = float(self.data.errors[self.data.sizes[:, 0] == self.largest].mean())
+        return Forecast((self.largest,), measured, Interval(math.nan, math.nan, LEVEL), (1.0,), "few sizes")
 
 
 @dataclass(frozen=True)
@@ -133,7 +134,7 @@ class LabelPlan:
         """Further labels whose use is told."""
         return _more(self.sizes)
 
-    def cost_of(self, count: LabelCount) -> float | None:
+    def cost_of(self, count: SizeNeeded) -> float | None:
         """What a number of labels costs with a run; None without costs, or where it is no number."""
         costs = self.costs
         return costs.of(0, count.value) if costs is not None and 0 < count.value < math.inf and not count.open else None
@@ -171,7 +172,7 @@ def make_plan(
 
     def arm_of(name: str, curve: CurveDraws | None, **against: Any) -> ArmPlan:
         wanted = None if curve is None or measured.target_error is None else labels_for(curve, measured.target_error)
-        more = None if curve is None else gain_of_more(curve, _more(grid))
+        more = None if curve is None else curve.fall(_more(grid))
         facts = {"catch_up": None, "correlation": 0.0, "worth": None, **against}
         return ArmPlan(name, measured.curves[name], curve, labels=wanted, more=more, **facts)
 
@@ -189,11 +190,11 @@ def make_plan(
             arms.append((arm_of(name, curve, correlation=correlation), pairs))
             continue
         caught_up = catch_up(from_scratch, curve, pairs, margin=margin)
-        worth = labels_for(from_scratch, curve.error_at(curve.largest).value)
+        worth = labels_for(from_scratch, curve.error_at(curve.largest).error)
         arms.append((arm_of(name, curve, catch_up=caught_up, correlation=correlation, worth=worth), pairs))
 
     def latest_first(one: tuple[ArmPlan, Pairs | None]) -> tuple[float, float]:
-        return -(one[0].catch_up.value if one[0].catch_up else -1.0), one[0].reached.value
+        return -(one[0].catch_up.value if one[0].catch_up else -1.0), one[0].reached.error
 
     arms.sort(key=latest_first)
     n_left = len(names) - MOST_ARMS
@@ -255,7 +256,7 @@ def _with_next_sizes(plan: LabelPlan, margin: float) -> LabelPlan:
         r, a, b = lead.correlation, scratch.curve.noise, lead.curve.noise
         turns_on, noise, runs = "catch up", math.sqrt(max(a**2 + b**2 - 2 * r * a * b, 1e-12)), 2
     elif lead.curve is None:
-        wanted = [NextRun(0.0, size, 0.0, None) for size in candidates[-2:]]
+        wanted = [NextRun((float(size),), 0.0, None) for size in candidates[-2:]]
         return replace(plan, next_sizes=tuple(wanted), turns_on="law")
     else:
         return plan

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy as np
 
 from transferscope.analyses.plan.facts import LEAST, ArmPlan, LabelPlan
-from transferscope.scaling.advice.label_plan import FAR, REACH, LabelCount
+from transferscope.scaling.advice.label_plan import REACH
+from transferscope.scaling.forecast import FAR, SizeNeeded
 from transferscope.statements import Statement, Words, state
 from transferscope.wording import listed, number_words
 
@@ -64,7 +65,7 @@ def statements(plan: LabelPlan) -> Iterator[Statement]:
     scratch, lead = plan.scratch, plan.lead
     count = lead.catch_up
     if scratch is None:
-        yield state("best", arm=lead.name, n=len(plan.others), largest=lead.largest, error=lead.reached.value)
+        yield state("best", arm=lead.name, n=len(plan.others), largest=lead.largest, error=lead.reached.error)
     elif plan.cut_off:
         yield state("unfinished", scratch=scratch_in_words(plan), sizes=plan.cut_off)
     elif plan.better is not None and not plan.better:
@@ -93,7 +94,7 @@ def statements(plan: LabelPlan) -> Iterator[Statement]:
         yield state("few sizes", sizes=least, enough=ENOUGH)
 
 
-def _catch_up(plan: LabelPlan, count: LabelCount) -> Statement:
+def _catch_up(plan: LabelPlan, count: SizeNeeded) -> Statement:
     at = "already" if count.value == 0 else "never" if math.isinf(count.value) else "catches up"
     return state(
         "not known" if count.open else at,
@@ -131,15 +132,16 @@ def _more(plan: LabelPlan, arm: ArmPlan) -> Iterator[Statement]:
         return
     if arm.more is None:
         return
-    costs, bought = plan.costs, plan.measure.scale * arm.more.value
+    gain, interval = arm.more
+    costs, bought = plan.costs, plan.measure.scale * gain
     spent = None if costs is None else costs.of(0, plan.more)
     yield state(
         "more",
         arm=_name(plan, arm),
         more=plan.more,
         largest=arm.largest,
-        gain=arm.more.value,
-        interval=(arm.more.low, arm.more.high),
+        gain=gain,
+        interval=(interval.low, interval.high),
         cost=spent,
         price=spent / bought if spent is not None and bought > 0 else None,
         a_point="a point" if plan.measure.in_percent else f"for each 1 {plan.measure.of_points or 'of the score'}",
@@ -148,7 +150,7 @@ def _more(plan: LabelPlan, arm: ArmPlan) -> Iterator[Statement]:
 
 
 def _next(plan: LabelPlan) -> Iterator[Statement]:
-    sizes = [one.finetune_size for one in plan.next_sizes]
+    sizes = [one.sizes[0] for one in plan.next_sizes]
     for_score = plan.turns_on == "labels"
     told = [plan.cheapest or plan.lead] if for_score or plan.scratch is None else [plan.scratch, plan.lead]
     arms = [_name(plan, arm) for arm in told]

@@ -5,8 +5,9 @@ import pandas as pd
 
 from transferscope.analyses.plan.facts import LabelPlan
 from transferscope.analyses.plan.statements import filters_of, size
+from transferscope.estimate import Interval
 from transferscope.report.blocks import Cell, Column, Table
-from transferscope.scaling.advice.label_plan import LabelCount
+from transferscope.scaling.forecast import SizeNeeded
 from transferscope.wording import capitalised, number_words
 
 
@@ -30,18 +31,18 @@ def plan_rows(plan: LabelPlan) -> pd.DataFrame:
     costs, measure = plan.costs, plan.measure
     rows = []
     for arm in plan.arms:
-        reached, more = arm.reached, arm.more
-        ends = sorted([measure.score(reached.low), measure.score(reached.high)])
+        reached, (gain, within) = arm.reached, arm.more or (np.nan, Interval(np.nan, np.nan))
+        ends = sorted(map(measure.score, (reached.interval.low, reached.interval.high)))
         role = "scratch" if arm is plan.scratch else "lead" if arm is plan.lead else "transfer"
         row: dict[str, object] = {"arm": arm.name, "role": role, "sizes": arm.data.n_distinct, "largest": arm.largest}
-        row |= {"score": measure.score(reached.value), "score_low": ends[0], "score_high": ends[1]}
+        row |= {"score": measure.score(reached.error), "score_low": ends[0], "score_high": ends[1]}
         for name, count in (("catch_up", arm.catch_up), ("labels", arm.labels), ("worth", arm.worth)):
             row[name] = np.nan if count is None or count.open else count.value
             row |= {f"{name}_{end}": np.nan if count is None else getattr(count, end) for end in ("low", "high")}
         row["p_already"] = np.nan if arm.catch_up is None else arm.catch_up.already
         row["p_beyond"] = np.nan if arm.catch_up is None else arm.catch_up.beyond
-        for name, end in (("gain", "value"), ("gain_low", "low"), ("gain_high", "high")):
-            row[name] = np.nan if more is None else measure.scale * getattr(more, end)
+        for name, value in (("gain", gain), ("gain_low", within.low), ("gain_high", within.high)):
+            row[name] = measure.scale * value
         cost = None if arm.labels is None else plan.cost_of(arm.labels)
         row["cost"] = np.nan if cost is None else cost
         row["more"] = plan.more
@@ -68,7 +69,7 @@ def arms_table(plan: LabelPlan) -> Table:
         Column(f"Next {plan.more:,} labels", "What they add to the score beyond the largest measured number")
     )
 
-    def count_cell(count: LabelCount | None) -> Cell:
+    def count_cell(count: SizeNeeded | None) -> Cell:
         if count is None:
             return Cell("–")
         if count.open:
@@ -77,7 +78,7 @@ def arms_table(plan: LabelPlan) -> Table:
 
     rows = []
     for arm in plan.arms:
-        score = measure.shown_score(arm.reached.value)
+        score = measure.shown_score(arm.reached.error)
         row = [
             Cell(heading(arm.name), tone="baseline" if arm is plan.scratch else "best" if arm is plan.lead else ""),
             Cell(str(arm.data.n_distinct), f"up to {size(arm.largest)}"),
@@ -90,11 +91,10 @@ def arms_table(plan: LabelPlan) -> Table:
             if plan.costs is not None:
                 cost = None if arm.labels is None else plan.cost_of(arm.labels)
                 row.append(Cell("–" if cost is None else number_words(cost)))
-        more = arm.more
-        row.append(
-            Cell("–")
-            if more is None
-            else Cell(words["fall"](more.value), f"90 %: {words['falls']((more.low, more.high))}")
-        )
+        if arm.more is None:
+            row.append(Cell("–"))
+        else:
+            gain, within = arm.more
+            row.append(Cell(words["fall"](gain), f"90 %: {words['falls']((within.low, within.high))}"))
         rows.append(tuple(row))
     return Table(tuple(columns), tuple(rows), "Every arm with 90 % intervals")

@@ -22,7 +22,7 @@ from transferscope.analyses.scaling.result import ScalingResult
 from transferscope.analyses.scaling.study import KEPT, StudyQuestion, analyse_study
 from transferscope.arguments import checks_arguments
 from transferscope.errors import refuse_unused
-from transferscope.scaling.advice import Formula
+from transferscope.scaling.advice.costs import Formula
 from transferscope.settings.questions import Columns, ScalingQuestion
 from transferscope.store import without_password
 from transferscope.study.frames import read_study

@@ -8,28 +8,22 @@ import numpy as np
 from transferscope.analyses.scaling.measurements import by_finetune_size
 from transferscope.analyses.scaling.question import affordable, check_free, costs_of, hints, prices_of
 from transferscope.errors import DataError, SettingsError
-from transferscope.estimate import Interval
-from transferscope.scaling.advice import (
-    Advice,
-    Cost,
-    Formula,
-    MeasuredCost,
-    Optimum,
+from transferscope.scaling.advice.advise import Advice, VariantGain, advise, variant_gain
+from transferscope.scaling.advice.budget import (
     SurfaceRun,
-    VariantGain,
-    advise,
     best_split,
     cheapest_split,
-    compute_optimal,
     forecast_at,
     next_surface_run,
-    variant_gain,
+    spent_on,
+    surface_draws,
 )
-from transferscope.scaling.advice.budget import spent_on, surface_draws
+from transferscope.scaling.advice.compute import Optimum, compute_optimal
+from transferscope.scaling.advice.costs import Cost, Formula, MeasuredCost
 from transferscope.scaling.advice.label_plan import draw_curve, label_grid, labels_for
 from transferscope.scaling.extrapolation import Extrapolation, extrapolate
 from transferscope.scaling.fit import LawFit, fit_law
-from transferscope.scaling.forecast import Forecast
+from transferscope.scaling.forecast import Forecast, SizeNeeded
 from transferscope.scaling.groups import HierarchicalFit, fit_hierarchical
 from transferscope.scaling.observations import Observations
 from transferscope.scaling.posterior import PowerPosterior
@@ -61,17 +55,6 @@ class CurveAnalysis:
     message: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Worth:
-    """How many further labels a pre-training on n replaces at s labels; `most` where it is infinite, and more."""
-
-    n: float
-    s: float
-    labels: float
-    interval: Interval
-    most: float
-
-
 @dataclass(frozen=True)
 class SurfaceAnalysis:
     """One group over (n, s), or over parameters N and tokens D.
@@ -87,7 +70,7 @@ class SurfaceAnalysis:
         optima: The best parameters and tokens of each budget; of such a table alone.
         largest_cost: What the dearest measured run costs; NaN without costs.
         costs: What a run costs; None when unknown.
-        worth: What the largest pre-training is worth at each s (`worth_by_s`).
+        worth: The labels that equal the largest pre-training at each s (`worth_by_s`).
     """
 
     name: str
@@ -102,7 +85,7 @@ class SurfaceAnalysis:
     optima: tuple[Optimum, ...]
     largest_cost: float
     costs: Cost | None
-    worth: tuple[Worth, ...] = ()
+    worth: tuple[tuple[float, SizeNeeded], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -316,7 +299,7 @@ def _surface(name: str, surface: Surface, question: ScalingQuestion, *, compute:
         surface=surface,
         now=forecast_at(surface, costs, n, s),
         doubled=(forecast_at(surface, costs, *pairs[0]), forecast_at(surface, costs, *pairs[1])),
-        labels_better=draws.probability((more_s < more_n).astype(np.float64)),
+        labels_better=draws.probability(more_s < more_n),
         forecasts=tuple(forecast_at(surface, costs, *at) for at in question.at),
         split=split,
         cheapest=cheapest,
@@ -336,22 +319,14 @@ LEAST_SCRATCH = 3
 """Different s without pre-training from which on a worth at each s is said."""
 
 
-def worth_by_s(surface: Surface) -> tuple[Worth, ...]:
-    """Return how many further labels replace the largest pre-training at each s, by the rows without pre-training.
-
-    At s it is the number of labels with which training from scratch (n = 0) has the error of the largest n, minus s.
-    """
+def worth_by_s(surface: Surface) -> tuple[tuple[float, SizeNeeded], ...]:
+    """Return the labels with which training from scratch (n = 0) has the error of the largest n at each s."""
     data = surface.observations
     scratch = data.take(data.sizes[:, 0] == 0)
     if len(np.unique(scratch.sizes[:, 1])) < LEAST_SCRATCH or not (scratch.errors > 0).all():
         return ()
     from_scratch = replace(scratch, sizes=scratch.sizes[:, 1:])
     curve = draw_curve(from_scratch, label_grid([from_scratch]))
-    n, found = float(data.sizes[:, 0].max()), []
-    for s in np.unique(data.sizes[data.sizes[:, 0] == n, 1]):
-        error = float(data.errors[(data.sizes == (n, s)).all(axis=1)].mean())
-        if s >= curve.sizes[0] and error > 0:
-            count = labels_for(curve, error)
-            low, value, high = (max(end, curve.sizes[0]) - s for end in (count.low, count.value, count.high))
-            found.append(Worth(n, float(s), value, Interval(low, high, count.level), count.limit - float(s)))
-    return tuple(found)
+    largest = data.take(data.sizes[:, 0] == data.sizes[:, 0].max())
+    errors = {s: float(largest.errors[largest.sizes[:, 1] == s].mean()) for s in np.unique(largest.sizes[:, 1])}
+    return tuple((float(s), labels_for(curve, y)) for s, y in errors.items() if s >= curve.sizes[0] and y > 0)

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from transferscope.errors import SettingsError, refuse_unused
-from transferscope.scaling.advice import Costs, Formula
+from transferscope.scaling.advice.costs import Costs, Formula
 from transferscope.scaling.observations import Observations
 from transferscope.settings.questions import ScalingQuestion
 

@@ -7,8 +7,10 @@ import numpy as np
 
 from transferscope.analyses.scaling.analysis import Analysis, CurveAnalysis, SurfaceAnalysis
 from transferscope.estimate import Estimate, Interval
-from transferscope.scaling.advice import Decision, Formula, MeasuredCost, NextRun
+from transferscope.scaling.advice.advise import Decision
 from transferscope.scaling.advice.budget import LARGEST_FACTOR
+from transferscope.scaling.advice.costs import Formula, MeasuredCost
+from transferscope.scaling.advice.next_run import NextRun
 from transferscope.scaling.bootstrap import bootstrap
 from transferscope.scaling.forecast import SEVERAL, Forecast
 from transferscope.scaling.observations import Observations
@@ -144,11 +146,11 @@ def _expected(one: Forecast) -> tuple[float, float] | None:
 def _next_run(run: NextRun, symbols: str, ahead: Sequence[Forecast] = ()) -> Statement:
     if run.information < LITTLE:
         return state("no next run")
-    expected = next((one for one in ahead if one.n == run.pretrain_size), None)
+    expected = next((one for one in ahead if one.sizes == run.sizes), None)
     return state(
         "next run",
-        n=run.pretrain_size,
-        s=run.finetune_size,
+        n=run.sizes[0],
+        s=run.sizes[1] if len(run.sizes) > 1 else None,
         error=None if expected is None else expected.error,
         interval=None if expected is None else _expected(expected),
         information=run.information,
@@ -221,8 +223,8 @@ def _of_surface(analysis: Analysis) -> Iterator[Statement]:
         reach = state(
             "plan reaches",
             group=named,
-            n=run.pretrain_size,
-            s=run.finetune_size,
+            n=run.plan[0],
+            s=run.plan[1],
             target=run.target_error,
             chance=chance,
             likely=max(chance, 1 - chance) >= CLEAR,
@@ -259,8 +261,11 @@ def _doubled(one: SurfaceAnalysis, named: str) -> Statement:
 def _worth(one: SurfaceAnalysis) -> Iterator[Statement]:
     """How many labels the largest pre-training replaces: at each s, or by a law where that is the one to read."""
     if one.worth:
-        n, each = one.worth[0].n, [(w.s, w.labels, w.interval.low, w.interval.high, w.most) for w in one.worth]
-        yield state("worth by s", n=n, each=each)
+        each = [  # further labels: those from scratch beyond s
+            (s, *(max(labels, count.smallest) - s for labels in (count.value, count.low, count.high)), count.limit - s)
+            for s, count in one.worth
+        ]
+        yield state("worth by s", n=one.surface.largest[0], each=each)
         return
     fit = one.surface.fits[one.surface.interpolating]
     if fit.law.name != "effective-data" or len(fit.residuals) <= len(fit.law.parameters):

@@ -55,13 +55,8 @@ def _curve_row(analysis: Analysis, curve: CurveAnalysis, width: int) -> Iterator
     if curve.advice is None:
         yield from (Cell("too few points") if place == 3 else Cell("") for place in range(3, width))
         return
-    forecast, decision = curve.advice.forecast, curve.advice.decision
-    shown = [(forecast, 0), (forecast, 1)]
-    shown += [] if curve.asked is None else [(curve.asked, place) for place in range(len(curve.asked.sizes))]
-    for ahead, place in shown:
-        low, high = float(ahead.low[place]), float(ahead.high[place])
-        within = measure.shown_scores(low, high) if math.isfinite(low) else "no interval"
-        yield Cell(measure.shown_score(float(ahead.predicted[place])), within)
+    ahead, decision = curve.advice.forecast.each[:2], curve.advice.decision
+    yield from (_expected(analysis, one) for one in (*ahead, *(() if curve.asked is None else curve.asked.each)))
     if decision is not None:
         falls = decision.falls or decision.scenario == "reached"
         chance = "" if decision.scenario == "reached" else f"{100 * decision.feasible:.0f} %"
@@ -73,9 +68,8 @@ def _plans(analysis: Analysis) -> Table:
     for one in analysis.surfaces:
         for what, plan in _runs(one):
             named = f"{one.name}: {what}" if len(analysis.surfaces) > 1 else what
-            sizes = (Cell(number(plan.n)), Cell(number(plan.sizes[1])))
             cost = [] if plan.cost is None else [Cell(number(plan.cost))]
-            rows.append((Cell(named), *sizes, _expected(analysis, plan), *cost))
+            rows.append((Cell(named), *(Cell(number(size)) for size in plan.sizes), _expected(analysis, plan), *cost))
     priced = costs_of(analysis.question) is not None
     columns = (
         Column("Run", numeric=False),
@@ -87,20 +81,23 @@ def _plans(analysis: Analysis) -> Table:
     return Table(columns, tuple(rows), "What is expected of each run")
 
 
-def _runs(one: SurfaceAnalysis) -> list[tuple[str, Forecast]]:
-    """What is said of one group over two sizes: what each run is, and what is expected of it."""
+def _runs(one: CurveAnalysis | SurfaceAnalysis) -> list[tuple[str, Forecast]]:
+    """What is said of one curve or group: what each run is, and what is expected of it."""
+    if isinstance(one, CurveAnalysis):
+        found = (("forecast", None if one.advice is None else one.advice.forecast), ("asked", one.asked))
+        return [(what, each) for what, ahead in found if ahead is not None for each in ahead.each]
     asked = [("asked", point) for point in one.forecasts]
     if one.optima:
         return [*(("the budget", best.plan) for best in one.optima), *asked]
     doubled = zip(("twice the pre-training", "twice the labels"), one.doubled, strict=True)
-    found = (("the budget", one.split), ("cheapest for the target", one.cheapest))
-    return [("largest sizes", one.now), *doubled, *((what, plan) for what, plan in found if plan is not None), *asked]
+    plans = (("the budget", one.split), ("cheapest for the target", one.cheapest))
+    return [("largest sizes", one.now), *doubled, *((what, plan) for what, plan in plans if plan is not None), *asked]
 
 
 def _expected(analysis: Analysis, plan: Forecast) -> Cell:
-    return Cell(
-        analysis.measure.shown_score(plan.error), analysis.measure.shown_scores(plan.interval.low, plan.interval.high)
-    )
+    low, high = plan.interval.low, plan.interval.high
+    within = analysis.measure.shown_scores(low, high) if math.isfinite(low) else "no interval"
+    return Cell(analysis.measure.shown_score(plan.error), within)
 
 
 def _budgets(analysis: Analysis) -> Table:
@@ -136,32 +133,20 @@ def expected_runs(analysis: Analysis) -> pd.DataFrame:
     """
     score = partial(_as_given, analysis)
     rows: list[tuple[object, ...]] = []
-    for curve in analysis.curves:
-        if curve.advice is None:
-            continue
-        for what, ahead in (("forecast", curve.advice.forecast), ("asked", curve.asked)):
-            if ahead is not None:
-                found = zip(ahead.sizes, ahead.predicted, ahead.low, ahead.high, strict=True)
-                rows += [(curve.name, what, n, None, None, score(y), *_ends(analysis, a, b)) for n, y, a, b in found]
-    for one in analysis.surfaces:
+    both: tuple[CurveAnalysis | SurfaceAnalysis, ...] = (*analysis.curves, *analysis.surfaces)
+    for one in both:
         for what, plan in _runs(one):
-            ends = _ends(analysis, plan.interval.low, plan.interval.high)
-            sizes = (plan.n, plan.s, plan.cost)
-            rows.append((one.name, what, *sizes, score(plan.error), *ends))
+            where = (plan.n, plan.s, plan.cost)
+            ends = sorted((score(plan.interval.low), score(plan.interval.high)))
+            rows.append((one.name, what, *where, score(plan.error), *ends))
     following = [(curve.name, curve.advice.next_run) for curve in analysis.curves if curve.advice is not None]
     following += [(one.name, one.next_run.run) for one in analysis.surfaces if one.next_run is not None]
     for name, run in following:
         if run is not None:
-            where = (run.pretrain_size, run.finetune_size, run.cost)
-            rows.append((name, "next", *where, None, None, None, run.information))
+            n, s = (*run.sizes, None)[:2]
+            rows.append((name, "next", n, s, run.cost, None, None, None, run.information))
     columns = ["curve", "run", "n", "s", "cost", "expected", "low", "high", "information"]
     return pd.DataFrame([(*row, *[None] * (len(columns) - len(row))) for row in rows], columns=columns, dtype=object)
-
-
-def _ends(analysis: Analysis, low: float, high: float) -> tuple[float, float]:
-    """The ends of an interval of errors as scores, the smaller first."""
-    least, most = sorted((_as_given(analysis, low), _as_given(analysis, high)))
-    return least, most
 
 
 def _as_given(analysis: Analysis, error: float) -> float:

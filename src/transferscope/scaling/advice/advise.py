@@ -11,16 +11,17 @@ from jaxtyping import Float
 from numpy.typing import ArrayLike
 
 from transferscope.errors import DataError, SettingsError
-from transferscope.estimate import Estimate, Interval
+from transferscope.estimate import Estimate
 from transferscope.scaling.advice.costs import Costs
 from transferscope.scaling.advice.next_run import FEASIBLE_FACTOR, STEPS_AHEAD, NextRun, information, next_run_by_cost
 from transferscope.scaling.averaging import AveragedPosterior, averaged_posterior
 from transferscope.scaling.extrapolation import Extrapolation, extrapolate
 from transferscope.scaling.fit import usable
+from transferscope.scaling.forecast import middle_and_interval
 from transferscope.scaling.forecasts import broken
 from transferscope.scaling.laws.curves import POWER_FLOOR
 from transferscope.scaling.observations import observe
-from transferscope.scaling.posterior import PowerPosterior, WeightedDraws, power_posterior
+from transferscope.scaling.posterior import PowerPosterior, power_posterior
 from transferscope.settings.questions import Loss
 
 Scenario = Literal["reached", "a", "b", "c", "d"]
@@ -84,18 +85,15 @@ def decide(
         scenario="reached" if least_error <= target_error else _scenario(reachable, feasible),
         reachable=reachable,
         feasible=feasible,
-        size_needed=interval(posterior, size),
+        size_needed=median_of(size, posterior.weights),
         falls=falls,
     )
 
 
-def interval(posterior: WeightedDraws, values: Float[np.ndarray, " N"]) -> Estimate:
-    """Median and central 90 % interval of a value of each draw; any of the three may be infinite."""
-    return _median(*(posterior.quantile(values, level) for level in (0.05, 0.5, 0.95)), n=len(values))
-
-
-def _median(low: float, median: float, high: float, *, n: int) -> Estimate:
-    return Estimate(median, None, n, "ok" if np.isfinite(median) else "unbounded", Interval(low, high, 0.9))
+def median_of(values: Float[np.ndarray, " N"], weights: Float[np.ndarray, " N"] | None = None) -> Estimate:
+    """Return the median and the 90 % interval of draws; any of the three may be infinite."""
+    middle, interval = middle_and_interval(values, weights)
+    return Estimate(middle, None, len(values), "ok" if np.isfinite(middle) else "unbounded", interval)
 
 
 def _scenario(reachable: float, feasible: float) -> Scenario:
@@ -131,8 +129,7 @@ def variant_gain(
         Differences with 90 % intervals, over PAIRS pairs of draws.
     """
     gap = _resampled_gaps(variant, seed=1) - _resampled_gaps(baseline, seed=0)
-    low, median, high = map(float, np.quantile(gap, (0.05, 0.5, 0.95)))
-    return VariantGain(*names, gap=_median(low, median, high, n=PAIRS), lower_gap=float((gap < 0).mean()))
+    return VariantGain(*names, gap=median_of(gap), lower_gap=float((gap < 0).mean()))
 
 
 def _resampled_gaps(posterior: PowerPosterior, *, seed: int) -> Float[np.ndarray, " N"]:

@@ -23,6 +23,7 @@ from transferscope.scaling.bootstrap import Bootstrap, bootstrap
 from transferscope.scaling.fit import LawFit
 from transferscope.scaling.forecast import LEVEL, Forecast
 from transferscope.scaling.observations import Observations
+from transferscope.scaling.posterior import WeightedDraws
 from transferscope.scaling.surface import HeldOutScore, Surface, log_distance
 
 SHARES = 400
@@ -210,7 +211,7 @@ LEAST_NOISE = 1e-6
 
 
 @dataclass(frozen=True)
-class SurfaceDraws:
+class SurfaceDraws(WeightedDraws):
     """Weighted draws of the error surface.
 
     Attributes:
@@ -228,10 +229,6 @@ class SurfaceDraws:
             np.concatenate([one.predict(sizes) for one in self.refits]), 1e-12
         )
         return predicted
-
-    def probability(self, happens: Float[np.ndarray, " N"]) -> float:
-        """Weighted mean of an indicator of each draw."""
-        return float(np.clip(self.weights @ happens, 0, 1))
 
 
 def surface_draws(surface: Surface, *, per_law: int = DRAWS_PER_LAW) -> SurfaceDraws:
@@ -275,15 +272,13 @@ class SurfaceRun:
     given, otherwise more pre-training alone, at the largest measured s. With a budget it is how to split it.
 
     Attributes:
-        pretrain_size: n of the plan.
-        finetune_size: s of the plan.
+        plan: (n, s) of the plan.
         target_error: The target; None for the split of a budget.
         reached: Probability that the plan reaches the target; None for the split of a budget.
     """
 
     run: NextRun
-    pretrain_size: float
-    finetune_size: float
+    plan: tuple[float, float]
     target_error: float | None
     reached: float | None
 
@@ -330,12 +325,12 @@ def next_surface_run(
     draws = surface_draws(surface)
     candidates = candidate_runs(surface, most_n=max(limit, plan[0]), most_s=plan[1])
     error = draws.predict(np.array([plan]))[:, 0]
-    hit = (error <= target_error * (1 + ROUNDING)).astype(np.float64)
+    hit = error <= target_error * (1 + ROUNDING)
     reached = draws.probability(hit)
-    turns_on = hit if UNCERTAIN[0] < reached < UNCERTAIN[1] else np.log(error)
+    turns_on = hit.astype(np.float64) if UNCERTAIN[0] < reached < UNCERTAIN[1] else np.log(error)
     gains = information(draws.predict(candidates), turns_on, draws.weights, noise=draws.noise)
     run = next_run_by_cost(candidates, gains, costs)
-    return SurfaceRun(run, *plan, target_error=target_error, reached=reached)
+    return SurfaceRun(run, plan, target_error=target_error, reached=reached)
 
 
 def _next_for_split(surface: Surface, costs: Costs, budget: float, largest_size: float | None) -> SurfaceRun | None:
@@ -350,7 +345,7 @@ def _next_for_split(surface: Surface, costs: Costs, budget: float, largest_size:
     losses = np.log(draws.predict(actions))
     gains = share_of_value(draws.predict(candidates), losses, draws.weights, noise=draws.noise)
     run = next_run_by_cost(candidates, gains, costs)
-    return SurfaceRun(run, plan.n, plan.sizes[1], target_error=None, reached=None)
+    return SurfaceRun(run, (plan.n, plan.sizes[1]), target_error=None, reached=None)
 
 
 def candidate_runs(surface: Surface, *, most_n: float, most_s: float) -> Float[np.ndarray, "R 2"]:

@@ -1,18 +1,19 @@
 """How many labels: where training from scratch catches up with transfer, what a score takes, what to measure next."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
 from scipy import special
 
 from transferscope.errors import DataError
-from transferscope.estimate import Estimate, Interval
+from transferscope.estimate import Interval
 from transferscope.scaling.advice.costs import Costs
 from transferscope.scaling.advice.next_run import NextRun, information, next_run
 from transferscope.scaling.averaging import averaged_posterior
 from transferscope.scaling.fit import usable
+from transferscope.scaling.forecast import Basis, Forecast, SizeNeeded, middle_and_interval
 from transferscope.scaling.laws import law_named
 from transferscope.scaling.laws.curves import POWER_FLOOR
 from transferscope.scaling.observations import Observations
@@ -20,11 +21,6 @@ from transferscope.scaling.posterior import Noise, power_posterior, systematic
 
 REACH = 8.0
 """Curves are followed up to this multiple of the largest measured number of labels; beyond, nothing is said."""
-
-FAR = 4.0
-"""Beyond this multiple of the largest measured number an answer is called a far extrapolation."""
-
-LEVEL = 0.9
 
 DRAWS, PAIRINGS = 2000, 4
 GRID = 160
@@ -90,10 +86,16 @@ class CurveDraws:
         log_errors = np.log(self.errors[:, low : low + 2])
         return np.asarray(np.exp((1 - share) * log_errors[:, 0] + share * log_errors[:, 1]))
 
-    def error_at(self, size: float) -> Estimate:
-        """Median error with its interval."""
+    def error_at(self, size: float) -> Forecast:
+        """Return the error at one number of labels within `sizes`."""
         errors = self.at(size)
-        return _summary(np.where(errors < 2 * ZERO, 0.0, errors))
+        middle, interval = middle_and_interval(np.where(errors < 2 * ZERO, 0.0, errors))
+        basis: Basis = "at zero" if middle == 0 else "beyond" if size > self.largest else "within"
+        return Forecast((size,), middle, interval, (size / self.largest,), basis)
+
+    def fall(self, more: float) -> tuple[float, Interval]:
+        """Return by how much the error falls with `more` labels beyond the largest measured number."""
+        return middle_and_interval(self.at(self.largest) - self.at(min(self.largest + more, self.sizes[-1])))
 
 
 def label_grid(curves: Sequence[Observations]) -> Float[np.ndarray, " G"]:
@@ -184,42 +186,6 @@ def may_take_off(data: Observations, chance: float | None) -> bool:
     return high and _gained(data) < STILL
 
 
-@dataclass(frozen=True, slots=True)
-class LabelCount:
-    """A number of labels that may lie outside of what curves can be followed to.
-
-    Attributes:
-        value: Median: 0 where it is at or below `smallest` ("already"), infinite above `limit` ("not up to there").
-        low: Lower end of the interval, with the same two codes.
-        level: Nominal coverage of the interval.
-        already: Probability that it is at or below `smallest`.
-        beyond: Probability that it is above `limit`.
-        smallest: The smallest measured number of labels.
-        limit: The largest number to which curves are followed.
-        largest: The largest measured number of labels.
-    """
-
-    value: float
-    low: float
-    high: float
-    level: float
-    already: float
-    beyond: float
-    smallest: float
-    limit: float
-    largest: float
-
-    @property
-    def open(self) -> bool:
-        """Whether anything is possible, from `smallest` to beyond `limit`: nothing is told then."""
-        return self.low == 0 and bool(np.isinf(self.high))
-
-    @property
-    def far(self) -> bool:
-        """Whether the value lies so far beyond the measured sizes that it is a rough guide at best."""
-        return FAR * self.largest < self.value < np.inf
-
-
 @dataclass(frozen=True)
 class Pairs:
     """Rows of draws of training from scratch and of one way of transfer, taken together, with weights that sum to 1."""
@@ -296,18 +262,16 @@ def _residuals(curve: CurveDraws) -> Float[np.ndarray, "N m"]:
     return np.asarray(np.clip((data.errors - curve.fitted) / sigma, -4, 4))
 
 
-def catch_up(scratch: CurveDraws, transfer: CurveDraws, pairs: Pairs, *, margin: float = 0.0) -> LabelCount:
-    """The number of labels from which on training from scratch is at least as good as transfer.
+def catch_up(scratch: CurveDraws, transfer: CurveDraws, pairs: Pairs, *, margin: float = 0.0) -> SizeNeeded:
+    """Return the number of labels from which on training from scratch is at least as good as transfer.
+
+    It is 0 where transfer is never better within the sizes that are followed, infinite where it is at their end.
 
     Args:
         transfer: Curves of one way of transfer, on the same sizes.
         margin: How much lower the error of transfer must be to count as better, at least 0.
-
-    Returns:
-        The number: 0 where transfer is never better within the sizes that are followed, infinite where it still is at
-        their end.
     """
-    return _count(catch_up_draws(scratch, transfer, pairs, margin=margin), pairs.weights, scratch)
+    return _needed(catch_up_draws(scratch, transfer, pairs, margin=margin), pairs.weights, scratch)
 
 
 def catch_up_draws(
@@ -329,13 +293,9 @@ def catch_up_draws(
     return np.asarray(result, dtype=np.float64)
 
 
-def labels_for(curve: CurveDraws, error: float) -> LabelCount:
-    """The number of labels at which an arm reaches an error above 0.
-
-    Returns:
-        The number: 0 where the smallest measured size reaches it, infinite where the sizes that are followed do not.
-    """
-    return _count(label_draws(curve, error), np.full(len(curve.errors), 1 / len(curve.errors)), curve)
+def labels_for(curve: CurveDraws, error: float) -> SizeNeeded:
+    """Return the number of labels at which an arm reaches an error above 0."""
+    return _needed(label_draws(curve, error), np.full(len(curve.errors), 1 / len(curve.errors)), curve)
 
 
 def label_draws(curve: CurveDraws, error: float) -> Float[np.ndarray, " N"]:
@@ -352,11 +312,6 @@ def label_draws(curve: CurveDraws, error: float) -> Float[np.ndarray, " N"]:
     size = np.exp(log_size[inside - 1] + share * (log_size[inside] - log_size[inside - 1]))
     result = np.where(first == 0, 0.0, np.where(first == len(curve.sizes), np.inf, size))
     return np.asarray(result, dtype=np.float64)
-
-
-def gain_of_more(curve: CurveDraws, more: float) -> Estimate:
-    """By how much the error falls with `more` labels beyond the largest measured number."""
-    return _summary(curve.at(curve.largest) - curve.at(min(curve.largest + more, curve.sizes[-1])))
 
 
 def next_sizes(
@@ -396,8 +351,8 @@ def next_sizes(
         if chosen and best.information < chosen[0].information / 2:
             break
         chosen.append(best)
-        left &= np.abs(np.log(candidates / best.pretrain_size)) > np.log(1.4)
-    return [replace(one, pretrain_size=0.0, finetune_size=one.pretrain_size) for one in chosen]
+        left &= np.abs(np.log(candidates / best.sizes[0])) > np.log(1.4)
+    return chosen
 
 
 def candidate_sizes(measured: Float[np.ndarray, " m"]) -> Float[np.ndarray, " R"]:
@@ -408,26 +363,8 @@ def candidate_sizes(measured: Float[np.ndarray, " m"]) -> Float[np.ndarray, " R"
     return np.unique([float(f"{size:.2g}") for size in sizes if size >= 2])
 
 
-def _count(values: Float[np.ndarray, " P"], weights: Float[np.ndarray, " P"], curve: CurveDraws) -> LabelCount:
-    order = np.argsort(values)
-    cumulative = np.cumsum(weights[order])
-    low, value, high = (
-        float(values[order][min(int(np.searchsorted(cumulative, level)), len(order) - 1)])
-        for level in ((1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2)
-    )
-    return LabelCount(
-        value=value,
-        low=low,
-        high=high,
-        level=LEVEL,
-        already=min(float(weights[values == 0].sum()), 1.0),
-        beyond=min(float(weights[np.isinf(values)].sum()), 1.0),
-        smallest=float(curve.sizes[0]),
-        limit=float(curve.sizes[-1]),
-        largest=curve.largest,
-    )
-
-
-def _summary(values: Float[np.ndarray, " N"]) -> Estimate:
-    low, median, high = np.quantile(values, [(1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2])
-    return Estimate(float(median), None, len(values), "ok", Interval(float(low), float(high), LEVEL))
+def _needed(values: Float[np.ndarray, " P"], weights: Float[np.ndarray, " P"], curve: CurveDraws) -> SizeNeeded:
+    codes = (values == 0, np.isinf(values))
+    already, beyond = (min(float(weights[which].sum()), 1.0) for which in codes)
+    ends = (float(curve.sizes[0]), float(curve.sizes[-1]))
+    return SizeNeeded(*middle_and_interval(values, weights), already, beyond, *ends, curve.largest)

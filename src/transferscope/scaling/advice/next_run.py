@@ -25,15 +25,13 @@ class NextRun:
     """A run to make next.
 
     Attributes:
-        pretrain_size: n.
-        finetune_size: s; None when only n varies.
+        sizes: Of the run: (n,), (n, s), or (labels,).
         information: What the measurement is expected to bring to the decision, in [0, 1]: the share of its variance
             that is removed, or for the split of a budget the share of the value of knowing the laws.
         cost: What it costs; None without costs.
     """
 
-    pretrain_size: float
-    finetune_size: float | None
+    sizes: tuple[float, ...]
     information: float
     cost: float | None
 
@@ -52,13 +50,8 @@ def next_run(
     """
     worth = gains if costs is None else np.where(gains >= WORTH_A_RUN * gains.max(), gains / costs, -1.0)
     best = int(np.argmax(worth))
-    sizes = candidates[best]
-    return NextRun(
-        float(sizes[0]),
-        float(sizes[1]) if len(sizes) == 2 else None,
-        float(np.clip(gains[best], 0, 1)),
-        None if costs is None else float(costs[best]),
-    )
+    cost = None if costs is None else float(costs[best])
+    return NextRun(tuple(map(float, candidates[best])), float(np.clip(gains[best], 0, 1)), cost)
 
 
 def next_run_by_cost(

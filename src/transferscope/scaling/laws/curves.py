@@ -5,7 +5,6 @@ from jaxtyping import Float
 
 from transferscope.scaling.laws.law import Law, Parameter, Sizes, beside_constant, powers, product_grid
 
-
 LAST_VALUE = Law(
     name="last-value",
     formula="C",
