@@ -45,6 +45,13 @@ def one_law(name: str) -> Rival:
     return forecast
 
 
+def power_of_the_last_third(x: np.ndarray, y: np.ndarray, at: np.ndarray) -> Forecast:
+    """A straight line in logarithms through the last third of the points, two at least."""
+    last = max(2, -(-len(x) // 3))
+    line = np.polyfit(np.log(x[-last:]), np.log(np.maximum(y[-last:], 1e-9)), 1)
+    return Forecast(np.exp(np.polyval(line, np.log(at))))
+
+
 def curve_fit_default(x: np.ndarray, y: np.ndarray, at: np.ndarray) -> Forecast:
     """scipy.optimize.curve_fit of D x^-a + C from (1, 0.5, 0), with its covariance as a prediction interval."""
 
@@ -83,6 +90,7 @@ RIVALS: dict[str, Rival] = {
     "this package": ours,
     "last value": last_value,
     "M1 (power)": one_law("power"),
+    "power, last third": power_of_the_last_third,
     "M2 (power + floor)": one_law("power+floor"),
     "M4 (sigmoid)": one_law("sigmoid"),
     "one break (BNSL)": one_law("broken-power"),

@@ -307,9 +307,9 @@ def test_pretraining_has_a_worth_at_each_s_by_the_runs_without_it() -> None:
     ]
     frame = pd.DataFrame(rows, columns=["n", "s", "error"])
     found = scaling(frame, columns=Columns(finetune_size="s")).analysis.surfaces[0].worth
-    assert [one.s for one in found] == s.tolist()
-    assert [one.labels for one in found][:4] == pytest.approx(0.5 * s[:4] + 100, rel=0.1)
-    assert all(one.interval.low <= 0.5 * one.s + 100 <= one.interval.high for one in found)
+    assert [size for size, _ in found] == s.tolist()
+    assert [count.value for _, count in found][:4] == pytest.approx(1.5 * s[:4] + 100, rel=0.1)
+    assert all(count.low <= 1.5 * size + 100 <= count.high for size, count in found)
 
 
 @pytest.mark.parametrize(("fixed", "kept"), [("ratio", "params"), ("tokens", "params"), ("params", "tokens")])
