@@ -87,7 +87,12 @@ ROLES = {
     "seed": Role("seeds", f"{_REPEATS} split"),
     "task": Role("tasks", "task dataset data_set benchmark target"),
     "labels": Role("numbers of labels", _LABELS, if_needed="n_examples examples n_samples samples size sizes n"),
-    "pretrain_size": Role("size n", f"n pretrain_size n_pretrain n_source {PARAMETERS}"),
+    "pretrain_size": Role(
+        "size n",
+        f"n pretrain_size n_pretrain n_source {PARAMETERS}",
+        if_needed="tokens n_tokens num_tokens training_tokens train_tokens compute flops train_flops training_flops "
+        "train_size data_size dataset_size n_samples num_samples samples n_examples",
+    ),
     "finetune_size": Role(
         "size s",
         "s d finetune_size n_finetune tokens n_tokens num_tokens training_tokens train_tokens data_size dataset_size "

@@ -351,3 +351,14 @@ def test_the_multiple_of_the_largest_measured_size_is_said() -> None:
     (said,) = [one for one in statements(result.analysis) if one.kind == "forecast at"]
     measured = language_models()
     assert said.facts["several"] == [("N", pytest.approx(1e12 / measured["params"].max()))]
+
+
+@pytest.mark.parametrize("name", ["tokens", "compute", "flops", "train_size", "num_samples"])
+def test_a_single_size_goes_by_its_common_names(name: str) -> None:
+    size = 1e8 * 4.0 ** np.arange(5)
+    frame = pd.DataFrame({name: size, "val_loss": 1.7 + 400 * size**-0.3})
+    result = scaling(frame, ScalingQuestion(at=((4e11,),)))
+    (curve,) = result.analysis.curves
+    assert curve.asked is not None
+    assert curve.asked.predicted[0] == pytest.approx(1.7 + 400 * 4e11**-0.3, rel=0.02)
+    assert any(name in note and "size n" in note for note in result.analysis.notes)
