@@ -77,6 +77,10 @@ def test_the_knowledge_gradient_is_the_rise_of_the_best_mean_by_hand() -> None:
         after = (mean[0] / variance + ahead * seen / noise) / (1 / variance + ahead / noise)
         rises.append((np.maximum(after, mean[1]).mean() - mean[0]) / ahead)
     assert look.gains() == pytest.approx([max(rises)] * 2, rel=0.03)
+    for seconds in (60.0, 6000.0):
+        table = scores(np.pad(values, ((0, 0), (0, 2)), constant_values=np.nan), 2, cost=np.full(2, seconds))
+        expected = min(60 / seconds * max(rises), look.at_stake)
+        assert next_runs([table]).minute == pytest.approx(expected, rel=0.03)
 
 
 def test_a_second_goes_where_it_gains_most_over_all_numbers_of_labels() -> None:

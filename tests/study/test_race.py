@@ -172,6 +172,7 @@ def test_an_arm_too_dear_for_the_minutes_shuts_out_nothing_else(data: Path, tmp_
     assert seeds["linear-probe from good"] >= 3
     assert seeds["fine-tune from good"] == 1
     assert state.end == "time"
+    assert state.minute is not None
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,10 @@ def race_in_words(study: Path) -> Iterator[str]:
         state = race_state(store.study_documents(row.name))
         if state is None or row.spec.get("race") is None:
             return
-        yield f"race: {RACE_ENDS[state.end]}"
+        more = ""
+        if state.minute is not None:
+            more = f"; one more minute is expected to gain {state.minute:.2g} points"
+        yield f"race: {RACE_ENDS[state.end]}{more}"
         if not state.not_begun:
             return
         frames = read_study(store, row.name)

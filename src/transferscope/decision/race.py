@@ -48,10 +48,17 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Next:
-    """Runs to make, the most useful first; where there are none, `done` says why."""
+    """Runs to make, the most useful first; where there are none, `done` says why.
+
+    Attributes:
+        minute: By how much a further minute is expected to raise the best mean, in points: the knowledge gradient of
+            the best run over its seconds, at most what knowing all true means would gain. None before two arms of a
+            number of labels have a run.
+    """
 
     runs: tuple[Run, ...]
     done: Done
+    minute: float | None = None
 
 
 def next_runs(
@@ -97,12 +104,13 @@ def next_runs(
         _Look(scores, margin, planned, worth, busy.copy(), shut, scores.cost if seconds is None else seconds[at])
         for at, (scores, busy, shut) in enumerate(zip(tables, under_way or none, closed or none, strict=True))
     ]
+    minute = max((rise for look in looks if (rise := look.of_a_minute) is not None), default=None)
     runs: list[Run] = []
     while len(runs) < at_once and (found := _unseen(looks) or _racing(looks)) is not None:
         table, arm = found
         runs.append(Run(table, arm, looks[table].take(arm)))
     if runs:
-        return Next(tuple(runs), "")
+        return Next(tuple(runs), "", minute)
     if all(look.whether_is_decided and look.which_is_decided for look in looks):
         return Next((), "decided")
     return Next((), "not worth it" if any(look.free.any() for look in looks) else "seeds")
@@ -171,6 +179,14 @@ class _Look:
             return 0.0
         means = self.now.draws.means
         return float(means.max(axis=1).mean() - means.mean(axis=0).max())
+
+    @property
+    def of_a_minute(self) -> float | None:
+        """Expected rise of the best mean by a minute of the best runs, in points; None before two arms have a run."""
+        if self.now is None or len(self.now.at) < 2:
+            return None
+        rate = np.where(self.free.any(axis=1), self.gains(), 0.0) / self.seconds
+        return float(min(60.0 * rate.max(), self.at_stake))
 
     def gains(self) -> Float[np.ndarray, " arms"]:
         """Expected rise of the best posterior mean by a further run of each arm; 0 for arms without a run."""

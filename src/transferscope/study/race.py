@@ -20,7 +20,7 @@ from transferscope.store import PlannedCell, Store
 from transferscope.study.decisions import Arm, Asked, asked_of, scores_of
 from transferscope.study.frames import StudyFrames, read_study
 from transferscope.study.plan import StudyPlan
-from transferscope.study.race_state import End, NotBegun, RaceState, keep_state
+from transferscope.study.race_state import NotBegun, RaceState, keep_state
 from transferscope.study.run_times import RunTimes
 
 _BATCH_SECONDS = 2.0
@@ -100,9 +100,9 @@ class Race:
         times = RunTimes(self._plan.cells, self._plan.study.facts, taken)
         looks = [self._look(frames, n, states, times) for n in self._sizes]
         is_busy = any(state in ("planned", "running") for state in states.values())
-        chosen, end, left_out = self._choose(looks, states, asked_of(frames))
+        chosen, state = self._choose(looks, states, asked_of(frames))
         if not is_busy or chosen:
-            keep_state(store, self._name, RaceState("" if chosen else end, left_out))
+            keep_state(store, self._name, state)
         self._most_left, self._looked = self._most(looks), time.monotonic()
         return self._with({*states, *chosen}) if chosen else None
 
@@ -137,10 +137,8 @@ class Race:
         under_way = np.isin(state, ("planned", "running"))
         return _Look(n_target, scores, under_way, state == "absent", own, tuple(needs), whole, left)
 
-    def _choose(
-        self, looks: Sequence[_Look], states: Mapping[str, str], asked: Asked
-    ) -> tuple[list[str], End, tuple[NotBegun, ...]]:
-        """Keys of runs to begin; why there are none; and arms that are left out for what they would take."""
+    def _choose(self, looks: Sequence[_Look], states: Mapping[str, str], asked: Asked) -> tuple[list[str], RaceState]:
+        """Keys of runs to begin; why there are none, and which arms are left out for what they would take."""
         settings = self._settings
         left = self.stops_at - time.monotonic()
         longest = math.inf if settings.run_minutes is None else 60.0 * settings.run_minutes
@@ -165,11 +163,13 @@ class Race:
             if out[row] and not (~np.isnan(look.scores.values) | look.scores.failed | look.under_way)[row].any()
         )
         if chosen or found.runs:
-            return chosen, "" if chosen else "runs", left_out
+            return chosen, RaceState("" if chosen else "runs", left_out)
         wanted = self._next(looks, [np.zeros_like(out) for out in shut], taken, asked)
         if not wanted.runs:
-            return [], wanted.done or "seeds", left_out
-        return [], "time" if any(late[run.table][run.arm] for run in wanted.runs) else "long runs", left_out
+            return [], RaceState(wanted.done or "seeds", left_out)
+        if any(late[run.table][run.arm] for run in wanted.runs):
+            return [], RaceState("time", left_out, wanted.minute)
+        return [], RaceState("long runs", left_out)
 
     def _next(
         self,

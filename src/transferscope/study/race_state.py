@@ -31,10 +31,16 @@ class NotBegun:
 
 @dataclass(frozen=True, slots=True)
 class RaceState:
-    """Where a race stands; arms `not_begun` would not fit the time, or are too long."""
+    """Where a race stands; arms `not_begun` would not fit the time, or are too long.
+
+    Attributes:
+        minute: Of a race whose time is used: by how much one more minute is expected to raise the best mean, in points
+            (`decision.Next`); None where nothing tells.
+    """
 
     end: End = ""
     not_begun: tuple[NotBegun, ...] = ()
+    minute: float | None = None
 
 
 def keep_state(store: Store, study: str, state: RaceState) -> None:
