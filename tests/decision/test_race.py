@@ -81,6 +81,7 @@ def test_the_knowledge_gradient_is_the_rise_of_the_best_mean_by_hand() -> None:
         table = scores(np.pad(values, ((0, 0), (0, 2)), constant_values=np.nan), 2, cost=np.full(2, seconds))
         expected = min(60 / seconds * max(rises), look.at_stake)
         assert next_runs([table]).minute == pytest.approx(expected, rel=0.03)
+    assert next_runs([scores(np.vstack([values, [[np.nan, np.nan]]]), 2)]).minute is None
 
 
 def test_a_second_goes_where_it_gains_most_over_all_numbers_of_labels() -> None:

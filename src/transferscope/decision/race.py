@@ -52,8 +52,8 @@ class Next:
 
     Attributes:
         minute: By how much a further minute is expected to raise the best mean, in points: the knowledge gradient of
-            the best run over its seconds, at most what knowing all true means would gain. None before two arms of a
-            number of labels have a run.
+            the best run over its seconds, at most what knowing all true means would gain. None while an arm that can
+            be run has no run.
     """
 
     runs: tuple[Run, ...]
@@ -104,7 +104,8 @@ def next_runs(
         _Look(scores, margin, planned, worth, busy.copy(), shut, scores.cost if seconds is None else seconds[at])
         for at, (scores, busy, shut) in enumerate(zip(tables, under_way or none, closed or none, strict=True))
     ]
-    minute = max((rise for look in looks if (rise := look.of_a_minute) is not None), default=None)
+    rises = [rise for look in looks if (rise := look.of_a_minute) is not None]
+    minute = max(rises) if rises and len(rises) == len(looks) else None
     runs: list[Run] = []
     while len(runs) < at_once and (found := _unseen(looks) or _racing(looks)) is not None:
         table, arm = found
@@ -182,10 +183,11 @@ class _Look:
 
     @property
     def of_a_minute(self) -> float | None:
-        """Expected rise of the best mean by a minute of the best runs, in points; None before two arms have a run."""
-        if self.now is None or len(self.now.at) < 2:
+        """Expected rise of the best mean by a minute of the best runs, in points; None while an arm has no run."""
+        can_run = np.asarray(self.free.any(axis=1))
+        if self.now is None or len(self.now.at) < 2 or (can_run & (self.have == 0)).any():
             return None
-        rate = np.where(self.free.any(axis=1), self.gains(), 0.0) / self.seconds
+        rate = np.where(can_run, self.gains(), 0.0) / self.seconds
         return float(min(60.0 * rate.max(), self.at_stake))
 
     def gains(self) -> Float[np.ndarray, " arms"]:
