@@ -53,9 +53,9 @@ def test_a_notebook_shows_one_bar_and_failures_as_text(displayed: list[tuple[str
     show(StudyProgress(2, 1, 1, 4, 30.0))
     show(StudyProgress(3, 1, 0, 4, 0.0))
     assert [way for way, _ in displayed] == ["display", "update", "update"]
-    assert displayed[0][1].startswith('<progress value="1" max="4"></progress> 1 of 4 cells done, about ')
+    assert displayed[0][1].startswith('<progress value="1" max="4"></progress> 1 of 4 runs done, about ')
     assert displayed[2][1] == (
-        '<progress value="4" max="4"></progress> 3 of 4 cells done, 1 failed<br>&lt;b&gt;, 5 labels, seed 0 failed: '
+        '<progress value="4" max="4"></progress> 3 of 4 runs done, 1 failed<br>&lt;b&gt;, 5 labels, seed 0 failed: '
         "a &amp; b"
     )
 

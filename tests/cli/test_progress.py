@@ -22,9 +22,9 @@ def test_lines_come_now_and_then_and_at_the_end(capsys: pytest.CaptureFixture[st
     for event in (HALF, HALF, FAILED, ALL):
         view(event)
     assert capsys.readouterr().err.splitlines() == [
-        "usps: 5 of 12 cells done, 1 failed, about 2 min left",
+        "usps: 5 of 12 runs done, 1 failed, about 2 min left",
         "scratch from s, 10 labels, seed 0 failed: ValueError: [bold]odd[/bold]",
-        "usps: 11 of 12 cells done, 1 failed",
+        "usps: 11 of 12 runs done, 1 failed",
     ]
 
 
@@ -54,7 +54,7 @@ def test_a_bar_counts_failed_cells_as_settled() -> None:
         view(FAILED)
         view(HALF)
         assert (progress.tasks[0].completed, progress.tasks[0].total) == (6, 12)
-        assert progress.tasks[0].fields["words"] == "5 of 12 cells done, 1 failed, about 2 min left"
+        assert progress.tasks[0].fields["words"] == "5 of 12 runs done, 1 failed, about 2 min left"
     assert "ValueError: [bold]odd[/bold]" in console.file.getvalue()  # type: ignore[attr-defined]
 
 
@@ -80,3 +80,14 @@ def test_a_size_that_mixed_images_come_to_before_a_network_is_said(
     facts = {"target": {"input_shape": [3, 224, 224], "provenance": {} if size is None else {"size": size}}}
     lines = list(before_it_begins(spec(sources={"net": {"network": "file.safetensors"}}), facts))
     assert any("network net" in line and "128 x 128" in line for line in lines) is said
+
+
+def test_a_log_of_a_long_run_grows_ever_slower(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An hour in which nothing ends, looked at every second: lines after 1, 3, 7, 15 and 31 minutes."""
+    view = Lines("usps", quiet=False)
+    for seconds in range(3600):
+        monkeypatch.setattr("time.monotonic", lambda seconds=seconds: 1000.0 + seconds)
+        view(StudyProgress(done=5, failed=1, running=2, total=12, seconds_left=3600.0 - seconds))
+    assert len(capsys.readouterr().err.splitlines()) == 6

@@ -27,12 +27,12 @@ def _study(call: Call) -> None:
 
 def test_a_study_is_run_and_its_status_shown(call: Call) -> None:
     shown = call("run", "digits.toml", "--workers", 0, "--quiet").out
-    assert shown.startswith("digits: 1 of 1 cells done\n")
+    assert shown.startswith("digits: 1 of 1 runs done\n")
     assert open_result("digits.toml").verdict.shown in shown
     assert shown.endswith("results: runs/digits.sqlite\nreport:  transferscope report digits.toml\n")
     for place in ("digits.toml", "runs/digits.sqlite"):
         said = call("status", place).out.splitlines()
-        assert said[0] == "digits: 1 of 1 cells done"
+        assert said[0] == "digits: 1 of 1 runs done"
         (network,) = Path("runs/digits.files").glob("*.safetensors")
         size = f"{network.stat().st_size / 1000:.3g} kB"
         assert said[1:] == [f'  networks on disk: 1 of 1 run ({size}; keep = "winners")']
@@ -66,9 +66,9 @@ def test_a_runner_does_its_share_of_a_study_that_is_planned(call: Call) -> None:
         plan = plan_study(read_spec(Path("digits.toml")))
         store.plan(plan.study, plan.cells)
         first = call(*join, "--set", "engine.backend=inline", "--runs", 1, "--quiet")
-        assert first.out == "this runner: 1 cell done\ndigits: 1 of 3 cells done, 2 to do\n"
+        assert first.out == "this runner: 1 run done\ndigits: 1 of 3 runs done, 2 to do\n"
         rest = call("run", "runs/digits.sqlite", "--join", "--workers", 0, "--quiet")
-        assert rest.out == "this runner: 2 cells done\ndigits: 3 of 3 cells done\n"
+        assert rest.out == "this runner: 2 runs done\ndigits: 3 of 3 runs done\n"
         result = json.loads(call(*join, "--json").out)["result"]
         assert (result["done_here"], result["failed_here"], result["cells"]["done"]) == (0, 0, 3)
 
@@ -89,7 +89,7 @@ def test_failed_cells_are_exit_code_1_and_said_why(call: Call, monkeypatch: pyte
     assert said.code == 1
     assert said.err == "scratch, 20 labels, seed 0 failed: ValueError: the number is odd\n"
     for shown in (said.out, call("status", "digits.toml").out):
-        assert shown.startswith("digits: 0 of 1 cells done, 1 failed\n")
+        assert shown.startswith("digits: 0 of 1 runs done, 1 failed\n")
         assert "scratch, 20 labels, seed 0: ValueError: the number is odd\n" in shown
 
 
@@ -146,7 +146,7 @@ def test_the_status_of_an_unchanged_file_needs_no_torch() -> None:
 def test_seeds_and_labels_are_asked_for_in_place_of_those_of_the_file(call: Call) -> None:
     asked = ("run", "digits.toml", "--labels", 10)
     said = call(*asked, 30, "--seeds", 2, "--workers", 0, "--quiet")
-    assert said.out.startswith("digits: 4 of 4 cells done\n")
+    assert said.out.startswith("digits: 4 of 4 runs done\n")
     with Store.open("runs/digits.sqlite", create=False) as store:
         found = {(cell.cell.labels["n_target"], cell.cell.labels["seed"]) for cell in store.cells("digits")}
     assert found == {(10, 0), (10, 1), (30, 0), (30, 1)}
@@ -205,7 +205,7 @@ def test_paths_are_relative_to_the_study_file_from_any_folder_and_after_a_move(
         (elsewhere, f"{study}/paths.toml"),
     ):
         monkeypatch.chdir(folder)
-        assert "paths: 4 of 4 cells done" in call("run", name, "--workers", 0, "--quiet").out
+        assert "paths: 4 of 4 runs done" in call("run", name, "--workers", 0, "--quiet").out
         assert "edited" not in call("status", name).out
     assert list(elsewhere.iterdir()) == []
     with Store.open(study / own, create=False) as opened:
@@ -221,18 +221,18 @@ def test_paths_are_relative_to_the_study_file_from_any_folder_and_after_a_move(
 
 def test_status_says_what_the_file_asks_for_now(call: Call) -> None:
     said = call("status", "digits.toml").out
-    assert said.startswith("digits.toml was not run yet\nas it is now: digits: 0 of 1 cells done, 1 to do; ")
+    assert said.startswith("digits.toml was not run yet\nas it is now: digits: 0 of 1 runs done, 1 to do; ")
     assert not Path("runs").exists()
     assert call("run", "digits.toml", "--workers", 0, "--quiet", "--set", "engine.keep=none").code == 0
     for change, added, dropped, now in (
-        (("seeds = 1", "seeds = 3"), 2, 0, "1 of 3 cells done, 2 to do"),
-        (("[20]", "[20, 30]"), 1, 0, "1 of 2 cells done, 1 to do"),
-        (("[20]", "[30]"), 1, 1, "0 of 1 cells done, 1 to do"),
-        (("steps = 2", "steps = 3"), 1, 1, "0 of 1 cells done, 1 to do"),
+        (("seeds = 1", "seeds = 3"), 2, 0, "1 of 3 runs done, 2 to do"),
+        (("[20]", "[20, 30]"), 1, 0, "1 of 2 runs done, 1 to do"),
+        (("[20]", "[30]"), 1, 1, "0 of 1 runs done, 1 to do"),
+        (("steps = 2", "steps = 3"), 1, 1, "0 of 1 runs done, 1 to do"),
     ):
         Path("digits.toml").write_text(STUDY.replace(*change))
         stored, asked, found = call("status", "digits.toml").out.splitlines()
-        assert stored == "digits: 1 of 1 cells done"
+        assert stored == "digits: 1 of 1 runs done"
         assert asked.endswith(f"it asks for {added} more cells and drops {dropped}")
         assert found.startswith(f"as it is now: digits: {now}; ")
     for change in (("name", "# a note\nname"), ("steps = 2", "steps = 2\n[engine]")):
@@ -240,7 +240,7 @@ def test_status_says_what_the_file_asks_for_now(call: Call) -> None:
         assert "edited" not in call("status", "digits.toml").out
     Path("digits.toml").write_text(STUDY.replace("steps", "stpes"))
     wrong = call("status", "digits.toml")  # what is stored is said before the mistake is
-    assert (wrong.code, wrong.out) == (2, "digits: 1 of 1 cells done\n")
+    assert (wrong.code, wrong.out) == (2, "digits: 1 of 1 runs done\n")
     assert "unknown key 'stpes'" in wrong.err
 
 
@@ -249,7 +249,7 @@ def test_cells_of_an_earlier_plan_count_as_done_when_the_file_asks_for_them_agai
         Path("digits.toml").write_text(text)
         assert call("run", "digits.toml", "--workers", 0, "--quiet").code == 0
     Path("digits.toml").write_text(STUDY)
-    assert "as it is now: digits: 1 of 1 cells done" in call("status", "digits.toml").out
+    assert "as it is now: digits: 1 of 1 runs done" in call("status", "digits.toml").out
 
 
 @pytest.mark.long

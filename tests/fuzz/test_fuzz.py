@@ -161,7 +161,7 @@ def _wrong_answer(ended: Ended) -> str:
         if "--json" in ended.arguments:
             cells = json.loads(ended.out)["result"]["cells"]
             return "" if cells["done"] == cells["total"] else f"exit code 0 and not all cells are done: {cells}"
-        lines = [line for line in ended.out.splitlines() if " cells done" in line]
+        lines = [line for line in ended.out.splitlines() if " runs done" in line]
         words = lines[-1].rpartition(": ")[2].split() if lines else []
         if not words or words[0] != words[2]:
             return f"exit code 0 and not all cells are done: {lines}"

@@ -425,7 +425,7 @@ def test_an_interruption_in_line_keeps_what_is_done(store: Store, monkeypatch: p
     monkeypatch.setattr(run, "_WAIT_SECONDS", 0.0)
     with pytest.raises(KeyboardInterrupt) as error:
         do(small_plan(), store, on_event=interrupt)
-    assert str(error.value) == "stopped with 3 of 12 cells done and stored; the same command goes on from there"
+    assert str(error.value) == "stopped with 3 of 12 runs done and stored; the same command goes on from there"
     assert store.counts("small") == StudyCounts(planned=9, done=3)
     do(small_plan(), store)
     with Store.open(store.files.parent / "other.sqlite") as other:
@@ -494,7 +494,7 @@ def test_an_interruption_in_line_lets_the_store_end_what_it_writes(
         return stored[-1]
 
     monkeypatch.setattr(store, "finish", finish_in_spite)
-    with pytest.raises(KeyboardInterrupt, match="stopped with 1 of 12 cells"):
+    with pytest.raises(KeyboardInterrupt, match="stopped with 1 of 12 runs"):
         do(small_plan(), store)
     assert stored == [True]
     assert store.counts("small") == StudyCounts(planned=11, done=1)

@@ -5,21 +5,28 @@ import time
 from collections.abc import Callable
 from html import escape
 
-from transferscope.study.run import CellFailed, CellsStopped, Event, StudyProgress, ignore
+from transferscope.study.run import CellFailed, CellSlow, CellsStopped, Event, StudyProgress, ignore
 from transferscope.wording import cell_words, few, rough_duration
 
 _SECONDS_BETWEEN = 0.5
 
 
 def progress_words(event: StudyProgress) -> str:
-    """How far a study is: "30 of 36 cells done, 1 failed, about 2 min left"; a race has no number of cells."""
-    words = [f"{event.done}{'' if event.at_most else f' of {event.total}'} cells done"]
+    """How far a study is: "30 of 36 runs done, 1 failed, about 2 min left"; a race has no number of cells."""
+    words = [f"{event.done}{'' if event.at_most else f' of {event.total}'} runs done"]
     if event.failed:
         words.append(f"{event.failed} failed")
     if event.seconds_left and (event.done + event.failed < event.total or event.at_most):
         bound = "at most about" if event.at_most else "at least" if event.at_least else "about"
         words.append(f"{bound} {rough_duration(event.seconds_left)} left")
     return ", ".join(words)
+
+
+def slow_words(event: CellSlow) -> str:
+    """What takes so long, and how long the others took."""
+    words = f"{cell_words(event.cell.role, event.cell.labels)} has run {event.times:.0f} times as long as the others"
+    ends = "timeout in [run]" if event.cell.role == "command" else "cell_minutes in [engine]"
+    return f"{words} ({rough_duration(event.seconds)}); Ctrl-C stops the study, and {ends} ends such a run"
 
 
 def stopped_words(event: CellsStopped) -> str:
@@ -55,11 +62,11 @@ class _Line:
         self._failures: list[str] = []
 
     def __call__(self, event: Event) -> None:
-        if isinstance(event, CellFailed | CellsStopped):
+        if not isinstance(event, StudyProgress):
             if isinstance(event, CellFailed):
                 words = f"{cell_words(event.cell.role, event.cell.labels)} failed: {event.failure.message}"
             else:
-                words = stopped_words(event)
+                words = slow_words(event) if isinstance(event, CellSlow) else stopped_words(event)
             self._failures.append(escape(words))
             self._due = 0.0
             return

@@ -9,12 +9,13 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn
 
-from transferscope.analyses.notebook import progress_words, stopped_words
+from transferscope.analyses.notebook import progress_words, slow_words, stopped_words
 from transferscope.cli.terminal import say, shown
-from transferscope.study.run import CellsStopped, Event, StudyProgress
+from transferscope.study.run import CellSlow, CellsStopped, Event, StudyProgress
 from transferscope.wording import cell_words
 
 _SECONDS_BETWEEN_LINES, _SECONDS_OF_SILENCE = 10.0, 60.0
+"""Between lines that say something new, and before one that says that nothing is; then twice as long each time."""
 
 
 class View:
@@ -29,6 +30,8 @@ class View:
             self.advance(event)
         elif isinstance(event, CellsStopped):
             self.show(stopped_words(event))
+        elif isinstance(event, CellSlow):
+            self.show(slow_words(event))
         elif event.failure.message not in self._met:  # the end of a run groups them all
             self._met.add(event.failure.message)
             self.show(f"{cell_words(event.cell.role, event.cell.labels)} failed: {event.failure.message}")
@@ -61,22 +64,22 @@ def study_view(name: str, *, quiet: bool) -> Iterator[View]:
 
 
 class Lines(View):
-    """A line now and then, for logs, the same one once a minute; failures only where it is quiet."""
+    """A line when something has ended, for logs, and else after a minute, two, four, ...; failures only where quiet."""
 
     def __init__(self, name: str, *, quiet: bool) -> None:
         super().__init__()
         self._name, self._quiet = name, quiet
-        self._said, self._said_at = "", -_SECONDS_OF_SILENCE
+        self._said, self._said_at, self._silence = (-1, -1), -_SECONDS_OF_SILENCE, _SECONDS_OF_SILENCE
 
     def advance(self, event: StudyProgress) -> None:
         """See `View`."""
-        words, since = progress_words(event), time.monotonic() - self._said_at
-        over = event.done + event.failed == event.total
-        wait = _SECONDS_OF_SILENCE if words == self._said else _SECONDS_BETWEEN_LINES
-        if self._quiet or (since < wait and (words == self._said or not over)):
+        ended, since = (event.done, event.failed), time.monotonic() - self._said_at
+        is_same, over = ended == self._said, sum(ended) == event.total
+        if self._quiet or since < (self._silence if is_same else 0.0 if over else _SECONDS_BETWEEN_LINES):
             return
-        self._said, self._said_at = words, time.monotonic()
-        self.show(f"{self._name}: {words}")
+        self._silence = 2 * self._silence if is_same else _SECONDS_OF_SILENCE
+        self._said, self._said_at = ended, time.monotonic()
+        self.show(f"{self._name}: {progress_words(event)}")
 
     def say(self, lines: str) -> None:
         """See `View`."""

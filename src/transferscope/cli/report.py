@@ -94,7 +94,7 @@ def _watched(store: Store, study: str, out: Path, made: Callable[..., ReportFile
             now = (counts.done, counts.failed, sorted(store.study_documents(study)))
             if now != seen:
                 seen = now
-                progress = f"{counts.done} of {counts.total} cells done"
+                progress = f"{counts.done} of {counts.total} runs done"
                 try:
                     made(width=None, refreshed_every=WATCH_SECONDS)
                     say(f"{progress}: wrote {out}", err=True)

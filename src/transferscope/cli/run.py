@@ -103,7 +103,7 @@ def _join(options: Options) -> None:
         print_json("run", {"done_here": share.done, "failed_here": share.failed, **status_facts(share.status)})
     else:
         failed = f", {share.failed} failed" if share.failed else ""
-        say(f"this runner: {counted(share.done, 'cell')} done{failed}")
+        say(f"this runner: {counted(share.done, 'run')} done{failed}")
         say(summary(share.status))
     if share.failed:
         raise typer.Exit(1)

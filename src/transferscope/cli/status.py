@@ -155,7 +155,7 @@ def _networks(store: Store, study: str) -> str:
 
 
 def summary(standing: StudyStatus) -> str:
-    """A study in one line: "usps: 30 of 36 cells done, 2 failed, 4 blocked by those"."""
+    """A study in one line: "usps: 30 of 36 runs done, 2 failed, 4 blocked by those"."""
     counts = standing.counts
     others = {
         "running": counts.running,
@@ -164,7 +164,7 @@ def summary(standing: StudyStatus) -> str:
         "blocked by failed ones": counts.blocked,
     }
     words = [f"{n} {what}" for what, n in others.items() if n]
-    return ", ".join([f"{standing.name}: {counts.done} of {counts.total} cells done", *words])
+    return ", ".join([f"{standing.name}: {counts.done} of {counts.total} runs done", *words])
 
 
 def understood(facts: Mapping[str, object]) -> Iterator[str]:

@@ -190,8 +190,8 @@ class StudyFrames:
         return f"{self.tick_name(method)} from {source}" if source and several else self.tick_name(method)
 
     def tick_name(self, method: str) -> str:
-        """The method as an axis, a legend or a table names it."""
-        return capitalised(short_method_words(method, self.called))
+        """The method as an axis, a legend or a table names it; a name of the user's own as they wrote it."""
+        return capitalised(short_method_words(method, self.called)) if method in self.called else method
 
     def in_prose(self, method: str, source: str) -> str:
         """An arm as prose names it; the source "" for none."""

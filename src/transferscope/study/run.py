@@ -19,7 +19,16 @@ from transferscope.models.weights import is_whole
 from transferscope.records import Failure, FailureKind
 from transferscope.settings.engine import EngineSettings
 from transferscope.store import Claim, Owner, PlannedCell, Store
-from transferscope.study.backends import Advanced, Backend, Failed, Message, Stopped, backend_of, default_workers
+from transferscope.study.backends import (
+    Advanced,
+    Backend,
+    Failed,
+    Finished,
+    Message,
+    Stopped,
+    backend_of,
+    default_workers,
+)
 from transferscope.study.by_role import WORK
 from transferscope.study.context import KEEP, WorkContext
 from transferscope.study.fitting import with_chosen
@@ -43,10 +52,17 @@ _RECOUNT_SECONDS = 30.0
 _SECONDS_WITHOUT_DATABASE = 600.0
 """So long a runner asks again for a database server that has gone away, before it gives up what it has done."""
 _SECONDS_BETWEEN_QUESTIONS = 2.0
+_SLOW, _SLOW_SECONDS = 10.0, 30.0
+"""A cell is told that runs so many times as long as others of its kind, and so many seconds at least."""
 
 
 _LOG = logging.getLogger(__name__)
 _T = TypeVar("_T")
+
+
+def _kind(cell: PlannedCell) -> tuple[str, object]:
+    """Cells of one kind take about as long."""
+    return cell.role, tuple(cell.labels.get(name) for name in ("method", "source", "n_target"))
 
 
 def _words(cell: PlannedCell) -> str:
@@ -91,7 +107,16 @@ class CellsStopped:
     cells: tuple[PlannedCell, ...]
 
 
-Event = StudyProgress | CellFailed | CellsStopped
+@dataclass(frozen=True, slots=True)
+class CellSlow:
+    """A cell runs much longer than others of its method; it goes on."""
+
+    cell: PlannedCell
+    seconds: float
+    times: float
+
+
+Event = StudyProgress | CellFailed | CellsStopped | CellSlow
 
 
 def ignore(event: Event) -> None:
@@ -390,6 +415,9 @@ class _Runner:
         self._adopt(plan)
         self._running: dict[str, Claim] = {}
         self._shares: dict[str, float] = {}
+        self._begun: dict[str, float] = {}
+        self._slow: dict[str, float] = {}
+        self._took: dict[tuple[str, object], list[float]] = {}
         self._claim_due = self._report_due = 0.0
         self._stuck_since: float | None = None
         self._recount_due = time.monotonic() + _RECOUNT_SECONDS
@@ -410,7 +438,7 @@ class _Runner:
             with suppress(UnreachableError):  # asked once: who has pressed Ctrl-C does not wait for a server
                 self._forecast = Forecast(self._planned.values(), self._store.standings(self._name))
             raise KeyboardInterrupt(
-                f"stopped with {self._forecast.done} of {self._forecast.total} cells done and stored; the same command "
+                f"stopped with {self._forecast.done} of {self._forecast.total} runs done and stored; the same command "
                 "goes on from there"
             ) from None
         finally:
@@ -484,6 +512,7 @@ class _Runner:
                 cell = self._ask(partial(with_chosen, cell, self._store))
                 if cell.key in self._kept:
                     cell = replace(cell, payload={**cell.payload, KEEP: self._name})
+                self._begun[claim.key] = time.monotonic()
                 self._backend.start(cell, until=math.inf if self._race is None else self._race.stops_at)
                 _LOG.info("begun: %s, cell %s, attempt %d", _words(cell), cell.key[:12], claim.attempt)
             self._is_short = len(claims) < free
@@ -515,7 +544,9 @@ class _Runner:
         if isinstance(message, Advanced):
             self._shares[message.key] = message.share
             return
-        claim = self._running.pop(message.key)
+        claim, began = self._running.pop(message.key), self._begun.pop(message.key, None)
+        if isinstance(message, Finished) and began is not None:
+            self._took.setdefault(_kind(claim.cell), []).append(time.monotonic() - began)
         self._shares.pop(message.key, None)
         if isinstance(message, Stopped):
             assert self._race is not None
@@ -590,10 +621,23 @@ class _Runner:
             self._forecast = self._count()
             self._recount_due = time.monotonic() + _RECOUNT_SECONDS
 
+    def _tell_slow(self) -> None:
+        """Say which cells run `_SLOW` times as long as others of their kind, and again at each double of that."""
+        for key, claim in self._running.items():
+            others = self._took.get(_kind(claim.cell), [])
+            seconds = time.monotonic() - self._begun.get(key, math.inf)
+            if len(others) < 2 or seconds < _SLOW_SECONDS:
+                continue
+            times = seconds * len(others) / max(sum(others), 1e-3)
+            if times >= self._slow.get(key, _SLOW):
+                self._slow[key] = 2 * times
+                self._on_event(CellSlow(claim.cell, seconds, times))
+
     def _report(self) -> None:
         if time.monotonic() < self._report_due:
             return
         self._report_due = time.monotonic() + _WAIT_SECONDS
+        self._tell_slow()
         forecast = self._forecast
         progress = (forecast.done, forecast.failed, len(self._running), forecast.total)
         if self._race is not None:

@@ -13,7 +13,7 @@ import pytest
 from made_up import Arm, drawn, made_up
 from transferscope.analyses.compare.arms_figure import draw_arms
 from transferscope.analyses.compare.result import ComparisonResult
-from transferscope.analyses.compare.statements import answers, called, notes, settling, which
+from transferscope.analyses.compare.statements import all_failed, answers, called, notes, settling, which
 from transferscope.analyses.compare.study_page import study_sections
 from transferscope.analyses.compare.summary import Summary, decision_facts, summarise_frames
 from transferscope.analyses.compare.tables import methods_section
@@ -192,6 +192,29 @@ def test_what_is_over_an_unfinished_baseline_is_in_no_outlet(rises: bool) -> Non
         assert ("Over scratch" in outlet) == (not rises)
     for outlet in (result.to_markdown(), result.to_latex()):
         assert ("still improving when training ended" in outlet) == rises
+
+
+def test_an_arm_that_failed_in_every_run_is_named_before_all_else() -> None:
+    """In the terminal and at the head of the page; one that lost some runs only is not."""
+    scores = {(SCRATCH, 50): seeds(0.5), (TUNED, 50): seeds(0.9, seed=2), (PROBE, 50): np.full(5, np.nan)}
+    failed = frozenset((PROBE, 50, seed) for seed in range(5)) | {(TUNED, 50, 5)}
+    summary = summarise_frames(made_up(scores, failed=failed))
+    (lost,) = all_failed(summary.frames)
+    assert (lost.facts["arms"], lost.facts["n"]) == ([PROBE], 5)
+    said = "No run of linear probe from mnist gave a score"
+    assert said in summary.verdict.headline
+    assert said in " ".join(" ".join(summary.verdict.lines).split())
+
+
+def test_a_name_of_the_users_own_stays_as_it_was_written() -> None:
+    """In the terminal, the table and the picture; only names of methods get a capital."""
+    own = ("hiraNet_v2", "mnist")
+    summary = summarise_frames(made_up({(SCRATCH, 50): seeds(0.5), (own, 50): seeds(0.9, seed=2)}))
+    assert summary.frames.tick_name("hiraNet_v2") == "hiraNet_v2"
+    assert summary.frames.tick_name("scratch") == "From scratch"
+    assert "*hiraNet_v2 from mnist" in "\n".join(summary.verdict.lines)
+    (table, *_) = [one for one in methods_section(summary).blocks if isinstance(one, Table)]
+    assert table.rows[0][0].text == "hiraNet_v2"
 
 
 def test_where_the_source_is_the_target_no_outlet_says_anything_of_transfer() -> None:

@@ -21,7 +21,7 @@ from transferscope.study.commands.settings import read_commands
 from transferscope.study.decisions import decisions, scores_of
 from transferscope.study.frames import StudyFrames, read_study
 from transferscope.study.measure import Measure
-from transferscope.study.run import plan_into, work_on
+from transferscope.study.run import CellFailed, CellSlow, Event, plan_into, run_study, work_on
 from transferscope.wording import ALL_LABELS, capitalised
 
 
@@ -141,11 +141,11 @@ def test_all_outlets_show_such_a_study(folder: Path) -> None:
     file = study_file(folder, run='unit = "%"\nname = "exact match"')
     code, said = call("run", file)
     assert code == 0
-    assert "Tuned from near" in said
+    assert "tuned from near" in said
     page = folder / "page.html"
     assert call("report", file, "--out", page)[0] == 0
     assert "exact match" in page.read_text()
-    assert "12 of 12 cells done" in call("status", file)[1]
+    assert "12 of 12 runs done" in call("status", file)[1]
     facts = json.loads(call("report", file, "--json")[1])
     assert facts["result"]["decisions"]["0"]["outcome"] == "helps"
     assert "170.4" in call("report", file, "--table", "markdown")[1]
@@ -164,7 +164,7 @@ def test_failures_are_rows_and_the_study_goes_on(folder: Path) -> None:
     file = study_file(folder, arms=arms)
     code, said = call("run", file, "-q")
     assert code == 1
-    assert "12 of 16 cells done, 4 failed" in said
+    assert "12 of 16 runs done, 4 failed" in said
     assert call("status", file)[1].count("status 3; its last line: 0 0") == 1  # all four are one reason
     assert open_result(file).verdict.outcomes == {0: "helps"}
 
@@ -279,6 +279,30 @@ def test_arms_of_others_go_by_their_own_names_whatever_ours_are_called(folder: P
     assert call("report", file, "--out", folder / "page.html")[0] == 0
     shown = call("run", file)[1] + (folder / "page.html").read_text()
     for name in ("fine-tune", "scratch", "raw", "l2-sp"):
-        assert name.capitalize() in shown
+        assert name in shown  # as the user wrote it
         words = {*METHODS[name].called} - {name, f"from {name}"}  # a gain is one from an arm
         assert not [one for one in words if one in shown or capitalised(one) in shown]
+
+
+def test_a_run_that_hangs_is_told_and_ended_by_its_timeout(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last of four runs of an arm waits for a minute; the others take a moment."""
+    monkeypatch.setattr("transferscope.study.run._SLOW_SECONDS", 0.5)
+    file = study_file(folder, f"if [ {{seed}} = 3 ]; then sleep 60; fi; {SCORES}", run="timeout = 0.06")
+    events: list[Event] = []
+    with Store.open(folder / "s.sqlite") as store:
+        spec = replace(read_commands(file), engine=replace(read_commands(file).engine, workers=1))
+        assert spec.engine.cell_minutes == 0.06
+        status = run_study(spec, store, on_event=events.append)
+    slow = [event for event in events if isinstance(event, CellSlow)]
+    assert {event.cell.labels["seed"] for event in slow} == {3}
+    assert all(event.times >= 10 for event in slow)
+    assert status.counts.failed == 3
+    assert 1 <= len({event.cell.key for event in slow}) <= 3  # the first runs may have nothing beside them
+    failures = [event.failure for event in events if isinstance(event, CellFailed)]
+    assert {failure.kind for failure in failures} == {"timeout"}
+
+
+def test_two_names_of_one_limit_are_refused(folder: Path) -> None:
+    file = study_file(folder, run="timeout = 1", engine="cell_minutes = 2")
+    with pytest.raises(TransferscopeError, match="timeout"):
+        read_commands(file)

@@ -19,7 +19,12 @@ _ROOM_FOR_BASELINES = 64  # signs, from which a row names the best baseline too
 
 
 def lines_of(
-    frames: StudyFrames, decided: Mapping[int, Decision], *, answers: Sequence[str], next_step: str = ""
+    frames: StudyFrames,
+    decided: Mapping[int, Decision],
+    *,
+    answers: Sequence[str],
+    notes: Sequence[str] = (),
+    next_step: str = "",
 ) -> tuple[str, ...]:
     """Return the answer in lines of 80 signs, fewer in a narrower terminal; no answer is ever left out.
 
@@ -28,6 +33,7 @@ def lines_of(
 
     Args:
         answers: The answers as sentences; of several numbers of labels what holds for all, and then what to use.
+        notes: What scores are misread without; never left out.
         next_step: What more seeds would decide; with one number of labels it is shown where there is room.
     """
     sizes = [n for n, decision in decided.items() if decision.recommended is not None]
@@ -36,16 +42,17 @@ def lines_of(
     width = min(_WIDTH, max(_LEAST_WIDTH, shutil.get_terminal_size((_WIDTH, 0)).columns))
     wrapped = [line for answer in answers for line in _wrapped(answer, width)]
     follow = _wrapped(next_step, width)
+    beside = [line for note in notes for line in _wrapped(note, width)]
     if len(decided) > 1:
         first = len(_wrapped(answers[0], width))
-        return (*wrapped[:first], *_by_size(frames, decided, width), *wrapped[first:], *follow)
+        return (*wrapped[:first], *_by_size(frames, decided, width), *wrapped[first:], *beside, *follow)
     decision = decided[sizes[0]]
     named = {decision.recommended, decision.best_with, decision.best_without} - {None}
     most = _MOST * _WIDTH // width
     if len(wrapped) + len(follow) > most - 1 - len(named):  # every arm that is named has its row, below the head
         follow = []
     rows = max(most - len(wrapped) - len(follow), 1 + len(named))
-    return (*wrapped, *_rows(frames, decision, sizes[0], rows, width), *follow)
+    return (*wrapped, *_rows(frames, decision, sizes[0], rows, width), *beside, *follow)
 
 
 def _wrapped(sentence: str, width: int) -> list[str]:

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-from shlex import quote
 
 from transferscope.analyses.compare.arms_figure import draw_arms
 from transferscope.analyses.compare.best_arm import best_arm_section
@@ -16,6 +15,7 @@ from transferscope.analyses.compare.statements import (
     called,
     chances,
     end_of,
+    file_of,
     labels_saved,
     likeliest,
     losses,
@@ -96,12 +96,12 @@ def _go_on(summary: Summary, file: str, end: str) -> tuple[str, str]:
     if end == "time" and seconds is not None:
         more = max(more, math.ceil(seconds / 30))  # twice what the next is expected to take
     setting = f"race.{'runs' if end == 'runs' else 'minutes'}={more:g}"
-    return words_of(summary.frames).say(step), f"transferscope run {quote(file)} --set {setting}"
+    return words_of(summary.frames).say(step), f"transferscope run {file} --set {setting}"
 
 
 def next_step(summary: Summary) -> tuple[str, str]:
     """Return what more seeds would decide, in a sentence, and the command that makes them; "" where they would not."""
-    own, file = summary.frames.seeds, f"{summary.frames.study.name}.toml"
+    own, file = summary.frames.seeds, file_of(summary.frames)
     step, end = likeliest(settling(summary.frames, summary.decided)), end_of(summary.frames)
     undecided = {one.outcome for one in summary.decided.values()} & {"inconclusive", "no source", "no control"}
     if end in ("time", "runs") and undecided:
@@ -110,7 +110,7 @@ def next_step(summary: Summary) -> tuple[str, str]:
         return "", ""
     unused = (seed for seed in itertools.count() if seed not in own)
     seeds = sorted([*own, *itertools.islice(unused, step.facts["more"])])
-    command = f"transferscope run {quote(file)}"
+    command = f"transferscope run {file}"
     if seeds == list(range(len(seeds))):
         return words_of(summary.frames).say(step), f"{command} --seeds {len(seeds)}"
     return " ".join(words_of(summary.frames).all_of([step, state("edit seeds", seeds=seeds, file=file)])), command

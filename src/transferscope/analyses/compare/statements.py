@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from shlex import quote
 from typing import TypeVar
 
 from transferscope.analyses.compare.training import nothing_learnt, untold_steps
@@ -356,12 +357,36 @@ def lost_runs(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[Sta
     return (state("lost runs", arms=lost),) if lost else ()
 
 
+def all_failed(frames: StudyFrames) -> tuple[Statement, ...]:
+    """Return the arms of which every run has failed, with the first reason: they are missing in every comparison."""
+    cells = frames.method_cells
+    by_arm = cells.groupby(["method", "source"], sort=False)["state"]
+    lost = [pair for pair, states in by_arm if states.isin(["failed", "blocked"]).all()]
+    if not lost:
+        return ()
+    own = cells[[pair in lost for pair in zip(cells["method"], cells["source"], strict=True)]]
+    said = own.loc[own["failure_message"] != "", "failure_message"]
+    arms = [(str(method), str(source)) for method, source in lost]
+    return (state("all failed", arms=arms, n=len(own), message=said.iloc[0][:200] if len(said) else ""),)
+
+
+def file_of(frames: StudyFrames) -> str:
+    """Return the name of the file of a study, as a command takes it."""
+    return quote(f"{frames.study.name}.toml")
+
+
 def completeness(frames: StudyFrames) -> tuple[Statement, ...]:
     """How much of the study is missing; nothing where it is complete."""
     states = frames.cells["state"].value_counts()
     total, failed = len(frames.cells), int(states.get("failed", 0))
     missing = total - int(states.get("done", 0)) - failed
-    facts = {"missing": missing, "failed": failed, "total": total, "again": not frames.is_of_others}
+    facts = {
+        "missing": missing,
+        "failed": failed,
+        "total": total,
+        "again": not frames.is_of_others,
+        "file": file_of(frames),
+    }
     lost = frames.method_cells[frames.method_cells["state"] == "failed"]
     arms = Counter(zip(lost["method"].map(str), lost["source"].map(str), strict=True))
     return (state("incomplete", **facts, arms=list(arms.items())),) if missing or failed else ()

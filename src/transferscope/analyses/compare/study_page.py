@@ -8,7 +8,7 @@ from transferscope.analyses.compare.arms_figure import draw_arms
 from transferscope.analyses.compare.grid import grid_of
 from transferscope.analyses.compare.page import missing_table, next_step, study_parts
 from transferscope.analyses.compare.samples import data_of, data_section
-from transferscope.analyses.compare.statements import MANY_SIZES, completeness, outcomes_in_words
+from transferscope.analyses.compare.statements import MANY_SIZES, completeness, file_of, outcomes_in_words
 from transferscope.analyses.compare.summary import Summary, summarise
 from transferscope.analyses.compare.tables import gaps_section, origins_section
 from transferscope.analyses.compare.words import words_of
@@ -66,7 +66,7 @@ def study_sections(summary: Summary) -> list[Section]:
     for question in QUESTIONS:
         own = [part for part in parts if part.question == question]
         if question != "whether" and "methods" in spec and not any(part.sections for part in own):
-            to_ask.append(words.say(state(f"ask {question}", sizes=pretrains)))
+            to_ask.append(words.say(state(f"ask {question}", sizes=pretrains, file=file_of(summary.frames))))
         section = _question(question, own)
         is_empty = not section.blocks and not section.sections
         questions += [] if is_empty else [section]

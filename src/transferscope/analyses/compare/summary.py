@@ -13,6 +13,7 @@ from transferscope.analyses.compare.lines import lines_of
 from transferscope.analyses.compare.settings import searches
 from transferscope.analyses.compare.statements import (
     MANY_SIZES,
+    all_failed,
     answers,
     called,
     chances,
@@ -96,10 +97,10 @@ def summarise_frames(frames: StudyFrames) -> Summary:
         raise StoreError(_why_empty(frames))
     beware = _cautions(frames)
     words = words_of(frames)
-    each, lost = answers(frames, decided), words.all_of(lost_runs(frames, decided))
+    each, lost = answers(frames, decided), words.all_of([*lost_runs(frames, decided), *all_failed(frames)])
     next_steps = settling(frames, decided)
     together = overall(frames, decided) if len(decided) > 1 else each
-    many = len(decided) >= MANY_SIZES
+    many, said = len(decided) >= MANY_SIZES, list(notes(frames, decided))
     sentences = words.all_of(
         [
             *(each if many else ()),
@@ -108,7 +109,7 @@ def summarise_frames(frames: StudyFrames) -> Summary:
             *chances(frames, decided),
             *losses(frames, decided),
             *next_steps,
-            *notes(frames, decided),
+            *said,
             *completeness(frames),
             *beware,
             *searches(frames),
@@ -117,10 +118,16 @@ def summarise_frames(frames: StudyFrames) -> Summary:
     shown = words.all_of(one for one in together if one.kind != "clearest")  # its row says it
     step = likeliest(next_steps)
     follow = "" if step is None else f"{'Next: ' if step.kind == 'more seeds' else ''}{words.say(step)}"
-    lines = lines_of(frames, decided, answers=(*shown[:1], *lost, *shown[1:]), next_step=follow)
+    adjusted = [one for one in said if one.kind == "adjusted"] if len(decided) > 1 else []
+    aware = words.all_of([*adjusted, *(one for one in beware if one.kind in _IN_TERMINAL)])
+    lines = lines_of(frames, decided, answers=(*shown[:1], *lost, *shown[1:]), notes=aware, next_step=follow)
     outcomes = {n: one.outcome for n, one in decided.items()}
     verdict = Verdict(outcomes, "\n".join([*words.all_of(together if many else each), *lost]), sentences, lines)
     return Summary(frames, decided, comparisons, comparison_table(comparisons), verdict, beware)
+
+
+_IN_TERMINAL = ("uneven classes", "few of a class", "shared examples")
+"""Cautions without which a score is misread, said in the terminal too."""
 
 
 def _cautions(frames: StudyFrames) -> tuple[Statement, ...]:

@@ -35,10 +35,16 @@ def _words(metric: Measure, called: tuple[tuple[str, Sequence[str]], ...]) -> Wo
     def of_seeds(arms: Sequence[tuple[tuple[str, str], int, int]]) -> str:
         return few([f"{arm(one)} ({seeds_in_words(n, most)})" for one, n, most in arms], 4)
 
+    def arms_first(several: Sequence[tuple[str, str]]) -> str:
+        said = few(map(arm, several), 7)
+        return capitalised(said) if several[0][0] in names else said
+
     filters: Mapping[str, Callable[..., str]] = {
         "arm": arm,
         "arms": lambda several, most=7: few(map(arm, several), most),
         "capitalised": capitalised,
+        "arm_first": lambda one: capitalised(arm(one)) if one[0] in names else arm(one),
+        "arms_first": arms_first,
         "difference": metric.shown_difference,
         "from_to": lambda ends: f"{metric.points(ends[0])} to {metric.points(ends[1])}",
         "gain": metric.gain,

@@ -173,9 +173,8 @@ def run(
             seconds = time.perf_counter() - started
             if context.seconds is not None and seconds > context.seconds:
                 raise RunFailed(
-                    f"the command was stopped after {context.seconds / 60:g} minutes, as cell_minutes in [engine] has "
-                    f"it; {_said(output.end(), log)}; raise cell_minutes and run again with "
-                    "--retry-failed",
+                    f"the command was stopped after {context.seconds / 60:g} minutes; {_said(output.end(), log)}; "
+                    "raise timeout in [run] and run again with --retry-failed",
                     kind="timeout",
                 )
             context.progress(0, 1)

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from transferscope import consent
 from transferscope.errors import SettingsError
 from transferscope.methods import called_of
-from transferscope.records import Count, Says, check_settings
+from transferscope.records import Count, Positive, Says, check_settings
 from transferscope.settings.data import check_distinct
 from transferscope.settings.engine import DecisionSettings, EngineSettings, RaceSettings, TrackSettings
 from transferscope.store import without_password
@@ -92,6 +92,9 @@ class RunSettings:
             'As in ["*.py", "data/*.csv"]. After a change of any, runs are made again.',
         ),
     ] = ()
+    timeout: Annotated[
+        Positive | None, Says("Minutes after which a run is stopped and has failed", "None for a day.")
+    ] = None
     shell: Annotated[
         bool,
         Says(
@@ -232,6 +235,10 @@ def parse_commands(
     if run is not None:
         mistakes.sentences.extend(_unjudged(run, beside))
     engine = read_table(EngineSettings, tables.get("engine", {}), "[engine]", mistakes)
+    if run is not None and run.timeout is not None and engine is not None:
+        if "cell_minutes" in tables.get("engine", {}):
+            mistakes.add("[run] gives timeout and [engine] cell_minutes, which are the same; give timeout alone")
+        engine = replace(engine, cell_minutes=run.timeout)
     track = read_table(TrackSettings, tables["track"], "[track]", mistakes) if "track" in tables else None
     decision = read_table(DecisionSettings, tables.get("decision", {}), "[decision]", mistakes)
     race = read_table(RaceSettings, tables["race"], "[race]", mistakes) if "race" in tables else None
