@@ -27,12 +27,12 @@ def test_definitions(n: int, d: int) -> None:
 @pytest.mark.parametrize(("n", "d"), [(60, 8), (30, 50), (12, 300)])
 def test_shrinkage_is_that_of_scikit_learn(n: int, d: int) -> None:
     features = centred(np.random.default_rng(n).standard_normal((n, d)) * np.linspace(0.1, 3, d))
-    assert ledoit_wolf(features, spectrum(features).squares) == pytest.approx(ledoit_wolf_shrinkage(features))
+    assert ledoit_wolf(spectrum(features, centre=True)) == pytest.approx(ledoit_wolf_shrinkage(features))
 
 
 def test_equal_variances_shrink_completely_or_not_at_all() -> None:
     features = np.array([[1.0, 0], [-1, 0], [0, 1], [0, -1]])
-    assert ledoit_wolf(features, np.array([2.0, 2.0])) == ledoit_wolf_shrinkage(features) == 0
+    assert ledoit_wolf(spectrum(features, centre=True)) == ledoit_wolf_shrinkage(features) == 0
 
 
 def test_plain_one_is_at_its_maximum_for_noise_with_n_below_d() -> None:

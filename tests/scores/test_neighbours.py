@@ -53,3 +53,10 @@ def test_votes_that_tie_favour_no_class() -> None:
 def test_as_many_neighbours_as_examples_are_too_few() -> None:
     assert Neighbours(6).value(classes_view(6)).status == "too_few"
     assert Neighbours(5).value(classes_view(6)).status == "ok"
+
+
+@pytest.mark.parametrize("scale", [2.0**600, 2.0**-600])
+def test_lengths_whose_squares_overflow_or_vanish_change_nothing(scale: float) -> None:
+    view = classes_view(40)
+    expected = neighbour_means(view.features, np.eye(40), 3)
+    np.testing.assert_array_equal(neighbour_means(view.features * scale, np.eye(40), 3), expected)

@@ -19,7 +19,7 @@ from transferscope.data.task import Kind
 from transferscope.estimate import Estimate
 from transferscope.records import Count, Says
 from transferscope.scores.score import Needs, Score, TargetView, indicators
-from transferscope.scores.spectrum import centred, spectrum
+from transferscope.scores.spectrum import spectrum
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,7 @@ class Bhattacharyya(Score):
         sizes = classes.sum(axis=0)[:, None]
         if sizes.min() < 2:
             return Estimate.missing("too_few", n)
-        principal = spectrum(centred(view.features))
-        x = (principal.left() * np.sqrt(principal.squares))[:, -self.components :]  # (n, k): principal components
+        x = spectrum(view.features, centre=True).components(self.components)  # (n, k): principal components
         means = classes.T @ x / sizes  # (C, k)
         variances = classes.T @ (x - classes @ means) ** 2 / sizes  # (C, k)
         if self.covariance == "spherical":

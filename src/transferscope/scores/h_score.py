@@ -14,14 +14,11 @@ u_c = U' 1_c, so the trace is a sum over the r directions that the examples span
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-import numpy as np
-from jaxtyping import Float64
-
 from transferscope.data.task import Kind
 from transferscope.estimate import Estimate
 from transferscope.records import Says
 from transferscope.scores.score import Needs, Score, TargetView, indicators
-from transferscope.scores.spectrum import centred, spectrum
+from transferscope.scores.spectrum import Spectrum, spectrum
 
 
 @dataclass(frozen=True)
@@ -46,28 +43,26 @@ class HScore(Score):
     def computed(self, view: TargetView) -> Estimate:
         """The H-score; see the class."""
         n, d = view.features.shape
-        features, classes = centred(view.features), indicators(view)
-        principal = spectrum(features)
+        classes, principal = indicators(view), spectrum(view.features, centre=True)
         variances = principal.squares / n  # (r,)
         between = (principal.coordinates(classes) ** 2 / classes.sum(axis=0)).sum(axis=1)  # (r,): sum_c u_ci^2 / n_c
-        a = ledoit_wolf(features, principal.squares) if self.shrinkage else 0.0
+        a = ledoit_wolf(principal) if self.shrinkage else 0.0
         shrunk = (1 - a) * variances + a * variances.sum() / d
         return Estimate(float((1 - a) * (variances / shrunk * between).sum()), None, n)
 
 
-def ledoit_wolf(features: Float64[np.ndarray, "n d"], squares: Float64[np.ndarray, " r"]) -> float:
+def ledoit_wolf(principal: Spectrum) -> float:
     """The shrinkage of Ledoit and Wolf, "A well-conditioned estimator for large-dimensional covariance matrices", 2004.
 
     With m the mean variance, it is min(b^2, delta^2) / delta^2 for d delta^2 = |Sigma - m I|^2 and
     d b^2 = (1/n sum_j |x_j|^4 - |Sigma|^2) / n.
 
     Args:
-        features: Centred, shape (n, d).
-        squares: Their squared singular values that are not 0.
+        principal: The spectrum of the centred features.
     """
-    n, d = features.shape
-    variances = squares / n
+    n, d = principal.features.shape
+    variances = principal.squares / n
     square = float((variances**2).sum())
-    error = (float(((features**2).sum(axis=1) ** 2).mean()) - square) / n
+    error = (float((principal.lengths() ** 2).mean()) - square) / n
     distance = square - float(variances.sum()) ** 2 / d
     return min(max(error, 0.0), distance) / distance if distance > 0 else 0.0

@@ -4,20 +4,22 @@ Fix and Hodges 1951; Cover and Hart, "Nearest neighbor pattern classification", 
 training (for instance Wu et al., "Unsupervised feature learning via non-parametric instance discrimination", 2018).
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import numpy as np
-from jaxtyping import Float64
+from jaxtyping import Float64, Int64
 
 from transferscope.data.task import Kind
 from transferscope.estimate import Estimate
 from transferscope.numerics.average_precision import macro_average_precision
 from transferscope.records import Count, Says
 from transferscope.scores.score import Needs, Score, TargetView, outputs
-from transferscope.scores.spectrum import centred
 
 _ROWS = 512  # examples whose distances are held at once
+_PAIRS = 4096  # about as many differences of features are held at once: more leave the cache
+_TINY = 1e-36  # squared distances below it are lost in single precision
 
 
 @dataclass(frozen=True)
@@ -59,30 +61,79 @@ def neighbour_means(
 ) -> Float64[np.ndarray, "n K"]:
     """Mean target of the k nearest other examples; those at the distance of the k-th share what is left of the k.
 
-    Products of matrices tell which examples may be among the nearest, up to the rounding of each pair; their distances
-    are then taken from differences. Two distances are equal up to the rounding of their own examples' features, so that
-    one example far from all others decides nothing among them.
+    Products of matrices in single precision tell which pairs may be among the nearest, up to the rounding of each pair
+    (Higham, "Accuracy and stability of numerical algorithms", 2002, eq. 3.5); their distances are then taken from
+    differences. Two distances are equal up to the rounding of their own examples' features, so that one example far
+    from all others decides nothing among them.
     """
-    eps, (n, d) = np.finfo(np.float64).eps, features.shape
-    lengths, from_mean = np.linalg.norm(features, axis=1), centred(features)
-    norms = (from_mean**2).sum(axis=1)
+    n, d = features.shape
+    exponent = int(np.frexp(max(features.max(), -features.min()))[1])
+    features = features * 2.0 ** -max(exponent, -1000)  # exact; squares neither overflow nor vanish
+    lengths = np.sqrt(np.einsum("ij,ij->i", features, features))
+    single, norms, unit = _scaled(features)
+    share = (d + 16) * np.finfo(np.float32).eps / 2  # a pair's squared distance is wrong by at most this of its norms
+    highest, width = (norms * (1 + share)).astype(np.float32), (2 * share * norms + _TINY).astype(np.float32)
     means = np.empty(targets.shape)
     for start in range(0, n, _ROWS):
         rows = np.arange(start, min(start + _ROWS, n))
-        squared = norms[rows, None] + norms - 2 * from_mean[rows] @ from_mean.T  # (rows, n)
-        error = (d + 8) * eps * (norms[rows, None] + norms)
+        squared = (-2 * single[rows]) @ single.T  # (rows, n): at most, less the example's own norm
+        squared += highest
         squared[np.arange(len(rows)), rows] = np.inf
-        farthest = np.partition(squared + error, k - 1, axis=1)[:, k - 1]
-        for i, row in enumerate(rows):
-            same = 16 * eps * (lengths[row] + lengths)  # distances this near are equal
-            near = np.flatnonzero(squared[i] - error[i] <= (np.sqrt(farthest[i]) * (1 + 1e-12) + same) ** 2)
-            distance = np.linalg.norm(features[near] - features[row], axis=1)
-            edge = np.partition(distance, k - 1)[k - 1]
-            level = np.abs(distance - edge) <= same[near] + 1e-12 * edge
-            nearer = (distance < edge) & ~level
-            share = (k - nearer.sum()) / level.sum()
-            means[row] = (nearer + share * level) @ targets[near] / k
+        kth = np.maximum(_kth_at_most(squared, k) + (1 + share) * norms[rows], 0)
+        same = 16 * np.finfo(np.float64).eps * (lengths[rows] + lengths.max()) / unit  # distances this near are equal
+        edge = (np.sqrt(kth + _TINY) * (1 + 1e-12) + same) ** 2 - (1 - share) * norms[rows]
+        near = squared <= np.nextafter(edge.astype(np.float32), np.float32(np.inf))[:, None] + width
+        first, second = np.divmod(np.flatnonzero(near), n)
+        sure = (np.bincount(first, minlength=len(rows)) == k)[first]  # no other could take the place of one of the k
+        means[rows[first[sure][::k]]] = targets[second[sure]].reshape(-1, k, targets.shape[1]).mean(axis=1)
+        first, second = rows[first[~sure]], second[~sure]
+        for pairs in _pieces(first):
+            means[np.unique(first[pairs])] = _shared(features, lengths, targets, first[pairs], second[pairs], k)
     return means
+
+
+def _pieces(first: Int64[np.ndarray, " pairs"]) -> Iterator[slice]:
+    """Slices of about `_PAIRS` of the ordered pairs; those of one row stay together."""
+    ends = np.flatnonzero(np.diff(first, append=-1)) + 1
+    stops = ends[np.flatnonzero(np.diff(ends // _PAIRS, append=-1))]
+    yield from map(slice, [0, *stops[:-1]], stops)
+
+
+def _scaled(features: Float64[np.ndarray, "n d"]) -> tuple[np.ndarray, np.ndarray, float]:
+    """Features less their mean, the longest of length 1, in single precision; squared lengths; the unit of length."""
+    from_mean = features - features.mean(axis=0)
+    norms = np.einsum("ij,ij->i", from_mean, from_mean)
+    unit = float(np.sqrt(norms.max())) or 1.0
+    from_mean /= unit
+    return from_mean.astype(np.float32), norms / unit**2, unit
+
+
+def _kth_at_most(squared: np.ndarray, k: int) -> Float64[np.ndarray, " rows"]:
+    """A number that k of each row are at most, and few more: the k-th least of the minima of many groups."""
+    n = squared.shape[1]
+    groups = max(n // (16 * k), 1)
+    size = n // groups
+    least = squared[:, : groups * size].reshape(len(squared), groups, size).min(axis=1)
+    rest = squared[:, groups * size :]
+    np.minimum(least[:, : rest.shape[1]], rest, out=least[:, : rest.shape[1]])
+    return np.partition(least, k - 1, axis=1)[:, k - 1].astype(np.float64)
+
+
+def _shared(
+    features: np.ndarray, lengths: np.ndarray, targets: np.ndarray, first: np.ndarray, second: np.ndarray, k: int
+) -> Float64[np.ndarray, "rows K"]:
+    """Mean target of the k nearest among the pairs of each row, of which there are k at least, ordered by row."""
+    apart = features[second]
+    apart -= features[first]
+    distance = np.sqrt(np.einsum("ij,ij->i", apart, apart))
+    _, starts, counts = np.unique(first, return_index=True, return_counts=True)
+    edge = np.repeat(distance[np.lexsort((distance, first))[starts + k - 1]], counts)
+    same = 16 * np.finfo(np.float64).eps * (lengths[first] + lengths[second])
+    level = np.abs(distance - edge) <= same + 1e-12 * edge
+    nearer = (distance < edge) & ~level
+    left = (k - np.add.reduceat(nearer, starts, dtype=np.float64)) / np.add.reduceat(level, starts, dtype=np.float64)
+    weights = nearer + np.repeat(left, counts) * level
+    return np.asarray(np.add.reduceat(weights[:, None] * targets[second], starts) / k)
 
 
 def accuracy(votes: Float64[np.ndarray, "n C"], classes: Float64[np.ndarray, "n C"]) -> float:

@@ -1,23 +1,28 @@
 """The eigenvalues and left singular vectors of a feature matrix, by way of its smaller Gram matrix."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float64
 from scipy import linalg
 
+_BLOCK = 2**19  # numbers that are centred at once: 4 MiB
+
 
 @dataclass(frozen=True)
 class Spectrum:
-    """F = U diag(sqrt s) V' of rank r, where only one of U and V is held.
+    """F - 1 m' = U diag(sqrt s) V' of rank r, where only one of U and V is held.
 
     Attributes:
         features: F, shape (n, d); not a copy.
+        mean: m, what is taken from every row, shape (d,); None for nothing.
         squares: s, squared singular values in increasing order, shape (r,), all positive.
         vectors: V, shape (d, r), when d <= n; U, shape (n, r), when n < d.
     """
 
     features: Float64[np.ndarray, "n d"]
+    mean: Float64[np.ndarray, " d"] | None
     squares: Float64[np.ndarray, " r"]
     vectors: Float64[np.ndarray, "m r"]
 
@@ -29,19 +34,28 @@ class Spectrum:
     def coordinates(self, targets: Float64[np.ndarray, "n K"]) -> Float64[np.ndarray, "r K"]:
         """U' Y without forming U."""
         if self._holds_right_vectors:
-            inner = self.vectors.T @ (self.features.T @ targets)
-            return np.asarray(inner / np.sqrt(self.squares)[:, None])
+            inner = sum(block.T @ targets[rows] for rows, block in _rows(self.features, self.mean))
+            return np.asarray(self.vectors.T @ inner / np.sqrt(self.squares)[:, None])
         return np.asarray(self.vectors.T @ targets)
+
+    def components(self, count: int) -> Float64[np.ndarray, "n c"]:
+        """U diag(sqrt s) of the `count` largest s, or of all if there are fewer."""
+        if self._holds_right_vectors:
+            largest = self.vectors[:, -count:]
+            return np.concatenate([block @ largest for _, block in _rows(self.features, self.mean)])
+        return np.asarray(self.vectors[:, -count:] * np.sqrt(self.squares[-count:]))
+
+    def lengths(self) -> Float64[np.ndarray, " n"]:
+        """Squared length of each row of F - 1 m'."""
+        return np.concatenate([np.einsum("ij,ij->i", block, block) for _, block in _rows(self.features, self.mean)])
 
     def left(self) -> Float64[np.ndarray, "n r"]:
         """U."""
-        if self._holds_right_vectors:
-            return np.asarray(self.features @ (self.vectors / np.sqrt(self.squares)))
-        return self.vectors
+        return np.asarray(self.components(len(self.squares)) / np.sqrt(self.squares))
 
 
-def spectrum(features: Float64[np.ndarray, "n d"]) -> Spectrum:
-    """Spectrum of a finite feature matrix as it is (centre it first where a score says so).
+def spectrum(features: Float64[np.ndarray, "n d"], *, centre: bool = False) -> Spectrum:
+    """Spectrum of a finite feature matrix, as it is or less its mean over the examples.
 
     Eigenvalues at most max(n, d) eps times the largest are rounding of a Gram matrix and are taken as 0, so singular
     values below about 1e-6 of the largest are not resolved. Memory is O(min(n, d)^2) beyond the features.
@@ -50,12 +64,36 @@ def spectrum(features: Float64[np.ndarray, "n d"]) -> Spectrum:
         Its spectrum; r = 0 when all features are 0.
     """
     n, d = features.shape
-    gram = features.T @ features if d <= n else features @ features.T
-    squares, vectors = linalg.eigh(gram, overwrite_a=True, check_finite=False)
+    mean = _mean(features) if centre else None
+    parts = (block.T for _, block in _rows(features, mean)) if d <= n else _columns(features, mean)
+    gram = np.zeros((min(n, d), min(n, d)))
+    for part in parts:
+        gram += part @ part.T
+    squares, vectors = linalg.eigh(gram, overwrite_a=True, check_finite=False, driver="evd")
     kept = squares > max(n, d) * np.finfo(np.float64).eps * max(squares[-1], 0.0)
-    return Spectrum(features, squares[kept], vectors[:, kept])
+    return Spectrum(features, mean, squares[kept], vectors[:, kept])
 
 
 def centred(features: Float64[np.ndarray, "n d"]) -> Float64[np.ndarray, "n d"]:
     """Features less their mean over the examples; exactly 0 where they do not vary."""
-    return np.asarray((features - features.mean(axis=0)) * (features.min(axis=0) != features.max(axis=0)))
+    return np.asarray(features - _mean(features))
+
+
+def _mean(features: Float64[np.ndarray, "n d"]) -> Float64[np.ndarray, " d"]:
+    lowest = features.min(axis=0)
+    return np.asarray(np.where(lowest == features.max(axis=0), lowest, features.mean(axis=0)))
+
+
+def _rows(features: np.ndarray, mean: np.ndarray | None) -> Iterator[tuple[slice, Float64[np.ndarray, "rows d"]]]:
+    """Blocks of rows less the mean; all at once where nothing is taken."""
+    n, d = features.shape
+    size = n if mean is None else max(_BLOCK // d, 1)
+    for rows in (slice(start, start + size) for start in range(0, n, size)):
+        yield rows, features[rows] if mean is None else features[rows] - mean
+
+
+def _columns(features: np.ndarray, mean: np.ndarray | None) -> Iterator[Float64[np.ndarray, "n columns"]]:
+    n, d = features.shape
+    size = d if mean is None else max(_BLOCK // n, 1)
+    for columns in (slice(start, start + size) for start in range(0, d, size)):
+        yield features if mean is None else features[:, columns] - mean[columns]
