@@ -22,7 +22,6 @@ from transferscope.methods import (
     MerlinFt,
     Method,
     Scratch,
-    Snapshots,
 )
 from transferscope.methods.inner_head import ridge_head
 from transferscope.methods.probe_head import logistic_probe
@@ -235,21 +234,6 @@ def test_rates_decay_from_block_to_block_towards_the_input(decay: float) -> None
     ]
     assert [len(list(block.parameters())) for block in network.blocks()] == [2, 2]
     assert_close(backbone_after(FineTune(lr_scale=0.5, layer_decay=decay), task), expected)
-
-
-def test_blocks_begin_to_be_trained_one_after_the_other_from_the_head() -> None:
-    task = classification_task()
-    network = network_for(task, FineTune())
-    options = replace(OPTIONS, training=replace(ONE_STEP, steps=10, batch_size=64))
-    changed: dict[int, list[bool]] = {}
-
-    def keep(step: int, now: Network) -> None:
-        pairs = zip(network.blocks(), now.blocks(), strict=True)
-        changed[step] = [not torch.equal(*(next(b.parameters()) for b in pair)) for pair in pairs]
-
-    options = replace(options, snapshots=Snapshots(keep, every=(1,)))
-    FineTune(lr_scale=1.0, unfreeze=0.6).fit(task, network, options)  # the upper block from step 3 on, the lower from 6
-    assert [changed[step] for step in range(10)] == 4 * [[False, False]] + 3 * [[False, True]] + 3 * [[True, True]]
 
 
 @pytest.mark.parametrize("wider", [1, 20])

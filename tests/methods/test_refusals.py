@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from transferscope.errors import SettingsError
-from transferscope.methods import Distill, FineTune, Merlin, MerlinFt, Method, Surgical
+from transferscope.methods import FineTune, Merlin, MerlinFt, Method, Surgical
 from transferscope.training import TrainingSettings
 
 
@@ -13,7 +13,6 @@ from transferscope.training import TrainingSettings
     ("kind", "settings", "named"),
     [
         (Surgical, {"frozen_blocks": 1}, "frozen_blocks = 1 of surgical, "),
-        (Distill, {"initial": "random", "frozen_blocks": 1}, "keep what belongs to other weights"),
         (FineTune, {"hidden_units": 8, "head": "probe"}, "hidden_units = 8 "),
         (Merlin, {"frozen_blocks": 1}, "frozen_blocks = 1 "),
         (MerlinFt, {"adapters": "head", "frozen_blocks": 1}, "frozen_blocks = 1 "),

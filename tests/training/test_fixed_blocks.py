@@ -57,7 +57,6 @@ def both(method: Method, task: TransferTask, start: Network, options: FitOptions
     "method",
     [
         FineTune(frozen_blocks=2, lr_scale=1.0),
-        FineTune(frozen_blocks=2, lr_scale=1.0, unfreeze=0.5),
         FineTune(layer_decay=0.0, lr_scale=1.0),
         L2Sp(frozen_blocks=2),
         LoRA(frozen_blocks=3),
@@ -382,27 +381,3 @@ def test_features_of_a_backbone_that_is_fixed_as_a_whole_come_from_the_disk(
     assert torch.equal(first.outputs[0], expected)
     assert torch.equal(second.outputs[0], expected)
     assert distance(once, always) < 1e-6
-
-
-def test_blocks_that_a_method_trains_after_all_run_in_every_step(found: list[FixedBlocks | None]) -> None:
-    class Later(FineTune):
-        def before_step(self, own: Network, n_steps: int) -> Callable[[int], None]:
-            first = own.blocks()[0]
-
-            def prepare(step: int) -> None:
-                first.requires_grad_(step >= 3)
-
-            return prepare
-
-        def groups(self, own: Network) -> Any:
-            for parameter in own.parameters():
-                parameter.requires_grad_(True)
-            made = super().groups(own)
-            own.blocks()[0].requires_grad_(False)
-            return made
-
-    adamw = replace(OPTIONS, training=replace(TRAINING, optimiser="adamw", lr=0.01), curve_examples=0)
-    once, always = both(Later(frozen_blocks=1, lr_scale=1.0), images(), network("conv4"), adamw)
-    assert same(weights_of(once), weights_of(always))
-    before = network("conv4").blocks()[0].state_dict()
-    assert not same(dict(before), dict(once.blocks()[0].state_dict()))

@@ -2,11 +2,10 @@
 
 import time
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, get_args
+from typing import ClassVar, get_args
 
 import numpy as np
 import torch
-from annotated_types import Gt, Le
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -19,7 +18,6 @@ from transferscope.methods.source_labels import Line
 from transferscope.methods.trees import Trees, boosted
 from transferscope.models.inputs import NetworkInput
 from transferscope.models.network import Network, Scaled
-from transferscope.records import Count, Says
 from transferscope.training import TrainingSettings, example_weights, pixel_scale, stream_seed, to_tensors, weights_in
 
 AS_THEY_ARE = NetworkInput(mean=0.0, std=1.0)
@@ -29,12 +27,15 @@ AS_THEY_ARE = NetworkInput(mean=0.0, std=1.0)
 class Boosting(Control):
     """Gradient boosting on the columns of a table (Friedman 2001), without any network or source.
 
-    The settings are those with which scikit-learn's trees did best over small tables; see docs/results/tables.md.
+    The constants are those with which scikit-learn's trees did best over small tables; see docs/results/tables.md.
     """
 
-    trees: Annotated[Count, Says("How many for each output")] = 100
-    rate: Annotated[float, Gt(0), Le(1), Says("What each is multiplied by")] = 0.1
-    depth: Annotated[Count, Says("Questions from the root of a tree to a leaf")] = 3
+    trees: ClassVar[int] = 100
+    """How many for each output."""
+    rate: ClassVar[float] = 0.1
+    """What each is multiplied by."""
+    depth: ClassVar[int] = 3
+    """Questions from the root of a tree to a leaf."""
 
     name: ClassVar[str] = "boosting"
     version: ClassVar[int] = 1

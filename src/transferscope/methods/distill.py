@@ -2,21 +2,18 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from transferscope.data.task import TransferTask
-from transferscope.errors import SettingsError
-from transferscope.methods.common import quicken_statistics
 from transferscope.methods.method import FitOptions, Value
 from transferscope.methods.target_training import Beginning, FineTuning
-from transferscope.models.initialise import reinitialise
 from transferscope.models.network import Network
 from transferscope.records import NotNegative, Says
-from transferscope.training import Batch, TrainingSettings, batch_loss, frozen_features, stream_seed
+from transferscope.training import Batch, TrainingSettings, batch_loss, frozen_features
 
 
 @dataclass(frozen=True)
@@ -30,36 +27,15 @@ class Distill(FineTuning):
     """
 
     beta: Annotated[NotNegative, Says("Weight of the distance")] = 0.1
-    initial: Annotated[
-        Literal["pretrained", "random"],
-        Says(
-            "How the student begins",
-            '"pretrained" starts it as the teacher, so that the distance holds it back; "random" from fresh '
-            "weights, so that the features are all that it gets from the source.",
-        ),
-    ] = "pretrained"
 
     name: ClassVar[str] = "distill"
     called: ClassVar[tuple[str, ...]] = ("distillation of features",)
     version: ClassVar[int] = 2
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.initial == "random" and (self.head == "probe" or self.frozen_blocks):
-            raise SettingsError(
-                f'head = "{self.head}" and frozen_blocks = {self.frozen_blocks} with initial = "random" would keep '
-                'what belongs to other weights; give head = "random" and frozen_blocks = 0, or initial = "pretrained"'
-            )
-
     def begin(self, task: TransferTask, network: Network, options: FitOptions) -> Beginning:
         """The student under its first head, which keeps the teacher beside it."""
         begun = super().begin(task, network, options)
         teacher = begun.own.copy().eval().requires_grad_(False)
-        if self.initial == "random":
-            fresh = reinitialise(begun.own, seed=stream_seed(options.seed, "network"))
-            fresh.is_random, fresh.head = False, begun.own.head
-            quicken_statistics(fresh)
-            begun = replace(begun, own=fresh.to(begun.target.train.device), source_head=None)
         return replace(begun, teacher=teacher)
 
     def loss(self, begun: Beginning) -> Callable[[Batch], Float[Tensor, ""]]:

@@ -1,11 +1,10 @@
 """Fine-tuning: go on training the pretrained network on the target's labels."""
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar
 
-from annotated_types import Ge, Lt
+from annotated_types import Ge
 from torch import nn
 
 from transferscope.errors import SettingsError
@@ -32,17 +31,6 @@ class FineTune(FineTuning):
             "learns. (Discriminative fine-tuning; Howard and Ruder 2018.)",
         ),
     ] = field(default=1.0, kw_only=True)
-    unfreeze: Annotated[
-        float,
-        Ge(0),
-        Lt(1),
-        Says(
-            "Share of the steps over which the blocks begin to be trained one after the other, from the head to "
-            "the input",
-            "The head is trained from the first step. 0 trains all from the first. (Gradual unfreezing; Howard "
-            "and Ruder 2018.)",
-        ),
-    ] = field(default=0.0, kw_only=True)
     hidden_units: Annotated[
         int,
         Ge(0),
@@ -85,8 +73,8 @@ class FineTune(FineTuning):
         return own.blocks() if self.layer_decay == 0 else frozen
 
     def groups(self, own: Network) -> Sequence[ParameterGroup]:
-        """Backbone and head, each at its rate; each block on its own where rates decay or blocks begin later."""
-        if self.layer_decay == 0 or (self.layer_decay == 1 and not self.unfreeze):
+        """Backbone and head, each at its rate; each block on its own where rates decay."""
+        if self.layer_decay in (0, 1):
             return super().groups(own)
         *_, head = super().groups(own)
         seen: set[nn.Parameter] = set()  # one that two blocks share has the rate of the upper one
@@ -96,20 +84,6 @@ class FineTune(FineTuning):
             seen.update(new)
             groups.append(ParameterGroup(new, self.lr_scale * self.layer_decay**depth))
         return [*groups, head]
-
-    def before_step(self, own: Network, n_steps: int) -> Callable[[int], None]:
-        """Blocks that are not trained yet keep their weights and stay in evaluation mode."""
-        waiting = [block for block in reversed(own.blocks()) if any(p.requires_grad for p in block.parameters())]
-        if not self.unfreeze or not waiting:
-            return super().before_step(own, n_steps)
-        due = [math.ceil(i * self.unfreeze * n_steps / len(waiting)) for i in range(1, len(waiting) + 1)]
-
-        def prepare(step: int) -> None:
-            for block, first in zip(waiting, due, strict=True):
-                block.requires_grad_(step >= first)
-                block.train(step >= first)
-
-        return prepare
 
     def searched(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
         """Either head; for one with hidden units what the family searches."""

@@ -215,7 +215,7 @@ def unrolled_head(
     *,
     ridge: float,
     steps: int,
-    lr: float | None,
+    lr: float | None = None,
 ) -> Float[Tensor, "m K"]:
     """The head after some steps of gradient descent from zero, with the steps differentiated through.
 

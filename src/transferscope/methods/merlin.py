@@ -70,9 +70,6 @@ InnerRidge = Annotated[
     ),
 ]
 InnerSteps = Annotated[Count, Says("Gradient steps of the unrolled head in training")]
-InnerRate = Annotated[
-    Positive | None, Says("Size of the inner gradient steps", "None for the largest at which they cannot diverge.")
-]
 TargetBatch = Annotated[
     Annotated[int, Ge(4)] | None,
     Says("Target examples per step, both halves together", "None for the batch size of training."),
@@ -99,7 +96,6 @@ class Merlin(Method):
     inner: Inner = "ridge"
     ridge: InnerRidge = "auto"
     inner_steps: InnerSteps = 20
-    inner_lr: InnerRate = None
     target_batch: TargetBatch = None
     initial: Annotated[
         Literal["random", "pretrained"],
@@ -222,8 +218,8 @@ class Merlin(Method):
             return leave_one_out_head(features, goal.targets, goal.weights)
         if self.inner != "unrolled":
             return _plain(weighted_ridge_head(features, goal.targets, self._constant, goal.weights))
-        steps, lr = self.inner_steps, self.inner_lr
-        return _plain(unrolled_head(features, goal.labels, goal.targets, ridge=self._constant, steps=steps, lr=lr))
+        steps = self.inner_steps
+        return _plain(unrolled_head(features, goal.labels, goal.targets, ridge=self._constant, steps=steps))
 
     @property
     def _constant(self) -> float:

@@ -11,7 +11,7 @@ from transferscope.data.task import TransferTask
 from transferscope.errors import SettingsError
 from transferscope.methods.common import training_domain, working_copy
 from transferscope.methods.lora import LoRA, merged
-from transferscope.methods.merlin import FirstBlocks, Inner, InnerRate, InnerRidge, InnerSteps, Merlin, TargetBatch
+from transferscope.methods.merlin import FirstBlocks, Inner, InnerRidge, InnerSteps, Merlin, TargetBatch
 from transferscope.methods.method import FitOptions, Fitted, Method, Start, Value, searched_shares
 from transferscope.methods.target_training import BackboneRate, Beginning, first_blocks
 from transferscope.models.network import Network, seeded
@@ -42,7 +42,6 @@ class MerlinFt(Method):
     inner: Inner = "ridge"
     ridge: InnerRidge = "auto"
     inner_steps: InnerSteps = 20
-    inner_lr: InnerRate = None
     target_batch: TargetBatch = None
     lr_scale: BackboneRate = 0.1
     frozen_blocks: FirstBlocks = 0
@@ -137,7 +136,6 @@ class MerlinFt(Method):
             inner=self.inner,
             ridge=self.ridge,
             inner_steps=self.inner_steps,
-            inner_lr=self.inner_lr,
             target_batch=self.target_batch,
             initial="pretrained",
             source_term=False,

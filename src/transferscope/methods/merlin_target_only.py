@@ -1,9 +1,8 @@
 """MeRLin's objective on target data alone: a control that says what of MeRLin's gain needs no source."""
 
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
 
-from transferscope.errors import SettingsError
 from transferscope.methods.merlin import Merlin, SourceTerm
 from transferscope.methods.method import Control
 
@@ -16,7 +15,8 @@ class MerlinTargetOnly(Control, Merlin):
     What `merlin` gains over this control is owed to the source.
     """
 
-    source_term: SourceTerm = False
+    initial: Literal["random", "pretrained"] = field(default="random", init=False)
+    source_term: SourceTerm = field(default=False, init=False)
 
     name: ClassVar[str] = "merlin-target-only"
     called: ClassVar[tuple[str, ...]] = ("MeRLin's objective without a source", "MeRLin, no source")
@@ -24,12 +24,3 @@ class MerlinTargetOnly(Control, Merlin):
     recipe: ClassVar[str] = "scratch"
     takes_steps: ClassVar[bool] = True
     keeps_network: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        """Check the ranges, and that nothing is transferred."""
-        super().__post_init__()
-        if self.source_term or self.initial != "random":
-            raise SettingsError(
-                f"merlin-target-only with source_term = {str(self.source_term).lower()} and initial = "
-                f'"{self.initial}" would be a transfer; use method = "merlin"'
-            )

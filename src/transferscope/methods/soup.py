@@ -13,7 +13,7 @@ from transferscope.methods.held_out import blend, forget_runs, harm, held_out_pa
 from transferscope.methods.method import FitOptions, Fitted, Value
 from transferscope.methods.target_training import Beginning, FirstHead
 from transferscope.models.network import Network
-from transferscope.records import Count, Positive, Says
+from transferscope.records import Positive, Says
 from transferscope.training import TrainingSettings, outputs_of, stream_seed, to_tensors, weights_in
 
 FACTORS = (1.0, 5.0, 25.0)
@@ -41,9 +41,6 @@ class Soup(FineTune):
     rates: Annotated[int, Ge(1), Le(len(FACTORS)), Says("How many of FACTORS the members are trained with")] = field(
         default=3, kw_only=True
     )
-    orders: Annotated[Count, Says("In how many orders of the examples each of these is trained")] = field(
-        default=1, kw_only=True
-    )
 
     name: ClassVar[str] = "soup"
     called: ClassVar[tuple[str, ...]] = ("model soup",)
@@ -52,16 +49,15 @@ class Soup(FineTune):
     @property
     def most_runs(self) -> int:
         """Twice all members, if all join."""
-        members = self.rates * self.orders
-        return 2 * members if members > 1 else 1
+        return 2 * self.rates if self.rates > 1 else 1
 
     def fit(self, task: TransferTask, network: Network, options: FitOptions) -> Fitted:
         """See `Method.fit`; notes how many runs it took ("runs") and how many "joined"."""
-        members = [(factor, order) for factor in FACTORS[: self.rates] for order in range(self.orders)]
+        members = FACTORS[: self.rates]
         train = task.target.train
         part = held_out_part(train, seed=stream_seed(options.seed, "held out"))
         tried: list[Fitted] = []
-        joined = [member for member in members if member[0] == 1.0]
+        joined = [factor for factor in members if factor == 1.0]
         quiet = replace(options, curve_examples=0, snapshots=None)
         if part is not None and len(members) > 1:
             begun = self.begin(task.with_target_train(train.take(part.fit)), network, options)
@@ -88,19 +84,16 @@ class Soup(FineTune):
             notes={**made[0].notes, "runs": float(n_runs), "joined": float(len(joined))},
         )
 
-    def _trained(
-        self, begun: Beginning, members: Sequence[tuple[float, int]], options: Sequence[FitOptions]
-    ) -> list[Fitted]:
-        """Members (factors on the rates, orders of the examples), each with its options, trained from one start."""
+    def _trained(self, begun: Beginning, members: Sequence[float], options: Sequence[FitOptions]) -> list[Fitted]:
+        """Members (factors on the rates), each with its options, trained from one start."""
         made = []
-        for (factor, order), own in zip(members, options, strict=True):
+        for factor, own in zip(members, options, strict=True):
             method = replace(
                 self,
                 lr_scale=factor * self.lr_scale,
                 head_lr_scale=None if self.head_lr_scale is None else factor * self.head_lr_scale,
             )
-            seed = stream_seed(own.seed, f"order {order}") if order else own.seed
-            made.append(method.fit_from(replace(begun, own=begun.own.copy()), replace(own, seed=seed)))
+            made.append(method.fit_from(replace(begun, own=begun.own.copy()), own))
         return made
 
     def searched(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:

@@ -2,7 +2,7 @@
 
 A member of the family overrides what it changes: where the network starts (`start`), its first head (`first_head`),
 which blocks stay as they are (`frozen`), what else is held or put in the place of weights (`adapt`), what is trained at
-which rate (`groups`) and from which step (`before_step`), what is added to the loss (`regulariser`, or `loss` where
+which rate (`groups`), what is added to the loss (`regulariser`, or `loss` where
 features are not enough), and the network that predicts (`predictor`).
 """
 
@@ -72,14 +72,9 @@ class TargetTraining(Method):
         trained = any(parameter.requires_grad for parameter in own.features.parameters())
         own.is_frozen = begun.source_head is not None and not trained and set(own.blocks()) <= set(frozen)
         loss, module = self.loss(begun), self.module(begun)
-        prepare = self.before_step(own, options.training.n_steps(len(target.train)))
-        statistics = held_statistics(own, options) if begun.source_head is not None else []
-        frozen += statistics
+        frozen += held_statistics(own, options) if begun.source_head is not None else []
 
         def objective(batches: Mapping[str, Batch], step: int) -> Float[Tensor, ""]:
-            prepare(step)
-            for layer in statistics:  # of a block whose training has just begun
-                layer.eval()
             return loss(batches["target"])
 
         learner = Learner(module, self.all_groups(begun), {"target": Draw(target.train)}, objective, frozen, own)
@@ -98,13 +93,6 @@ class TargetTraining(Method):
     def all_groups(self, begun: Beginning) -> Sequence[ParameterGroup]:
         """The `groups` of the network, and what a member trains beside it: nothing."""
         return self.groups(begun.own)
-
-    def before_step(self, own: Network, n_steps: int) -> Callable[[int], None]:
-        """Called with each step, counted from 0, before its loss is computed: does nothing.
-
-        What it does must be a function of the step alone, so that a run can be interrupted and resumed.
-        """
-        return lambda step: None
 
     def adapt(self, begun: Beginning, options: FitOptions) -> Sequence[nn.Module]:
         """Change, before training, which weights are trained: nothing is changed.
