@@ -18,6 +18,7 @@ from transferscope.cli.command import SCREEN, Command
 from transferscope.cli.commands import COMMANDS
 from transferscope.cli.plugins import one_option_per_value
 from transferscope.errors import DataError
+from transferscope.store import Store
 
 RELEASED = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]["version"]
 SLOW_TO_IMPORT = {"torch", "numpy", "pandas", "scipy", "sqlalchemy", "matplotlib"}
@@ -46,6 +47,21 @@ except SystemExit:
     imported = {*json.loads(done.stdout.splitlines()[-1])}
     assert imported.isdisjoint({*SLOW_TO_IMPORT, *(f"transferscope.cli.{name}" for name in COMMANDS)})
     assert {name for name in COMMANDS if f"transferscope.cli.commands.{name}" in imported} == {*words} - {"--help"}
+
+
+def test_status_is_told_without_frames_networks_and_figures(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "runs.sqlite"):
+        pass
+    listing = f"""
+import json, sys
+from transferscope.cli.main import app
+try:
+    app(["status", {str(tmp_path / "runs.sqlite")!r}])
+finally:
+    print(json.dumps(sorted(sys.modules)))
+"""
+    done = subprocess.run([sys.executable, "-c", listing], capture_output=True, text=True, check=False)
+    assert {*json.loads(done.stdout.splitlines()[-1])}.isdisjoint({"torch", "pandas", "scipy", "sklearn", "matplotlib"})
 
 
 @pytest.fixture

@@ -233,7 +233,7 @@ def test_status_says_what_the_file_asks_for_now(call: Call) -> None:
         Path("digits.toml").write_text(STUDY.replace(*change))
         stored, asked, found = call("status", "digits.toml").out.splitlines()
         assert stored == "digits: 1 of 1 runs done"
-        assert asked.endswith(f"it asks for {added} more cells and drops {dropped}")
+        assert asked.endswith(f"it asks for {added} more runs and drops {dropped}")
         assert found.startswith(f"as it is now: digits: {now}; ")
     for change in (("name", "# a note\nname"), ("steps = 2", "steps = 2\n[engine]")):
         Path("digits.toml").write_text(STUDY.replace(*change, 1))

@@ -2,9 +2,7 @@
 
 import io
 import shlex
-import shutil
 import sys
-import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,14 +17,13 @@ from rich.text import Text as Words
 from transferscope.analyses.result import AnalysisResult
 from transferscope.cli.as_json import print_analysis
 from transferscope.cli.options import file_in
-from transferscope.cli.terminal import say, shown
+from transferscope.cli.terminal import say, shown, terminal_width, wrapped
 from transferscope.errors import SettingsError
 from transferscope.report.blocks import Block, Cell, Figure, Table, Text
 from transferscope.report.save import csv_text, file_name, save_figure, write_parquet, write_table, write_text
 
 _REPORTED_EVERY = 0.1  # of all, in a log
 _GAP = 2
-_ANY = 100_000
 
 
 def as_typed() -> str:
@@ -84,26 +81,12 @@ def as_text(blocks: Sequence[Block]) -> str:
 
     What is no terminal, and says no width in COLUMNS, has lines of any length.
     """
-    width = shutil.get_terminal_size((_ANY, 0)).columns
+    width = terminal_width()
     return "\n\n".join(
-        _wrapped(block.text, width) if isinstance(block, Text) else _table(block, width)
+        wrapped(block.text) if isinstance(block, Text) else _table(block, width)
         for block in blocks
         if isinstance(block, Text | Table)
     )
-
-
-def _wrapped(text: str, width: int) -> str:
-    lines = (
-        textwrap.wrap(
-            line,
-            width,
-            break_long_words=False,
-            break_on_hyphens=False,
-            subsequent_indent=" " * (len(line) - len(line.lstrip())),
-        )
-        for line in text.splitlines()
-    )
-    return "\n".join("\n".join(parts) for parts in lines)
 
 
 def _table(table: Table, width: int) -> str:
@@ -124,7 +107,7 @@ def _table(table: Table, width: int) -> str:
         told = (
             [row[0], *(f"  {title}: {text}" for title, text in zip(titles[1:], row[1:], strict=True))] for row in rows
         )
-        return "\n".join(_wrapped(line, width) for lines in told for line in lines)
+        return "\n".join(wrapped(line) for lines in told for line in lines)
     while sum(widths) + _GAP * (len(widths) - 1) > width:
         widest = max((i for i in range(len(widths)) if widths[i] > least[i]), key=widths.__getitem__)
         widths[widest] -= 1

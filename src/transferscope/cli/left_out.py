@@ -8,19 +8,8 @@ from transferscope.store import Store
 from transferscope.study.decisions import decisions
 from transferscope.study.frames import read_study
 from transferscope.study.places import find_study
-from transferscope.study.race_state import NotBegun, race_state
+from transferscope.study.race_state import RACE_ENDS, NotBegun, race_state
 from transferscope.wording import counted, listed, method_words, rough_duration, signed
-
-RACE_ENDS = {
-    "": "not at its end",
-    "decided": "both questions are decided",
-    "not worth it": "no further run is worth its seconds",
-    "seeds": "the arms that matter have all their seeds",
-    "runs": "as many runs as it may make",
-    "time": "its minutes are used",
-    "long runs": "what is left are long runs",
-}
-"""By `study.race_state.End`."""
 
 
 def race_in_words(study: Path) -> Iterator[str]:

@@ -7,15 +7,12 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from transferscope.cli.answer import as_text
 from transferscope.cli.as_json import print_json
 from transferscope.cli.commands.status import Options
-from transferscope.cli.left_out import RACE_ENDS
-from transferscope.cli.terminal import say
-from transferscope.report.blocks import Text
+from transferscope.cli.terminal import say, wrapped
 from transferscope.store import Store, StoredCell, StudyCounts
 from transferscope.study.places import find_study, metric_in_words, open_existing
-from transferscope.study.race_state import race_state
+from transferscope.study.race_state import RACE_ENDS, race_state
 from transferscope.study.status import StudyStatus, edited_plan, kept_networks, stamp_of, study_status
 from transferscope.wording import (
     cell_words,
@@ -71,7 +68,7 @@ def status(options: Options, _: object = None) -> None:
         return
     _say(
         f"{options.place} is not what was run last (it, or a file that it names, was edited, or `run` had options such "
-        f"as --seeds): it asks for {most}{edited.added} more cells and drops {edited.dropped}"
+        f"as --seeds): it asks for {most}{edited.added} more runs and drops {edited.dropped}"
         if planned is not None
         else f"{options.place} was not run yet"
     )
@@ -80,7 +77,7 @@ def status(options: Options, _: object = None) -> None:
 
 
 def _say(text: str) -> None:
-    say(as_text([Text(text)]))
+    say(wrapped(text))
 
 
 def _show(store: Store, name: str) -> None:

@@ -1,6 +1,8 @@
 """The one way to a terminal: names of others cannot steer it, and passwords of URLs are not repeated."""
 
 import re
+import shutil
+import textwrap
 from collections.abc import Sequence
 from typing import IO
 
@@ -19,6 +21,7 @@ A path has one slash where a URL has two."""
 _PARAMETER = re.compile(r"""([?&][\w.-]*pass[\w.-]*=)[^\s&'"]+""", re.IGNORECASE)
 
 _HIDDEN = "***"
+_ANY = 100_000
 _LEAST = 4  # signs of a password that is hidden without its URL too
 
 _typed: list[re.Pattern[str]] = []
@@ -48,3 +51,24 @@ def shown(text: str) -> str:
 def say(text: str = "", *, err: bool = False, nl: bool = True, file: IO[str] | None = None) -> None:
     """Write a text to the standard output, the error stream or a file of it, as `shown` has it."""
     typer.echo(shown(text), err=err, nl=nl, file=file)
+
+
+def terminal_width() -> int:
+    """Return the width of the terminal; what is none, and says no width in COLUMNS, has lines of any length."""
+    return shutil.get_terminal_size((_ANY, 0)).columns
+
+
+def wrapped(text: str) -> str:
+    """Lines as wide as the terminal, no word broken, each indented as it began."""
+    width = terminal_width()
+    lines = (
+        textwrap.wrap(
+            line,
+            width,
+            break_long_words=False,
+            break_on_hyphens=False,
+            subsequent_indent=" " * (len(line) - len(line.lstrip())),
+        )
+        for line in text.splitlines()
+    )
+    return "\n".join("\n".join(parts) for parts in lines)

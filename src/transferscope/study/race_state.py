@@ -10,8 +10,17 @@ from transferscope.study.tables import settings_of
 RACE = "race"
 
 End = Literal["", "decided", "not worth it", "seeds", "runs", "time", "long runs"]
-"""Why a race has ended: both questions are decided, no run is worth its seconds, the arms have all their seeds, the
-most runs or the minutes that it may take are used, or what is left are long runs; "" while it goes on."""
+
+RACE_ENDS: Mapping[End, str] = {
+    "": "not at its end",
+    "decided": "both questions are decided",
+    "not worth it": "no further run is worth its seconds",
+    "seeds": "the arms that matter have all their seeds",
+    "runs": "as many runs as it may make",
+    "time": "its minutes are used",
+    "long runs": "what is left are long runs",
+}
+"""Why a race has ended, in words."""
 
 
 @dataclass(frozen=True, slots=True)

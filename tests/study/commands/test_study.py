@@ -196,7 +196,7 @@ def test_a_changed_script_is_run_again(folder: Path) -> None:
     assert call("run", file, "-q")[0] == 0
     assert ran(folder) == 12
     (folder / "train.sh").write_text((folder / "train.sh").read_text() + "\n# better\n")
-    assert "asks for 12 more cells and drops 12" in call("status", file)[1]
+    assert "asks for 12 more runs and drops 12" in call("status", file)[1]
     assert call("run", file, "-q")[0] == 0
     assert ran(folder) == 24
 
