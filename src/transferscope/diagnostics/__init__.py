@@ -13,7 +13,7 @@ from typing import Any
 from transferscope.diagnostics.class_separation import ClassSeparation
 from transferscope.diagnostics.curvature import Curvature
 from transferscope.diagnostics.data_complexity import DataComplexity
-from transferscope.diagnostics.diagnostic import Diagnostic, Findings, Spread, spread_of
+from transferscope.diagnostics.diagnostic import Diagnostic, Findings, Spread, check_labels_suit, spread_of
 from transferscope.diagnostics.feature_alignment import FeatureAlignment
 from transferscope.diagnostics.feature_gap import FeatureGap
 from transferscope.diagnostics.feature_rank import FeatureRank
@@ -81,6 +81,7 @@ __all__ = [
     "Subject",
     "TangentKernel",
     "Weights",
+    "check_labels_suit",
     "features_of",
     "mean_loss",
     "spread_of",

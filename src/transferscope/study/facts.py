@@ -17,7 +17,7 @@ from transferscope.data.leakage import check_leakage, remarks_of
 from transferscope.data.load import check_name, load
 from transferscope.data.task import Dataset, LabelledSet, TransferTask, check_label_units
 from transferscope.data.transforms import apply_transforms
-from transferscope.diagnostics.diagnostic import check_labels_suit
+from transferscope.diagnostics import check_labels_suit
 from transferscope.errors import DataError, MissingDataError, SettingsError, TransferscopeError
 from transferscope.files import content_digest, require_regular
 from transferscope.methods import Method

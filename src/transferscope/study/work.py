@@ -12,8 +12,7 @@ from typing import Any
 import torch
 
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
-from transferscope.diagnostics import Examples, Findings, Subject
-from transferscope.diagnostics.diagnostic import Diagnostic
+from transferscope.diagnostics import Diagnostic, Examples, Findings, Subject
 from transferscope.errors import SettingsError, TransferscopeError
 from transferscope.methods import Fitted, pretrain
 from transferscope.methods.pretrain import to_pretrain

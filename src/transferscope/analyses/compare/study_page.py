@@ -86,7 +86,7 @@ def _parts_of_others(summary: Summary) -> Iterator[Part | None]:
     """What other analyses found; each is read only where it was asked, since together they take half a second."""
     frames = summary.frames
     if len(frames.sizes) >= LEAST_SIZES:
-        from transferscope.analyses.plan.study import study_part as plan_part
+        from transferscope.analyses.plan import study_part as plan_part
 
         yield plan_part(frames)
     if RANKING in frames.documents:
@@ -94,11 +94,11 @@ def _parts_of_others(summary: Summary) -> Iterator[Part | None]:
 
         yield rank_part(frames)
     if SCALING in frames.documents:
-        from transferscope.analyses.scaling.study import study_part as scaling_part
+        from transferscope.analyses.scaling import study_part as scaling_part
 
         yield scaling_part(frames)
     if "diagnose" in set(frames.cells["role"]):
-        from transferscope.analyses.diagnose.study_section import study_part as diagnostics_part
+        from transferscope.analyses.diagnose import study_part as diagnostics_part
 
         yield diagnostics_part(frames)
 

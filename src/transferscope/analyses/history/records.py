@@ -9,7 +9,7 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 from transferscope.analyses.columns import ACCURACIES, better_of, measured_rows, numbers_in, words_in
-from transferscope.analyses.plan.measurements import read_scores
+from transferscope.analyses.plan import read_scores
 from transferscope.data.frame import place_of, read_frame
 from transferscope.errors import DataError
 from transferscope.settings.questions import LabelColumns

@@ -7,8 +7,7 @@ import torch
 
 from transferscope.analyses.rank.ranking import RANDOM
 from transferscope.data.task import Kind, LabelledSet
-from transferscope.diagnostics import Examples
-from transferscope.diagnostics.features import features_of
+from transferscope.diagnostics import Examples, features_of
 from transferscope.errors import NetworkError
 from transferscope.models import Network, NetworkInput, NetworkSettings, OpenedNetwork, build_network
 from transferscope.scores.score import TargetView

@@ -19,7 +19,7 @@ from transferscope.analyses.scaling.measurements import (
 )
 from transferscope.analyses.scaling.question import check_sizes, costs_of, count_hints, target_hints
 from transferscope.analyses.scaling.result import ScalingResult
-from transferscope.analyses.scaling.study import KEPT, StudyQuestion, analyse_study
+from transferscope.analyses.scaling.study import KEPT, StudyQuestion, analyse_study, study_part
 from transferscope.arguments import checks_arguments
 from transferscope.errors import refuse_unused
 from transferscope.scaling.advice.costs import Formula
@@ -28,7 +28,7 @@ from transferscope.store import without_password
 from transferscope.study.frames import read_study
 from transferscope.study.places import is_study, keep_for_report, one_study, open_existing
 
-__all__ = ["Columns", "ScalingQuestion", "ScalingResult", "scaling"]
+__all__ = ["Columns", "ScalingQuestion", "ScalingResult", "scaling", "study_part"]
 
 
 @checks_arguments
