@@ -4,6 +4,7 @@ import bz2
 import codecs
 import csv
 import gzip
+import hashlib
 import io
 import json
 import lzma
@@ -26,6 +27,7 @@ from jaxtyping import Int64
 from pyarrow.parquet import read_metadata
 
 from transferscope.data.cells import Cells, as_arrow, as_objects, read_cells
+from transferscope.data.once import ReadOnce
 from transferscope.data.places import check_bytes, most_bytes
 from transferscope.errors import CorruptDataError, DataError, TransferscopeError, first_line
 from transferscope.files import require_regular
@@ -58,7 +60,7 @@ _MARKS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-_OPENERS: dict[str, Callable[[Path], BinaryIO]] = {".gz": gzip.GzipFile, ".bz2": bz2.BZ2File, ".xz": lzma.LZMAFile}  # type: ignore[dict-item]
+_OPENERS: dict[str, Callable[[BinaryIO], BinaryIO]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}  # type: ignore[dict-item]
 
 
 @dataclass(frozen=True)
@@ -73,12 +75,14 @@ class Frame:
         notes: How the file was read where it is not the usual way, a sentence each.
         numbers: Which of the file's rows these are, from 0; empty where nobody counted them.
         written: The columns of text that became numbers as they are written, in all of the file's rows, for `as_text`.
+        checksum: SHA-256 of the file, in hexadecimal digits.
     """
 
     rows: pd.DataFrame
     notes: tuple[str, ...]
     numbers: Int64[np.ndarray, " N"] = field(default_factory=lambda: np.arange(0))
     written: Cells = field(default_factory=dict)
+    checksum: str = ""
 
     def as_text(self, names: Collection[str]) -> "Frame":
         """The same with some columns as they are written where they became numbers."""
@@ -92,6 +96,9 @@ class Frame:
     def take(self, places: Int64[np.ndarray, " n"]) -> "Frame":
         """Some of the rows."""
         return replace(self, rows=self.rows.iloc[places], numbers=self.numbers[places])
+
+
+_FRAMES: ReadOnce[Frame] = ReadOnce()
 
 
 def place_of(index: pd.Index, at: int) -> str:
@@ -141,27 +148,50 @@ def read_frame(
         DataError: It is no regular file, unpacks to too much, has no rows, or names columns twice or not at all.
     """
     form = form or form_of(path)
-    words = {"tsv": "tab-separated", "csv": "csv", "json": "JSON", "jsonl": "JSON lines"}.get(form, form)
-    require_regular(path, f"a {words} file")
+    require_regular(path, f"a {_words(form)} file")
+    if not path.is_file():
+        raise CorruptDataError(f"{path} cannot be read as a {_words(form)} file (there is none); write it again")
+    asked = (form, as_it_is, quoted, has_header, of_runs)
+    frame = _FRAMES.get(asked, [path], lambda: _read(path, *asked, check))
+    check([str(name) for name in frame.rows.columns])
+    return replace(frame, rows=frame.rows.copy(deep=False))
+
+
+def _words(form: Format) -> str:
+    return {"tsv": "tab-separated", "csv": "csv", "json": "JSON", "jsonl": "JSON lines"}.get(form, form)
+
+
+def _read(
+    path: Path,
+    form: Format,
+    as_it_is: bool,
+    quoted: bool,
+    has_header: bool,
+    of_runs: bool,
+    check: Callable[[Sequence[str]], None],
+) -> Frame:
+    """As `read_frame`, of the file itself."""
     notes: tuple[str, ...] = ()
     separator, index = ",", None
     columns: Sequence[pa.ChunkedArray | pd.Series] | None = None
     try:
-        check_bytes(path, _unpacked_bytes(path, form))
+        check_bytes(path, path.stat().st_size)
+        raw = path.read_bytes()
+        check_bytes(path, _unpacked_bytes(path, raw, form))
         if form == "parquet":
-            rows = pd.read_parquet(path)
+            rows = pd.read_parquet(io.BytesIO(raw))
             for position, kind in enumerate(rows.dtypes):
                 if not pd.api.types.is_numeric_dtype(kind):
                     rows.iloc[:, position].map(str)  # text that is no UTF-8 is decoded here and nowhere later
         elif form in ("json", "jsonl"):
-            text = _decoded(path)[0]
+            text = _decoded(path, raw)[0]
             rows = _json(text, form, diverged=of_runs)
             rows = rows if as_it_is else _flat(rows).infer_objects()
             if form == "jsonl":
                 filled = [number for number, line in enumerate(text.split("\n"), 1) if line.strip()]
                 index = pd.Index(filled, name=_LINE)
         else:
-            text, decoded = _decoded(path)
+            text, decoded = _decoded(path, raw)
             names, columns, index, separator, notes = _separated(
                 text, path, form, as_it_is=as_it_is, quoted=quoted, has_header=has_header, check=check
             )
@@ -170,10 +200,8 @@ def read_frame(
         raise
     except Exception as error:  # on a damaged file the readers raise whatever comes first
         reason = "" if form == "parquet" else f" ({first_line(error)})"  # of parquet, a reader's inner names
-        raise CorruptDataError(f"{path} cannot be read as a {words} file{reason}; write it again") from error
+        raise CorruptDataError(f"{path} cannot be read as a {_words(form)} file{reason}; write it again") from error
     if columns is None:
-        if not rows.empty:
-            check([str(name).strip() for name in rows.columns])
         names, columns = list(rows.columns), [rows.iloc[:, place] for place in range(rows.shape[1])]
     n = len(columns[0]) if columns else 0
     if not n:
@@ -182,55 +210,56 @@ def read_frame(
     if len(twice := pd.Index(names)[pd.Index(names).duplicated()]):
         raise DataError(f"{path} names several columns {twice[0]!r}; give each its own name")
     index = pd.RangeIndex(n) if index is None else index  # that of a parquet or JSON file may hold anything, twice too
+    checksum = hashlib.sha256(raw).hexdigest()
     plain = (one.reset_index(drop=True) if isinstance(one, pd.Series) else one for one in columns)
     by_name: Cells = dict(zip(names, plain, strict=True))
     if as_it_is:
         held = {name: one if isinstance(one, pd.Series) else as_objects(one) for name, one in by_name.items()}
-        return Frame(pd.DataFrame(held).set_axis(index, axis=0), notes, np.arange(n))
+        return Frame(pd.DataFrame(held).set_axis(index, axis=0), notes, np.arange(n), {}, checksum)
     rows, written, changed = read_cells(by_name, separator)
     numbers = rows.index.to_numpy()
-    return Frame(rows.set_axis(index[numbers], axis=0), (*notes, *changed), numbers, written)
+    return Frame(rows.set_axis(index[numbers], axis=0), (*notes, *changed), numbers, written, checksum)
 
 
-def _unpacked_bytes(path: Path, form: Format) -> int:
+def _unpacked_bytes(path: Path, raw: bytes, form: Format) -> int:
     """How much a file unpacks to, without unpacking more of it at a time than a megabyte."""
     if form == "parquet":
-        about = read_metadata(path)
+        about = read_metadata(io.BytesIO(raw))
         groups = sum(about.row_group(index).total_byte_size for index in range(about.num_row_groups))
         least = int(about.num_rows) * int(about.num_columns) * 8  # runs of one value take up no room in the file
         return max(int(groups), least)
     suffix = path.suffix.lower()
     if suffix == ".zip":
-        with ZipFile(path) as archive:
+        with ZipFile(io.BytesIO(raw)) as archive:
             return sum(entry.file_size for entry in archive.infolist())
     if suffix in _OPENERS:
         size, most = 0, most_bytes()
-        with _OPENERS[suffix](path) as stream:
+        with _OPENERS[suffix](io.BytesIO(raw)) as stream:
             while size <= most and (piece := stream.read(1 << 20)):
                 size += len(piece)
         return size
     if suffix in (".tar", ".zst", ".tgz", ".tbz", ".txz"):
         raise DataError(f"{path} is packed as {suffix}; unpack it, or pack it as .gz")
-    return path.stat().st_size
+    return len(raw)
 
 
-def _content(path: Path) -> bytes:
+def _content(path: Path, raw: bytes) -> bytes:
     suffix = path.suffix.lower()
     if suffix in _OPENERS:
-        with _OPENERS[suffix](path) as stream:
+        with _OPENERS[suffix](io.BytesIO(raw)) as stream:
             return stream.read()
     if suffix == ".zip":
-        with ZipFile(path) as archive:
+        with ZipFile(io.BytesIO(raw)) as archive:
             names = [name for name in archive.namelist() if not name.endswith("/")]
             if len(names) != 1:
                 raise DataError(f"{path} holds {len(names)} files; expected the one table")
             return archive.read(names[0])
-    return path.read_bytes()
+    return raw
 
 
-def _decoded(path: Path) -> tuple[str, tuple[str, ...]]:
+def _decoded(path: Path, raw: bytes) -> tuple[str, tuple[str, ...]]:
     """The text of a file, and how it was decoded where that is not UTF-8."""
-    content = _content(path)
+    content = _content(path, raw)
     for mark, name in _MARKS.items():
         if content.startswith(mark):
             text = content.decode(name).removeprefix("\ufeff")

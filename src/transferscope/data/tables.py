@@ -117,7 +117,7 @@ def load_table(
     Returns:
         Both parts, features float32 (N, D) in the order of the columns, or of the shared encoding; and what the columns
         became. What a reader should know of that, of how files were read, and of rows that the encoding does not know
-        is in the words of the parts, and what became of each column in their provenance.
+        is in the words of the parts; the checksum of the file, and what became of each column, in their provenance.
 
     Raises:
         CorruptDataError: The file cannot be parsed.
@@ -169,7 +169,7 @@ def load_table(
     is_plain = encoding.is_plain and len(encoding.features) == len(encoding.columns)
     words = "" if is_plain and not notes and not new else "; ".join((encoding.words, *notes, *new))
     columns = [[one.name, one.words, len(one.features)] for one in encoding.columns]
-    about = {"columns": json.dumps(columns, ensure_ascii=False)}
+    about = {"checksum": f"sha256:{own_rows.checksum}", "columns": json.dumps(columns, ensure_ascii=False)}
     return replace(parts, train=own_part, test=other_part, words=words, about=about), encoding
 
 

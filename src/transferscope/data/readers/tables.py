@@ -6,8 +6,9 @@ from transferscope.data.arrays import Parts
 from transferscope.data.column_encoding import TableEncoding
 from transferscope.data.frame import SUFFIXES, Format, form_of
 from transferscope.data.input_form import table_of_network
+from transferscope.data.once import ReadOnce
 from transferscope.data.places import find_path
-from transferscope.data.readers.understood import as_dataset, checksum_of
+from transferscope.data.readers.understood import as_dataset
 from transferscope.data.spec import NETWORK_FILE, TABLES, DataSpec, parse_spec
 from transferscope.data.tables import TableSettings, load_table, training_rows
 from transferscope.data.task import KINDS, Dataset
@@ -22,7 +23,7 @@ _TABLE_OPTIONS = (
 def read_table(spec: DataSpec, seed: int) -> Dataset:
     """A table, with what its columns became."""
     path = find_path(spec.path)
-    return as_dataset(spec, path, _table_parts(spec, path, seed)[0], path.stem, checksum=checksum_of(path))
+    return as_dataset(spec, path, _table(spec, seed)[0], path.stem)
 
 
 def table_form(spec: DataSpec) -> Format:
@@ -39,7 +40,7 @@ def table_form(spec: DataSpec) -> Format:
 def table_encoding(spec: DataSpec, seed: int) -> TableEncoding:
     """What the columns of a table become."""
     shared = _shared_encoding(spec, seed)
-    return _table_parts(spec, find_path(spec.path), seed)[1] if shared is None else shared[0]
+    return _table(spec, seed)[1] if shared is None else shared[0]
 
 
 def _shared_encoding(spec: DataSpec, seed: int) -> tuple[TableEncoding, Path] | None:
@@ -63,8 +64,27 @@ def _shared_encoding(spec: DataSpec, seed: int) -> tuple[TableEncoding, Path] | 
     return table_encoding(like, seed), find_path(like.path)
 
 
-def _table_parts(spec: DataSpec, path: Path, seed: int) -> tuple[Parts, TableEncoding]:
+_TABLES: ReadOnce[tuple[Parts, TableEncoding]] = ReadOnce()
+
+
+def _table(spec: DataSpec, seed: int) -> tuple[Parts, TableEncoding]:
+    """The parts of a table and what its columns became."""
     spec.allow(_TABLE_OPTIONS)
+    return _TABLES.get((spec.text, seed), _files(spec), lambda: _read(spec, find_path(spec.path), seed))
+
+
+def _files(spec: DataSpec) -> list[Path]:
+    """Every file that decides how a table is read."""
+    files = [find_path(place) for place in (spec.path, *spec.options.get("test", ()))]
+    for other in (*spec.options.get("encoding", ()), *spec.options.get("together", ())):
+        if other.endswith(NETWORK_FILE):
+            files.append(find_path(other))
+        elif (like := parse_spec(other)).kind in TABLES:
+            files += _files(like)
+    return files
+
+
+def _read(spec: DataSpec, path: Path, seed: int) -> tuple[Parts, TableEncoding]:
     shared = _shared_encoding(spec, seed)
     others = [parse_spec(name) for name in spec.options.get("together", ())]
     for other in others:
@@ -77,7 +97,10 @@ def _table_parts(spec: DataSpec, path: Path, seed: int) -> tuple[Parts, TableEnc
         training_rows(find_path(other.path), _table_settings(other), form=table_form(other), seed=seed)
         for other in others
     ]
-    return load_table(path, _table_settings(spec), form=table_form(spec), seed=seed, shared=shared, beside=beside)
+    read = load_table(path, _table_settings(spec), form=table_form(spec), seed=seed, shared=shared, beside=beside)
+    for part in (read[0].train, read[0].test):  # others read them too
+        part.inputs.flags.writeable = part.labels.flags.writeable = False
+    return read
 
 
 def _table_settings(spec: DataSpec) -> TableSettings:
