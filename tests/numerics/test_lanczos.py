@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from transferscope.numerics.lanczos import EigenPairs, quadrature, top_eigenpairs
+from transferscope.numerics.lanczos import EigenPairs, top_eigenpairs
 
 
 def _symmetric(values: np.ndarray, seed: int = 0) -> Float[Tensor, "n n"]:
@@ -68,18 +68,3 @@ def test_products_that_are_not_finite_end_the_iteration() -> None:
     pairs = _top(torch.full((5, 5), torch.nan).double(), 2)
     assert pairs.status == "non_finite"
     assert pairs.values.isnan().all()
-
-
-def test_quadrature_is_exact_for_polynomials() -> None:
-    matrix = _symmetric(np.random.default_rng(2).standard_normal(40))
-    start = torch.randn(40, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
-    rule = quadrature(lambda v: matrix @ v, start, 4)
-    unit = start / start.norm()
-    for power in range(8):  # 2 m - 1 = 7
-        exact = unit @ torch.linalg.matrix_power(matrix, power) @ unit
-        torch.testing.assert_close((rule.weights * rule.nodes**power).sum(), exact, rtol=1e-10, atol=1e-12)
-
-
-def test_quadrature_stops_when_the_space_is_exhausted() -> None:
-    rule = quadrature(lambda v: 2 * v, torch.ones(6).double(), 5)
-    torch.testing.assert_close(rule.nodes, torch.tensor([2.0]).double())

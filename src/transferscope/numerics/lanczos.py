@@ -1,8 +1,7 @@
 """Extreme eigenpairs of a symmetric operator that is known only by its products with vectors.
 
 Sources: thick-restart Lanczos (Wu and Simon, "Thick-Restart Lanczos Method for Large Symmetric Eigenvalue Problems",
-SIAM J. Matrix Anal. Appl. 2000) with full re-orthogonalisation in every step; Gauss quadrature from the same recurrence
-(Golub and Welsch 1969).
+SIAM J. Matrix Anal. Appl. 2000) with full re-orthogonalisation in every step.
 """
 
 from collections.abc import Callable
@@ -148,45 +147,6 @@ def _converged(ritz: _Ritz, k: int, tolerance: float, dtype: torch.dtype) -> boo
         return False
     noise = 50 * torch.finfo(dtype).eps * ritz.values.abs().max()
     return bool((ritz.residuals[:k] <= (tolerance * ritz.values[:k].abs()).clamp_min(noise)).all())
-
-
-@dataclass(frozen=True)
-class Quadrature:
-    """Nodes and weights of the spectral measure of A seen from one vector.
-
-    Attributes:
-        nodes: Shape (m,), float64, ascending.
-        weights: Shape (m,), float64, non-negative, sum 1. Sum_i weights_i nodes_i^p = v' A^p v for p <= 2 m - 1.
-        borders: Shape (m,), float64: the coupling of each unit Ritz vector y_i, with v'y_i >= 0, to the next vector of
-            the recurrence; |borders_i| = ||A y_i - nodes_i y_i||, and 0 where the rule is the measure itself.
-    """
-
-    nodes: Float[Tensor, " m"]
-    weights: Float[Tensor, " m"]
-    borders: Float[Tensor, " m"]
-
-
-def quadrature(matvec: Matvec, start: Float[Tensor, " n"], steps: int) -> Quadrature:
-    """Gauss quadrature of the spectral measure that the unit vector along `start` sees.
-
-    Args:
-        start: Shape (n,), not zero.
-        steps: Products with A, from 1 to n; fewer are made when the Krylov space is exhausted, which is exact.
-
-    Returns:
-        At most `steps` nodes; NaN throughout when a product was not finite.
-    """
-    n, generator = len(start), torch.Generator()
-    krylov = _Krylov(matvec, start.new_zeros(steps + 1, n), torch.zeros(steps, steps, dtype=torch.float64), generator)
-    krylov.basis[0] = start / start.norm()
-    while krylov.n_done < steps and (krylov.n_done == 0 or krylov.coupling > 0):
-        krylov.expand()
-        if not torch.isfinite(krylov.projection).all():
-            nan = torch.full((steps,), torch.nan, dtype=torch.float64)
-            return Quadrature(nan, nan.clone(), nan.clone())
-    nodes, vectors = torch.linalg.eigh(krylov.projection[: krylov.n_done, : krylov.n_done])
-    borders = krylov.coupling * vectors[-1] * torch.where(vectors[0] < 0, -1.0, 1.0)
-    return Quadrature(nodes, vectors[0].square(), borders)
 
 
 def _orthogonalise(vector: Float[Tensor, " n"], basis: Float[Tensor, "j n"]) -> tuple[Tensor, Tensor]:
