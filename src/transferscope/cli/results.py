@@ -1,10 +1,14 @@
 """`transferscope report` of runs that another tool made: a table with a row for each run, or a folder of runs."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from transferscope.analyses.compare import compare_results
+from transferscope.analyses.compare.statements import outcomes_in_words
+from transferscope.analyses.compare.tasks import compare_tasks
 from transferscope.analyses.results.readers import READERS
 from transferscope.analyses.results.runs import RunColumns
 from transferscope.cli.answer import as_typed, write_table_as
@@ -29,6 +33,25 @@ def are_results(place: str) -> bool:
     )
 
 
+def _show_tasks(options: Options, columns: RunColumns, decision: Mapping[str, Any]) -> None:
+    """Print the summary over tasks and write its page, and one for each task."""
+    tasks = compare_tasks(
+        options.place,
+        without=options.without,
+        columns=columns,
+        predictions=options.predictions,
+        margin=decision.get("margin"),
+        worth=decision.get("worth"),
+        planned=options.planned,
+    )
+    page = file_in(options.out, f"{file_name(Path(options.place).resolve().stem)}.html")
+    written = tasks.report(page, command=as_typed())
+    say(written.verdict.shown)
+    for task, result in tasks.results.items():
+        say(f"{task}: {outcomes_in_words(result.summary.decided)}: {tasks.page_of(page, task)}")
+    say(f"\nReport: {written.html}")
+
+
 def show_results(options: Options) -> None:
     """Print the answer and write the page, or print the table, or the runs to make next."""
     refuse_unused({"--watch": options.watch, "--study": options.study is not None}, "runs of another tool are read")
@@ -42,10 +65,18 @@ def show_results(options: Options) -> None:
     where = [*pairs("--where", options.where or ()).items(), *settings.pop("where", {}).items()]
     roles = [name for name in setting_names(RunColumns) if name not in _NO_ROLES]
     named = [*named_columns(options.columns, roles).items(), *settings.items()]
+    columns = RunColumns(**each_once(named, "column"), where=each_once(where, "column of --where"))
+    if columns.task is not None:
+        refuse_unused(
+            {"--json": options.as_json, "--width": options.width is not None, "--table or --next": chosen},
+            "several tasks give a page each and one over all",
+        )
+        _show_tasks(options, columns, decision)
+        return
     result = compare_results(
         options.place,
         without=options.without,
-        columns=RunColumns(**each_once(named, "column"), where=each_once(where, "column of --where")),
+        columns=columns,
         predictions=options.predictions,
         margin=decision.get("margin"),
         worth=decision.get("worth"),

@@ -188,7 +188,8 @@ def compare_results(
         folder=Path() if place is None else place if place.is_dir() else place.parent,
         predictions=None if predictions is None else Path(predictions),
     )
-    called = name or ("results" if place is None else place.resolve().stem)
+    stem = "results" if place is None else place.resolve().stem
+    called = name or "-".join([stem, *columns.where.values()])  # each question has a page of its own
     summary = summarise_frames(frames_of(runs, called, margin=margin, worth=worth, planned=planned))
     where = Path(called) if place is None else place
     return ResultsComparison(summary, str(where), where, runs)

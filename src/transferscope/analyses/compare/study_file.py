@@ -106,6 +106,8 @@ def study_tables(
     names.append(_specify(target, folder, "target", reading))
     keys = _keys(names)
     study = f"{'-'.join(keys[:-1])}-to-{_keys(names[-1:])[0]}"
+    if held := re.findall(r"(?:source|target)-([0-9a-f]{16})\b", " ".join(names)):  # data in memory have no names
+        study = f"{study}-{hashlib.sha256(''.join(held).encode()).hexdigest()[:6]}"
     networks = [one for one in sources if isinstance(one, Pretrained)]
     read_with = _network_table(network, networks)
     readers = [one.network.name for one in networks] + ([read_with["name"]] if read_with else [])

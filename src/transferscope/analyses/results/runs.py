@@ -84,6 +84,7 @@ class RunColumns:
         unit: Of the scores: "share" for a share of 1, "%", or any other; None to tell by their size.
         wide: What columns of scores are of; None for one score in a row.
         where: The rows to keep: a value by column.
+        task: The tasks that runs are of, each a question of its own (`compare.tasks.compare_tasks`).
 
     Raises:
         UnknownNameError: There is no such direction, or nothing that columns could be of.
@@ -101,6 +102,7 @@ class RunColumns:
     unit: str | None = None
     wide: Wide | None = None
     where: Mapping[str, str] = field(default_factory=dict)
+    task: str | None = None
 
     def __post_init__(self) -> None:
         for option, given, known in (("--better", self.better, Better), ("--wide", self.wide, Wide)):

@@ -1,0 +1,84 @@
+"""Runs on several tasks: summary beside SciPy and by hand, a page for each task."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import mannwhitneyu, rankdata
+
+from transferscope.analyses.compare.tasks import compare_tasks, improvement
+from transferscope.analyses.results.runs import RunColumns
+from transferscope.errors import DataError
+
+ARMS = {"scratch": 0.70, "ridge": 0.72, "tuned": 0.75, "probe": 0.71}
+
+
+def runs(seed: int = 0) -> pd.DataFrame:
+    """Three tasks of other levels, four arms, five seeds; scores are rounded, so that some tie."""
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        [
+            {"dataset": task, "arm": arm, "seed": s, "accuracy": round(level + at + rng.normal(0, 0.02), 2)}
+            for task, at in (("credit-g", 0.0), ("vehicle", 0.1), ("a/b", -0.2))
+            for arm, level in ARMS.items()
+            for s in range(5)
+        ]
+    )
+
+
+def test_the_probability_of_improvement_is_u_over_the_pairs() -> None:
+    rng = np.random.default_rng(1)
+    one, other = rng.integers(0, 6, 7).astype(float), rng.integers(0, 6, 5).astype(float)
+    u = mannwhitneyu(one, other).statistic
+    assert improvement(one[None], other[None])[0] == pytest.approx(u / 35)
+
+
+def test_mean_rank_and_improvement_over_tasks_are_those_worked_out_here() -> None:
+    frame = runs()
+    found = compare_tasks(frame, columns=RunColumns(task="dataset"), without=["scratch", "ridge"])
+    table = found.table().set_index("arm")
+    row = {str(arm): dict(one) for arm, one in table.iterrows()}
+    means = frame.groupby(["dataset", "arm"])["accuracy"].mean().unstack()
+    assert set(table.index) == set(ARMS)
+    for arm in ARMS:
+        assert row[arm]["mean"] == pytest.approx(100 * means[arm].mean())
+    ranks = pd.DataFrame(rankdata(-means, axis=1), columns=means.columns).mean()
+    assert table["rank"].to_dict() == pytest.approx(ranks.to_dict())
+    best = str(means[["scratch", "ridge"]].mean().idxmax())
+    assert np.isnan(row[best]["improvement"])
+    values = {key: rows["accuracy"].to_numpy() for key, rows in frame.groupby(["dataset", "arm"])}
+    shares = [mannwhitneyu(values[t, "tuned"], values[t, best]).statistic / 25 for t in means.index]
+    assert row["tuned"]["improvement"] == pytest.approx(np.mean(shares))
+    for name in ("mean", "rank", "improvement"):
+        held = table[name].dropna().index
+        assert (table.loc[held, f"{name}_low"] <= table.loc[held, name] + 1e-9).all()
+        assert (table.loc[held, f"{name}_high"] >= table.loc[held, name] - 1e-9).all()
+    # the standard error of a mean of three means of five runs, by its formula
+    spread = frame.groupby(["dataset", "arm"])["accuracy"].std(ddof=0).unstack()["tuned"]
+    variance = float((spread**2).sum()) / 5
+    expected = 2 * 1.96 * 100 * np.sqrt(variance) / 3
+    assert row["tuned"]["mean_high"] - row["tuned"]["mean_low"] == pytest.approx(expected, rel=0.1)
+
+
+def test_every_task_has_a_page_of_its_own_beside_that_over_all(tmp_path: Path) -> None:
+    frame = runs()
+    frame.to_csv(tmp_path / "r.csv", index=False)
+    found = compare_tasks(tmp_path / "r.csv", columns=RunColumns(task="dataset"), without=["scratch", "ridge"])
+    written = found.report(tmp_path / "pages.html")
+    pages = sorted(one.name for one in tmp_path.glob("*.html"))
+    assert len(pages) == 4
+    text = written.html.read_text()
+    for page in pages:
+        assert page == "pages.html" or page in text
+    assert [one.title for one in found.results.values()] == ["r-credit-g", "r-vehicle", "r-a/b"]
+
+
+def test_an_arm_that_a_task_lacks_is_left_out_and_named() -> None:
+    frame = runs()
+    frame = frame[(frame["arm"] != "probe") | (frame["dataset"] != "vehicle")]
+    found = compare_tasks(frame, columns=RunColumns(task="dataset"), without=["scratch", "ridge"])
+    assert "probe" not in found.arms
+    assert any("probe" in line for line in found.verdict.lines)
+    with pytest.raises(DataError, match="one task"):
+        compare_tasks(frame[frame["dataset"] == "vehicle"], columns=RunColumns(task="dataset"), without=["scratch"])
