@@ -282,3 +282,20 @@ def test_a_file_of_a_study_says_its_own_network(tmp_path: Path, broken: bool) ->
         shown = json.loads(CliRunner().invoke(app, ["show", str(files[0]), "--shape", f"{D}", "--json"]).stdout)
         assert [one["parameters"] for one in shown["result"]["blocks"]] == [7 * (D + 1), 5 * 8]
         assert diagnose(files[-1], data, against=files[0], diagnostics=["weights"]).verdict
+
+
+def test_a_target_in_memory_is_ranked_as_its_file_is_and_its_groups_go_to_the_draw(tmp_path: Path) -> None:
+    """Arrays with both parts give the numbers of the file; few-shot labels of groups are others than those of rows."""
+    file = write_data(tmp_path).data.removeprefix("npz:")
+    held = dict(np.load(file))
+    networks = [write_network(tmp_path / f"{one.__name__}.safetensors", one) for one in (informed, blind)]
+    asked: dict[str, Any] = {"network": MLP, "labels": N_LABELS, "seeds": 2, "scores": ["logme"]}
+    parts = (held["x_train"], held["y_train"], held["x_test"], held["y_test"])
+    of_file = rank(f"npz:{file}", networks, **asked).table()
+    of_arrays = rank(parts, networks, **asked).table()
+    columns = [name for name in of_file if of_file[name].dtype.kind == "f"]
+    assert columns
+    np.testing.assert_allclose(of_arrays[columns], of_file[columns])
+    whole = (held["x_train"], held["y_train"])
+    plain, grouped = (rank(whole, networks, group=group, **asked).table() for group in (None, np.arange(240) // 8))
+    assert not np.allclose(plain[columns], grouped[columns], equal_nan=True)
