@@ -63,6 +63,8 @@ def test_a_kind_of_a_plugin_takes_paths_as_own_kinds_do(
     check_data(f"{kind}:x.npy?mask=mask.npy")
     with pytest.raises(MissingDataError):
         check_name(f"{kind}:none.npy")
+    with pytest.raises(MissingDataError):
+        load(f"{kind}:none.npy")
     form = input_form(f"{kind}:x.npy?mask=mask.npy", (), data)
     assert np.array_equal(read_unlabelled("x.npy", form).inputs, data.test.inputs)
     absolute = seen_from(f"{kind}:x.npy?mask=mask.npy", folder)
@@ -81,3 +83,10 @@ def test_a_kind_without_a_path_says_so(folder: Path) -> None:
             load(name)
     with pytest.raises(UnknownNameError):
         load("npy-array:x.npy")
+
+
+def test_a_path_in_an_option_that_is_not_said_is_found_by_the_suite(folder: Path) -> None:
+    (folder / "silent.py").write_text(CODE.replace('@reads_path("mask")', "@reads_path()"))
+    consent.give("silent.py:arrays")
+    with pytest.raises(AssertionError, match=r"from another folder .* say which options are paths by `reads_path`"):
+        check_data("silent.py:arrays:x.npy?mask=mask.npy")

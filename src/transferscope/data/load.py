@@ -255,6 +255,8 @@ def _is_module(name: str) -> bool:
 def _made_by(function: Reader, spec: DataSpec, seed: int) -> Dataset:
     """What a function of another package makes, with the digest of its source in the provenance."""
     origin = DATA_SETS.identity(function)
+    if path_options(function) is not None:
+        find_path(spec.path)  # a path that leads nowhere is said as that of an own kind is
     try:
         made: object = function(spec, seed)
     except TransferscopeError:

@@ -1,9 +1,11 @@
 """What every data set promises, whoever wrote its function."""
 
 from collections.abc import Callable
+from contextlib import chdir
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
@@ -12,7 +14,7 @@ from transferscope.data.leakage import check_leakage
 from transferscope.data.load import seen_from
 from transferscope.data.splits import few_shot
 from transferscope.data.task import LabelledSet, TransferTask
-from transferscope.errors import SettingsError
+from transferscope.errors import SettingsError, TransferscopeError
 from transferscope.testing.promises import check_all, require
 
 _MOST_LEAKAGE = 0.05  # share of test examples that may be among those to learn from, as studies have it
@@ -91,7 +93,15 @@ def _gives_subsets(case: DataCase) -> None:
 
 def _is_found_from_elsewhere(case: DataCase) -> None:
     name = seen_from(case.name, Path.cwd())
-    require(load(name).fingerprint == case.data.fingerprint, f"by its absolute name {name} it is another")
+    expected = case.data.fingerprint
+    with TemporaryDirectory() as elsewhere, chdir(elsewhere):  # where a study file of another folder is read
+        try:
+            found = load(name).fingerprint
+        except TransferscopeError as error:
+            raise AssertionError(
+                f"from another folder {name} is not found, so say which options are paths by `reads_path`: {error}"
+            ) from error
+    require(found == expected, f"by its absolute name {name} it is another")
 
 
 def _refuses_unknown_options(case: DataCase) -> None:
