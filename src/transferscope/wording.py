@@ -111,6 +111,14 @@ def number_words(value: float, *, share: bool = False) -> str:
     return words.replace("-", "−")
 
 
+def size_words(size: float) -> str:
+    """ "1.28 billion"; below a million, and beyond what has a word, as `number_words`."""
+    for word, unit in (("trillion", 1e12), ("billion", 1e9), ("million", 1e6)):
+        if unit <= size < 1e15:
+            return f"{size / unit:.3g} {word}"
+    return number_words(size)
+
+
 def signed(value: float, digits: int) -> str:
     """A number with its sign and a real minus; what is rounded to 0 has a plus."""
     return f"{value:+z.{digits}f}".replace("-", "−")
@@ -156,9 +164,9 @@ def memory(n_bytes: float) -> str:
     return f"{mib:.0f} MiB" if mib < 1000 else f"{mib / 1024:.1f} GiB"
 
 
-def large_count(n: float) -> str:
-    """A large count in three digits: "940", "61.7 k", "1.28 M"."""
-    for unit, size in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
+def large_count(n: float, billion: str = "G") -> str:
+    """A large count in three digits: "940", "61.7 k", "1.28 M"; billions as G, of parameters and tokens as B."""
+    for unit, size in (("T", 1e12), (billion, 1e9), ("M", 1e6), ("k", 1e3)):
         if n >= size:
             return f"{n / size:.3g} {unit}"
     return f"{n:.0f}"

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from transferscope.data.cells import GAPS, as_objects, is_text, typed, without_summaries
+from transferscope.data.cells import GAPS, NUMBER, as_objects, is_text, typed, without_summaries
 from transferscope.data.frame import Frame, place_of, places_of, read_frame
 from transferscope.data.split_names import ALL_NAMES
 from transferscope.errors import DataError, MissingDataError, SettingsError, unknown_name
 from transferscope.settings.questions import Better
-from transferscope.wording import few, listed
+from transferscope.wording import few, listed, size_words
 
 _LOSSES = "loss losses nll perplexity ppl mse rmse mae risk bpb bpc cost deviance xent crossentropy fid"
 LOSSES = frozenset(_LOSSES.split())
@@ -72,6 +72,8 @@ class Role:
 PARAMETERS = "params parameters n_params num_params n_parameters num_parameters model_size non_embedding_params"
 """Names of a size of pre-training that is the number of parameters of a model."""
 
+_TOKENS = "tokens n_tokens num_tokens training_tokens train_tokens"
+
 _LABELS = (
     "labels n_labels num_labels n_target n_train num_train train_size shots labelled labeled n_labelled n_labeled "
     "label_count"
@@ -90,13 +92,12 @@ ROLES = {
     "pretrain_size": Role(
         "size n",
         f"n pretrain_size n_pretrain n_source {PARAMETERS}",
-        if_needed="tokens n_tokens num_tokens training_tokens train_tokens compute flops train_flops training_flops "
-        "train_size data_size dataset_size n_samples num_samples samples n_examples",
+        if_needed=f"{_TOKENS} compute flops train_flops training_flops train_size data_size dataset_size n_samples "
+        "num_samples samples n_examples",
     ),
     "finetune_size": Role(
         "size s",
-        "s d finetune_size n_finetune tokens n_tokens num_tokens training_tokens train_tokens data_size dataset_size "
-        f"{_LABELS}",
+        f"s d finetune_size n_finetune {_TOKENS} data_size dataset_size {_LABELS}",
     ),
     "score": Role(
         "scores or errors",
@@ -137,8 +138,100 @@ def cell_text(cell: object) -> str:
     return str(cell).strip()
 
 
+_TIMES = {
+    **dict.fromkeys(("k", "thousand"), 1e3),
+    **dict.fromkeys(("m", "mn", "million"), 1e6),
+    **dict.fromkeys(("b", "bn", "g", "billion"), 1e9),
+    **dict.fromkeys(("t", "tn", "trillion"), 1e12),
+}
+"""Signs and words of units in sizes."""
+_UNIT = rf"(?P<unit>{'|'.join(_TIMES)})"
+_SIZE = re.compile(rf"(?P<number>{NUMBER})\s*(?:{_UNIT})?", re.IGNORECASE)
+_WITH_ERROR = re.compile(rf"(?P<number>{NUMBER})\s*(?:±|\+/-|\+-|\\pm|\$\\pm\$)\s*{NUMBER}")
+_IN_BRACKETS = re.compile(rf"(?P<name>.+?)\s*[(\[]\s*(?:in )?(?:{_UNIT}s?|1e(?P<power>\d+))\s*[)\]]", re.IGNORECASE)
+_IN_NAME = re.compile(rf"(?P<name>{'|'.join(f'{PARAMETERS} {_TOKENS}'.split())})_(?:in_)?{_UNIT}s?")
+_LABELLED, _SIZED = (
+    frozenset(name for role in roles for name in ROLES[role].names_in(is_needed=True))
+    for roles in (("labels",), ("labels", "pretrain_size", "finetune_size", "budget"))
+)
+_MOST_COUNTED = 1e14
+"""More parameters or tokens than any model has: a unit in the name of a column that says so is wrong."""
+
+
+def size_in(text: str) -> float | None:
+    """A size as people write it, as in "64000", "1.4e12", "70M" or "10 billion"; None for what is none."""
+    match = _SIZE.fullmatch(text.strip())
+    return None if match is None else float(match["number"]) * _TIMES.get((match["unit"] or "").lower(), 1.0)
+
+
+def _unit_of(name: str) -> tuple[str, float]:
+    """The name of a column of sizes without its unit, and the unit: "params (M)" or "params_M" are params in 1e6."""
+    match = _IN_BRACKETS.fullmatch(name.strip()) or _IN_NAME.fullmatch(plain_name(name))
+    if match is None or plain_name(match["name"]) not in _SIZED:
+        return name, 1.0
+    power = match.groupdict().get("power")
+    return match["name"], 10.0 ** int(power) if power else _TIMES[match["unit"].lower()]
+
+
+def _read_as_written(
+    columns: Mapping[str, pd.Series], sizes: Collection[str | None], names: Collection[str | None], *, of_runs: bool
+) -> tuple[dict[str, pd.Series], list[str]]:
+    """Columns with numbers for sizes with a unit, in the cells or the name, and for scores with an error behind ±.
+
+    Those called `names` stay, and of runs all names of columns, since rows of theirs are written back.
+
+    Returns:
+        The columns and what was read, in words.
+
+    Raises:
+        DataError: The unit in the name of a column cannot be that of its cells.
+    """
+    read: dict[str, pd.Series] = {}
+    notes: list[str] = []
+    usual = _LABELLED if of_runs else _SIZED
+    for name, column in columns.items():
+        bare, times = (name, 1.0) if of_runs or name in names else _unit_of(name)
+        if bare in read or (bare != name and bare in columns):
+            bare, times = name, 1.0
+        read[bare] = column
+        if pd.api.types.is_numeric_dtype(column) and times != 1:
+            largest = float(column.max()) * times
+            if largest > _MOST_COUNTED and plain_name(bare) in f"{PARAMETERS} {_TOKENS}".split():
+                raise DataError(
+                    f"column {name} holds {column.max():,.6g}, which in the unit of its name is {largest:.3g}; write "
+                    f"plain numbers in a column {bare}, or numbers in that unit"
+                )
+            read[bare] = column * times
+            notes.append(f"{name} was read as {bare} in units of {size_words(times)}")
+        texts = column.dropna()
+        if name in names or texts.empty or not is_text(column):
+            continue
+        if all(_WITH_ERROR.fullmatch(one.strip()) for one in texts):
+            values = [float(re.split(r"[±+$\\]", one.strip().lstrip("+"))[0]) for one in texts]
+            instead = "" if of_runs else "; write standard errors in a column stderr"
+            notes.append(
+                f"{name} was read without what follows ±, which may be a standard deviation, a standard error or a "
+                f"confidence interval{instead}"
+            )
+        elif name in sizes or plain_name(bare) in usual:
+            values = [size for one in texts if (size := size_in(one)) is not None]
+            if len(values) < len(texts) or (times != 1 and any(one.strip()[-1:].isdecimal() for one in texts)):
+                continue
+            united = next((one for one in texts if one.strip()[-1:].isalpha()), texts.iloc[0])
+            notes.append(f"{name} was read as numbers: {united} is {size_words(size_in(united) or 0.0)}")
+        else:
+            continue
+        read[bare] = pd.Series(values, texts.index, np.float64).reindex(column.index)
+    return read, notes
+
+
 def measured_rows(
-    table: pd.DataFrame | Frame | str | Path, naming: Collection[str] = (), *, of_runs: bool = False
+    table: pd.DataFrame | Frame | str | Path,
+    naming: Collection[str] = (),
+    *,
+    sizes: Collection[str | None] = (),
+    names: Collection[str | None] = (),
+    of_runs: bool = False,
 ) -> Frame:
     """A table with a row for each measurement: a data frame, or CSV, tab-separated text, JSON, JSON lines or parquet.
 
@@ -146,6 +239,8 @@ def measured_rows(
 
     Args:
         naming: Columns that name what a row is of, beside those of seeds and of tasks.
+        sizes: Columns of sizes, beside those of common names.
+        names: Columns that stay as they are, as of arms that are called 70M.
         of_runs: Whether rows are runs: a score that is written as NaN is infinite, as of a run that diverged, where
             nothing is a gap.
 
@@ -177,7 +272,9 @@ def measured_rows(
     usual = [n for n in rows.columns if words_in(str(n)) & REPEATS or plain_name(str(n)) in ROLES["task"].names.split()]
     rows, left = without_summaries(rows, [*dict.fromkeys([*usual, *naming])])
     kept = frame.numbers[frame.rows.index.get_indexer(rows.index)] if left else frame.numbers
-    columns = {str(name): typed(rows[name]) for name in rows}
+    columns, as_written = _read_as_written(
+        {str(name): typed(rows[name]) for name in rows}, sizes, {*names, *naming}, of_runs=of_runs
+    )
     if of_runs:
         others = {name for about in ROLES.values() if not about.alone for name in about.names.split()}
         scores = [name for name in columns if plain_name(name, "²") not in others and name not in naming]
@@ -186,7 +283,7 @@ def measured_rows(
             held = texts if isinstance(texts, pd.Series) else as_objects(texts)
             if is_text(held):  # NaN, as of a run that diverged
                 columns[name] = columns[name].mask(held.str.strip().isin(_NO_NUMBER).to_numpy(), np.inf)
-    return Frame(pd.DataFrame(columns).set_axis(places_of(rows.index)), (*frame.notes, *left))
+    return Frame(pd.DataFrame(columns).set_axis(places_of(rows.index)), (*frame.notes, *left, *as_written))
 
 
 def numbers_in(table: pd.DataFrame, column: str, expected: str = "plain numbers, such as 64000") -> "pd.Series[float]":
@@ -198,6 +295,8 @@ def numbers_in(table: pd.DataFrame, column: str, expected: str = "plain numbers,
     numbers = pd.to_numeric(table[column], errors="coerce").astype(np.float64)
     strange = table[column][numbers.isna() & table[column].notna()]
     if len(strange):
+        unread = strange[[size_in(str(cell)) is None for cell in strange]]
+        strange = unread if len(unread) else strange
         raise DataError(
             f"column {column} holds {strange.iloc[0]!r} in {place_of(strange.index, 0)}; expected {expected}"
         )
@@ -260,7 +359,7 @@ def long_form(
         role: {n for n in table.columns if plain_name(str(n), "²") in about.names_in(is_needed=True)}
         for role, about in roles.items()
     }
-    numbered = [name for name in table.columns if re.fullmatch(r"\d[\d_]*(\.\d+)?", str(name))]
+    numbered = [name for name in table.columns if size_in(str(name).replace("_", "")) is not None]
     role, columns = size, numbered
     if series is not None and len(numbered) < 2:
         named = set().union(*alike.values(), given.values())
@@ -276,7 +375,7 @@ def long_form(
     long = table.melt(others, columns, role, score, ignore_index=False)
     long.index = pd.Index([f"{place_of(long.index, at)}, column {column}" for at, column in enumerate(long[role])])
     if role == size:
-        long[role] = long[role].str.replace("_", "").astype(float)
+        long[role] = long[role].str.replace("_", "").map(size_in).astype(float)
     said = f"the columns {few(columns)} were read as {roles[value].what} of {roles[role].what}"
     return long[long[score].notna()], {role: role, value: score}, (said,)
 
@@ -321,6 +420,7 @@ def columns_by_role(
     for role, about in roles.items():
         named = given.get(role)
         if named is not None:
+            named = named if named in frame.columns else _unit_of(named)[0]
             if named not in frame.columns:
                 raise unknown_name("column", named, map(str, frame.columns))
             found[role] = named

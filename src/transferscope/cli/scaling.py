@@ -1,5 +1,6 @@
 """`transferscope scaling`: from a table of errors, or a study, to a verdict on more data or other data."""
 
+from transferscope.analyses.columns import size_in
 from transferscope.analyses.scaling import scaling as analyse
 from transferscope.cli.answer import conclude
 from transferscope.cli.commands.scaling import Options
@@ -30,7 +31,7 @@ def scaling(options: Options, _: object = None) -> None:
 
 
 def _sizes(text: str) -> tuple[float, ...]:
-    try:
-        return tuple(float(part) for part in text.split(","))
-    except ValueError:
-        raise SettingsError(f"--at {text!r} is no size; write it as in --at 64000, or --at 7e9,1.4e12") from None
+    sizes = [size_in(part) for part in text.split(",")]
+    if None in sizes:
+        raise SettingsError(f"--at {text!r} is no size; write it as in --at 64000, --at 7e9,1.4e12 or --at 7B,1.4T")
+    return tuple(size for size in sizes if size is not None)

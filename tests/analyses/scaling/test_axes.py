@@ -5,7 +5,7 @@ from transferscope.report.figures.style import drawing
 
 
 @pytest.mark.parametrize(
-    ("size", "text"), [(500, "500"), (1000, "1k"), (12811.67, "12.8k"), (1_281_167, "1.28M"), (2e9, "2G")]
+    ("size", "text"), [(500, "500"), (1000, "1k"), (12811.67, "12.8k"), (1_281_167, "1.28M"), (2e9, "2B")]
 )
 def test_sizes_are_short(size: float, text: str) -> None:
     assert short_size(size) == text

@@ -180,7 +180,7 @@ def compare_results(
     place = None if isinstance(results, pd.DataFrame) else Path(results)
     read = None if place is None else read_place(place, columns.metric)
     named = [column for column in (columns.seed, columns.arm) if column is not None]
-    table = measured_rows(results if read is None else read, named, of_runs=True)
+    table = measured_rows(results if read is None else read, named, sizes=[columns.labels], of_runs=True)
     runs = read_runs(
         table,
         columns,

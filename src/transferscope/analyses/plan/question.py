@@ -50,8 +50,9 @@ def plan(
     asked = question or PlanQuestion()
     if isinstance(table, pd.DataFrame) or not is_study(str(table)):
         refuse_unused({"study": study is not None}, "a table was given, which holds no studies")
-        read, name = measured_rows(table), "table" if isinstance(table, pd.DataFrame) else Path(table).stem
-        measured = table_measurements(read.rows, columns or LabelColumns(), asked.target_score)
+        columns, name = columns or LabelColumns(), "table" if isinstance(table, pd.DataFrame) else Path(table).stem
+        read = measured_rows(table, sizes=[columns.labels], names=[columns.arm])
+        measured = table_measurements(read.rows, columns, asked.target_score)
         chance = None if asked.classes is None else error_of_guessing(measured, asked.classes)
         measured = replace(measured, notes=(*read.notes, *measured.notes), chance=chance)
         return PlanResult(make_plan(measured, asked), name)

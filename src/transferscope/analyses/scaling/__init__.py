@@ -75,7 +75,8 @@ def scaling(
         return ScalingResult(analysis, name, kept)
     refuse_unused({"study": study is not None}, "a table was given, which holds no studies")
     name = "table" if isinstance(table, pd.DataFrame) else Path(table).stem
-    read = measured_rows(table)
+    sizes = (columns.pretrain_size, columns.finetune_size, columns.budget)
+    read = measured_rows(table, sizes=sizes, names=columns.by)
     frame = read.rows
     frame, columns, by_name = found_columns(frame, columns)
     compute = of_compute(columns)

@@ -84,7 +84,7 @@ def log_ticks(axis: Axis, ends: tuple[float, float], write: FuncFormatter) -> No
 
 def short_size(value: float, _: int | None = None) -> str:
     """ "1k", "64k", "1.28M": a size in few signs (mathematical text is switched off in the report's style)."""
-    for unit, sign in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+    for unit, sign in ((1e9, "B"), (1e6, "M"), (1e3, "k")):
         if value >= unit:
             return f"{float(f'{value / unit:.3g}'):g}{sign}"
     return f"{value:g}"

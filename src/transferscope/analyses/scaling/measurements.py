@@ -88,6 +88,8 @@ def found_columns(frame: pd.DataFrame, columns: Columns) -> tuple[pd.DataFrame, 
     named = {role: getattr(columns, role) for role in _ROLES}
     given = {role: name for role, name in named.items() if name != getattr(usual, role) or name in frame}
     frame, melted, read = long_form(frame, _ROLES, given, size="pretrain_size", value="error")
+    if melted and "column" not in frame:  # "rows at column = 100": what the table has
+        frame, melted = frame.rename(columns={"pretrain_size": "column"}), melted | {"pretrain_size": "column"}
     given |= melted
     unasked = {"finetune_size"} - {role for role, name in given.items() if name} if "pretrain_size" in given else set()
     roles = {role: about for role, about in _ROLES.items() if role not in unasked}

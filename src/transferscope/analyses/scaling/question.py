@@ -89,7 +89,8 @@ def count_hints(groups: Mapping[str, Observations]) -> list[str]:
         return []
     return [
         f"up to {n:,.6g} parameters and {tokens:,.6g} tokens were read as plain numbers; if either is in millions or "
-        "billions, operations of training and tokens a parameter are wrong: write plain numbers, such as 70e6"
+        "billions, operations of training and tokens a parameter are wrong: write 70M or 70e6, or name the unit, as in "
+        "params (M)"
     ]
 
 

@@ -16,6 +16,7 @@ from transferscope.scaling.forecast import SEVERAL, Forecast
 from transferscope.scaling.observations import Observations
 from transferscope.statements import Statement, Words, state
 from transferscope.study.measure import Measure
+from transferscope.wording import size_words
 
 ENOUGH = 5
 """With fewer sizes numbers are called rough: the posterior is then mostly prior."""
@@ -43,7 +44,7 @@ def words_of(measure: Measure) -> Words:
         "within": lambda interval: measure.shown_scores(*interval),
         "size": number,
         "about": lambda interval: f"{number(interval[0])} to {number(interval[1])}",
-        "big": _in_words,
+        "big": size_words,
         "cost": number,
         "fall": lambda error: f"{measure.distance(error)} {measure.of_points}".rstrip(),
     }
@@ -57,14 +58,6 @@ def number(value: float) -> str:
     if abs(value) < 1000:
         return f"{value:.3g}".replace("-", "−")
     return f"{float(f'{value:.3g}'):,.0f}" if value < 1e12 else f"{value:.3g}".replace("e+", "e")
-
-
-def _in_words(n: float) -> str:
-    """ "1.28 billion"."""
-    for word, size in (("trillion", 1e12), ("billion", 1e9), ("million", 1e6)):
-        if n >= size:
-            return f"{n / size:.3g} {word}"
-    return number(n)
 
 
 def statements(analysis: Analysis) -> tuple[Statement, ...]:
@@ -109,7 +102,7 @@ def _of_curve(analysis: Analysis, curve: CurveAnalysis) -> Iterator[Statement]:
             yield _next_run(run, "n", forecast.each)
         yield far
     for one in () if curve.asked is None else curve.asked.each:
-        yield _plan("forecast at", one, named)
+        yield _plan("forecast at", one, named, compute=False)
     yield from _rising(data)
     if analysis.gains:  # the smallest transfer gap against the first curve
         best = max(analysis.gains, key=lambda gain: gain.lower_gap)
@@ -235,7 +228,7 @@ def _of_surface(analysis: Analysis) -> Iterator[Statement]:
         yield _plan("cheapest", one.cheapest, named, target=question.target_score)
     if run is not None:
         yield _next_run(run.run, "n + s")
-    yield from (_plan("forecast at", point, named) for point in one.forecasts)
+    yield from (_plan("forecast at", point, named, compute=False) for point in one.forecasts)
     yield from _worth(one)
     yield from _outliers(one)
 
@@ -318,7 +311,7 @@ def _of_compute(analysis: Analysis) -> Iterator[Statement]:
         far=best.budget > FAR * largest,
         times=best.budget / largest,
     )
-    yield from (_plan("forecast at", point, named, symbols="ND") for point in one.forecasts)
+    yield from (_plan("forecast at", point, named, symbols="ND", compute=True) for point in one.forecasts)
     yield from _outliers(one)
 
 

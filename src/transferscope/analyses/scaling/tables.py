@@ -104,13 +104,13 @@ def _budgets(analysis: Analysis) -> Table:
     rows = []
     for one in analysis.surfaces:
         answered = [
-            (best.plan, f"{large_count(best.parameters.low)} to {large_count(best.parameters.high)}")
+            (best.plan, f"{large_count(best.parameters.low, 'B')} to {large_count(best.parameters.high, 'B')}")
             for best in one.optima
         ]
         for plan, within in [*answered, *((point, "asked") for point in one.forecasts)]:
             name = [Cell(one.name)] if len(analysis.surfaces) > 1 else []
             n, tokens = plan.sizes
-            cells = (Cell(large_count(n), within), Cell(large_count(tokens)), Cell(f"{tokens / n:.3g}"))
+            cells = (Cell(large_count(n, "B"), within), Cell(large_count(tokens, "B")), Cell(f"{tokens / n:.3g}"))
             rows.append((*name, Cell(f"{plan.cost:.3g}"), *cells, _expected(analysis, plan)))
     columns = (
         *([Column("Table", numeric=False)] if len(analysis.surfaces) > 1 else []),
