@@ -169,7 +169,7 @@ def score(table: Table) -> Iterator[dict[str, object]]:
             yield from losses(facts, {"default": seen}, np.stack([*rest.sizes.T, rest.errors, np.zeros(len(rest))]))
     if not table.best:
         return
-    costs = Formula() if table.spent is None else MeasuredCost.of_runs(data.sizes, table.spent)
+    costs = Formula() if data.spent is None else MeasuredCost.of_runs(data.sizes, data.spent)
     for one in compute_optimal(default, costs, list(table.best)):
         truth = table.best[one.budget]
         held = one.parameters.low <= truth <= one.parameters.high
