@@ -40,7 +40,7 @@ def rows(store: Store, study: str, *, diagnostics: str, step: int | None) -> pd.
     frames = read_study(store, study)
     records = frames.records
     is_final = records["step"].isna() & (records["name"] == "accuracy") & (records["role"] != "diagnose")
-    measured = (records["role"] == "diagnose") & records["name"].str.fullmatch(diagnostics)
+    measured = (records["role"] == "diagnose") & records["name"].astype(str).str.fullmatch(diagnostics)
     if step is not None:
         measured &= records["step"] == step
     found = records[is_final | measured]

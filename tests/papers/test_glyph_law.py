@@ -23,6 +23,24 @@ def runs(script: ModuleType) -> pd.DataFrame:
     return found
 
 
+def test_classes_that_are_not_the_targets_are_what_their_runs_say() -> None:
+    runs = pd.read_csv(ROOT / "docs" / "results" / "runs" / "glyph-classes.csv", comment="#")
+    runs = runs[runs["part"] == "target_test"].fillna({"source": "", "n_source": 0})
+    classes = runs["source"].str.extract(r"classes-(\d+)")[0]
+    digits = pd.read_csv(ROOT / "docs" / "results" / "runs" / "glyph-law-others.csv")
+    digits = digits[(digits["network"] == "8x16x32x32") & (digits["target"] == "mnist")]
+    for row, cells in rows_of("glyph-law.md", "Classes that are not the target's").items():
+        kind, s = row.split()[0], int(row.split()[-2])
+        for n, cell in zip((0, 256, 4096, 65536), cells, strict=True):
+            if kind == "ten":
+                found = 100 * digits[(digits["s"] == s) & (digits["n"] == n)]["error"]
+            else:
+                own = runs[(runs["n_target"] == s) & (runs["n_source"].fillna(0) == n)]
+                found = 100 * (1 - own[(classes == kind).reindex(own.index) | (n == 0)]["value"])
+            assert len(found) == 3
+            assert float(cell) == pytest.approx(found.mean(), abs=0.051), row
+
+
 def test_the_means_of_the_page_are_those_of_the_runs(runs: pd.DataFrame) -> None:
     chosen = runs[runs["source"].isin(["", "plain"])]
     means = 100 * chosen.groupby(["s", "n"])["error"].mean()
