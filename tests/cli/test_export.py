@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 from safetensors.numpy import load_file, save_file
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 from cli.called import Call, output
 from transferscope.data.load import load
@@ -162,6 +163,36 @@ def test_the_command_writes_the_recommended_arm_and_predicts_in_a_table(folder: 
     assert list(table.columns) == ["input", "prediction", "p_=cat", "p_ant", "p_bee"]
     expected = load_model(tmp_path / "best").predict(np.load(folder / "classes.npz")["x_test"])
     assert [name.lstrip("'") for name in table["prediction"]] == expected.tolist()  # no spreadsheet runs "=cat"
+
+
+@pytest.mark.parametrize("numbers", [False, True])
+def test_nearest_neighbours_predict_from_their_folder_as_those_of_scikit_learn(
+    numbers: bool, folder: Path, tmp_path: Path
+) -> None:
+    data = f"csv:{folder / 'prices.csv'}?label=price&drop=id" if numbers else f"npz:{folder / 'classes.npz'}"
+    place = study_of(tmp_path, "near", data, methods={"knn": {}, "raw": {}}, target={"data": data, "labels": [40]})
+    said = output("export", str(place), "--method", "knn", "--out", str(tmp_path / "near"))
+    assert "its predictions of the test examples are those of the study, all of them" in said
+    kept = load_file(tmp_path / "near/model.safetensors")
+    assert len(kept["head.directions"]) == len(kept["head.values"]) == 40
+    output("predict", str(tmp_path / "near"), data.partition("?")[0], "--out", str(tmp_path / "p.csv"))
+    predicted, model = pd.read_csv(tmp_path / "p.csv"), load_model(tmp_path / "near")
+    if numbers:
+        inputs = pd.read_csv(folder / "prices.csv")[["a", "b", "c"]]
+        ((offset, unit),) = model.card.label_units or ((0.0, 1.0),)
+        one = KNeighborsRegressor(int(kept["head.k"]), metric="cosine", algorithm="brute")
+        expected = offset + unit * one.fit(kept["head.directions"], kept["head.values"]).predict(model.features(inputs))
+        np.testing.assert_allclose(predicted["output_0"], expected[:, 0], rtol=1e-4, atol=1e-4)
+        return
+    one = KNeighborsClassifier(int(kept["head.k"]), metric="cosine", algorithm="brute")
+    one.fit(kept["head.directions"], kept["head.values"].argmax(axis=1))
+    shares = one.predict_proba(model.features(np.load(folder / "classes.npz")["x_test"]))
+    surest = np.sort(shares, axis=1)
+    apart = surest[:, -1] > surest[:, -2]  # scikit-learn breaks ties by the order of classes
+    assert apart.mean() > 0.8
+    assert model.card.classes is not None
+    names = np.array([name.lstrip("'") for name in predicted["prediction"]])
+    np.testing.assert_array_equal(names[apart], np.array(model.card.classes)[shares.argmax(axis=1)][apart])
 
 
 @pytest.mark.long

@@ -16,7 +16,7 @@ from text_encoders import save_tokenizer
 from transferscope import compare
 from transferscope.cli.main import app
 from transferscope.data.unlabelled import read_unlabelled
-from transferscope.errors import NetworkError
+from transferscope.errors import NetworkError, SettingsError
 from transferscope.study.export import Exported, export
 from transferscope.trained import load_model
 
@@ -68,6 +68,31 @@ def save(model: Any, transformers: Any, folder: Path) -> Path:
         return folder
     save_tokenizer(transformers, WORDS, folder)
     return folder
+
+
+@pytest.mark.parametrize("given", ["ViTModel", "ViTForImageClassification"])
+def test_neighbours_of_an_encoder_are_a_file_beside_it_and_of_a_model_with_a_head_another_arm_is_taken(
+    given: str, transformers: Any, data: Path, tmp_path: Path
+) -> None:
+    source = save(getattr(transformers, given)(vit(transformers)), transformers, tmp_path / "source")
+    result = compare(
+        f"npz:{data}/images.npz", f"hf:{source}", methods=["knn", "linear-probe"], seeds=1, tuning=False,
+        folder=tmp_path, engine={"workers": 0},
+    )  # fmt: skip
+    if given != "ViTModel":
+        with pytest.raises(SettingsError, match="knn from source is no network of its architecture"):
+            export(result.store, tmp_path / "best", method="knn")
+        return
+    found = export(result.store, tmp_path / "best", method="knn")
+    source.rename(source.with_name("gone"))
+    assert (found.n_equal, found.n_test) == (30, 30)
+    kept = load_file(tmp_path / "best/head.safetensors")
+    assert len(kept["directions"]) == len(kept["values"]) == found.model.card.n_labels
+    images = np.load(data / "images.npz")["x_test"]
+    assert np.mean(load_model(tmp_path / "best").predict(images) == np.load(data / "images.npz")["y_test"]) == (
+        pytest.approx(found.model.card.score)
+    )
+    transformers.AutoModel.from_pretrained(tmp_path / "best")
 
 
 def compared(source: Path, target: str, folder: Path) -> Exported:

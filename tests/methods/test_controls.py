@@ -27,11 +27,12 @@ from transferscope.methods import (
     check_task,
 )
 from transferscope.methods.held_out import stratified_folds
-from transferscope.methods.knn import NEIGHBOURS, NeighbourHead
+from transferscope.methods.knn import NEIGHBOURS
 from transferscope.methods.probe_head import best_probe, ridge_probe
 from transferscope.methods.raw import COUNTED, Counted, TfIdf, best_counted, spelled_text
 from transferscope.methods.source_labels import calibrated
 from transferscope.models import Network
+from transferscope.models.neighbours import NeighbourHead
 from transferscope.numerics.leave_one_out import RIDGE_GRID
 from transferscope.training import PixelScale, outputs_of, pixel_scale, scale_of, to_tensors
 

@@ -24,6 +24,7 @@ from transferscope.models import (
     open_pretrained,
     save_weights,
 )
+from transferscope.models.neighbours import NeighbourHead
 from transferscope.models.weights import is_whole
 
 
@@ -140,6 +141,26 @@ def test_a_head_of_two_layers_comes_back_with_its_statistics_and_incomplete_ones
     for wrong in ("head.normalise.running_var", "head.output.weight", "head.hidden.bias"):
         save_file({name: tensor for name, tensor in weights.items() if name != wrong}, path)
         assert open_network(network(1), path, head="either").report.n_outputs == 0
+        with pytest.raises(NetworkError, match="has no linear head"):
+            open_network(network(1), path)
+
+
+def test_neighbours_come_back_and_those_that_cannot_be_counted_do_not(tmp_path: Path) -> None:
+    kept, values = torch.rand(6, 5), torch.eye(2)[torch.tensor([0, 0, 0, 1, 1, 1])]
+    saved, path = network(0).with_head(NeighbourHead(kept, values, k=3, votes=True)), tmp_path / "w.safetensors"
+    save_weights(saved, path)
+    opened = open_network(network(1), path)
+    assert opened.report.n_outputs == 2
+    inputs = torch.rand(9, 4)
+    assert torch.equal(opened.network.eval()(inputs), saved.eval()(inputs))
+    weights = load_file(path)
+    wrong = {"head.k": (0.0, 1.5, -1.0, math.nan, math.inf), "head.votes": (2.0, math.nan)}
+    for name, numbers_of in wrong.items():
+        for number in numbers_of:
+            save_file(weights | {name: torch.tensor(number)}, path)
+            assert open_network(network(1), path, head="either").report.n_outputs == 0
+    for name in ("head.directions", "head.values"):
+        save_file(weights | {name: weights[name][:-1].clone()}, path)
         with pytest.raises(NetworkError, match="has no linear head"):
             open_network(network(1), path)
 

@@ -3,6 +3,8 @@
 from shlex import quote
 from typing import Any
 
+from torch import nn
+
 from transferscope.cli.answer import counted_progress
 from transferscope.cli.as_json import print_json
 from transferscope.cli.commands.export import Options
@@ -58,7 +60,8 @@ def export(options: Options, _: object = None) -> None:
             err=True,
         )
     if card.transformers is not None:
-        head = "" if card.transformers.head is not None else "; its head is a linear layer in head.safetensors"
+        kind = "a linear layer" if isinstance(exported.model.network.head, nn.Linear) else "nearest neighbours"
+        head = "" if card.transformers.head is not None else f"; its head is {kind} in head.safetensors"
         say(f"transformers reads it: {card.transformers.architecture}.from_pretrained({str(exported.folder)!r}){head}")
     trust = f" {TRUST_CODE}" if card.code else ""  # it runs code that the folder names
     say(f"\nNetwork: {exported.folder}")

@@ -191,8 +191,13 @@ class Method(ABC):
 
     @property
     def keeps_network(self) -> bool:
-        """Whether it gives a network of the study's architecture, to keep, to export and to look into."""
+        """Whether it gives a network of the study's architecture, to keep and to export."""
         return True
+
+    @property
+    def is_diagnosed(self) -> bool:
+        """Whether diagnostics of trained networks look into what it keeps."""
+        return self.keeps_network
 
     @property
     def learns_grids(self) -> bool:

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from transferscope.errors import CorruptDataError, DataError, MissingDataError, NetworkError
 from transferscope.files import require_regular, written_whole
+from transferscope.models.neighbours import NeighbourHead, neighbours_of
 from transferscope.models.network import Network, TwoLayerHead, device_of, scaled_in, seeded
 
 _FORMS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
@@ -150,8 +151,8 @@ def open_network(
             network has under several names may be there under one of them. A file with two sets of weights, such as
             averaged ones beside the last ones, is refused.
         head: "file" for the file's head as wide as it is: a linear one, with "head.weight" (K, n_features) and maybe
-            "head.bias" (K,), or a `TwoLayerHead`; "frame" for that of `frame`, for a file from a task with other
-            labels; "either" for the file's where it has such a head, otherwise that of `frame`.
+            "head.bias" (K,), a `TwoLayerHead` or a `NeighbourHead`; "frame" for that of `frame`, for a file from a task
+            with other labels; "either" for the file's where it has such a head, otherwise that of `frame`.
         read_as: Said at the end of a message about another architecture, as `NetworkSettings.read_as` says it.
 
     Returns:
@@ -349,11 +350,13 @@ def _equal(one: Tensor, other: Tensor) -> bool:
     return one.shape == other.shape and torch.equal(first, second)
 
 
-def head_of(given: Mapping[str, Tensor], frame: Network) -> nn.Linear | TwoLayerHead | None:
+def head_of(given: Mapping[str, Tensor], frame: Network) -> nn.Linear | TwoLayerHead | NeighbourHead | None:
     """A head of the kind that the tensors of one have, on the device of the frame; None for other tensors."""
     shapes = {name: tuple(tensor.shape) for name, tensor in given.items()}
     weight, hidden, output = (shapes.get(name, ()) for name in ("weight", "hidden.weight", "output.weight"))
-    head: nn.Linear | TwoLayerHead
+    head: nn.Linear | TwoLayerHead | NeighbourHead
+    if (neighbours := neighbours_of(given, frame.n_features)) is not None:
+        return neighbours.to(device_of(frame))
     with seeded(0):  # what is drawn is overwritten, and leaves no trace in the global random state
         if len(weight) == 2 and weight[0] and weight[1] == frame.n_features:
             head = nn.Linear(frame.n_features, weight[0], bias="bias" in shapes)

@@ -12,7 +12,9 @@ from transferscope.errors import SettingsError, StoreError, unknown_name
 from transferscope.estimate import Estimate
 from transferscope.methods import Control, Method
 from transferscope.models import Network
+from transferscope.models.adapt import NO_HEAD
 from transferscope.models.build import frame_network
+from transferscope.models.hubs.huggingface import HuggingFace
 from transferscope.models.weights import is_whole, open_network
 from transferscope.numerics.calibration import fit_temperature
 from transferscope.store import PlannedCell, Store, StoredCell
@@ -127,7 +129,7 @@ def chosen_run(
     runs = _of(runs, "number of labels", wanted, lambda run: str(run.n_labels))
     arms, decision = arms_by_key(frames), decided[int(wanted)]
     means = {arm.name: arm.mean for arm in decision.arms if arm.mean is not None}
-    kept = [run for run in runs if _method(run).keeps_network]
+    kept = [run for run in runs if _can_be_written(run)]
     best = max(kept or (runs if named else []), key=lambda run: means[arms[run.cell.cell.key]], default=None)
     name = decision.recommended if best is None or not named else arms[best.cell.cell.key]
     assert name is not None
@@ -142,9 +144,11 @@ def chosen_run(
             f"the study recommends {name} with {wanted} labels, whose runs are commands; what those have written is in "
             f"{', '.join(folders) or 'no folder, as keep in [engine] has it'}: name a method, as in --method fine-tune"
         )
-    if not _method(alike[0]).keeps_network:
+    if not _can_be_written(alike[0]):
         subject = f"{name} is" if named else f"the study recommends {name} with {wanted} labels, which is"
-        why = "fitted without a network" if isinstance(_method(alike[0]), Control) else "no network of its architecture"
+        method = _method(alike[0])
+        without = isinstance(method, Control) and not method.keeps_network
+        why = "fitted without a network" if without else "no network of its architecture"
         if named or best is None:
             raise SettingsError(f"{subject} {why}: no file of weights holds it; name another arm that was run")
         command = f"--method {best.method}{f' --from {best.source}' if best.source else ''}"
@@ -262,6 +266,13 @@ def _temperature(network: Network, target: Dataset) -> float:
 
 def _method(run: Run) -> Method:
     return MethodRecipe.from_payload(run.cell.cell.payload).method
+
+
+def _can_be_written(run: Run) -> bool:
+    """Whether a folder holds the network of a run: transformers has a place in its own heads for a linear one alone."""
+    method, named = _method(run), MethodRecipe.from_payload(run.cell.cell.payload).network.module
+    in_place = isinstance(named, HuggingFace) and named.head != NO_HEAD
+    return method.keeps_network and (method.is_diagnosed or not in_place)
 
 
 def _of(runs: Sequence[Run], what: str, wanted: str | None, name: Callable[[Run], str]) -> list[Run]:

@@ -314,7 +314,7 @@ def _arm(spec: StudySpec, data: DataFacts, name: str, source: str | None, n_targ
         training,
         method,
         tuning,
-        tuple(sorted(followed)) if spec.diagnostics and method.keeps_network else None,
+        tuple(sorted(followed)) if spec.diagnostics and method.is_diagnosed else None,
         data.sources[source].fingerprint if source and origin and origin.is_network else None,
         {"target": data.target}
         | ({"source": data.sources[source].content} if source and origin and origin.as_data else {}),
@@ -338,7 +338,7 @@ def _arm(spec: StudySpec, data: DataFacts, name: str, source: str | None, n_targ
     diagnoses = tuple(
         _diagnosis(recipe, label, settings, arithmetic)
         for label, settings in spec.diagnostics.items()
-        if method.keeps_network and (has_data or not settings.diagnostic.needs_source)
+        if method.is_diagnosed and (has_data or not settings.diagnostic.needs_source)
     )
     return _Arm(
         shared,

@@ -23,6 +23,7 @@ from transferscope.models import (
     open_network,
     open_pretrained,
 )
+from transferscope.models.neighbours import NeighbourHead
 from transferscope.models.pretrained import check_code
 from transferscope.models.weights import read_notes
 from transferscope.records import Record, check_settings
@@ -224,6 +225,11 @@ def _trained(question: FileQuestion, data: Dataset, device: torch.device) -> Net
         frame = build_network(question.network, shape, n_outputs, seed=0).to(device)
         network = open_network(frame, path, read_as=question.network.read_as(shape)).network
     head = network.head
+    if isinstance(head, NeighbourHead):
+        raise NetworkError(
+            f"the head of {path} is nearest neighbours, which diagnostics do not look into; give a network with a "
+            "trained head"
+        )
     width = head.out_features if isinstance(head, TwoLayerHead) else len(head.get_parameter("weight"))
     if width != n_outputs:
         kind = {"regression": "regression target", "multi-label": "label", "classification": "class"}[data.train.kind]

@@ -295,7 +295,9 @@ def map_study(
 
 def _listed(cells: Sequence[PlannedCell], context: WorkContext) -> list[MappedNetwork]:
     """The networks of the cells that are there, with as many snapshots as MOST_NETWORKS allows."""
-    ends = [cell for cell in cells if context.network(cell.key).is_file()]
+    there = [cell for cell in cells if context.network(cell.key).is_file()]
+    with code_as_planned(code_of(there)):
+        ends = [cell for cell in there if MethodRecipe.from_payload(cell.payload).method.is_diagnosed]
     most = max(0, MOST_NETWORKS // max(1, len(ends)) - 1)
     listed = []
     for cell in ends:

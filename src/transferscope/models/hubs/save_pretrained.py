@@ -19,6 +19,7 @@ from transferscope.models.fields import read_json
 from transferscope.models.hubs.huggingface import HuggingFace, transformers_package
 from transferscope.models.hubs.sentences import MODULES
 from transferscope.models.inputs import NetworkInput
+from transferscope.models.neighbours import NeighbourHead
 from transferscope.models.network import Network, seeded
 from transferscope.models.texts import AFTER
 from transferscope.models.weights import check_weights, checksum_notes, head_of, read_tensors
@@ -89,7 +90,7 @@ def save_pretrained(
     Raises:
         NetworkError: The network is not one that `named` makes, or transformers cannot write it.
     """
-    if not isinstance(network.features, OneTensor) or not isinstance(network.head, nn.Linear):
+    if not isinstance(network.features, OneTensor) or not isinstance(network.head, nn.Linear | NeighbourHead):
         raise NetworkError(f"hf:{named.name} was changed, so that transformers has no model for it")
     for kind, prefix in _kinds(named):
         model, head = _filled(named, kind, prefix, network, n_outputs, classes, problem)
@@ -144,11 +145,11 @@ def open_saved(folder: Path, saved: SavedModel, *, input_shape: tuple[int, ...],
         return network
     stored = read_tensors(folder / HEAD)
     head = head_of(stored, network)
-    if not isinstance(head, nn.Linear):
+    if not isinstance(head, nn.Linear | NeighbourHead):
         shapes = {name: tuple(tensor.shape) for name, tensor in stored.items()}
         raise NetworkError(
             f"{folder / HEAD} holds {shapes}; expected the weight (outputs, {network.n_features}) of a head, and maybe "
-            "its bias: export the network again"
+            "its bias, or nearest neighbours: export the network again"
         )
     check_weights(stored, stored, folder / HEAD)
     head.load_state_dict(stored)
