@@ -81,7 +81,7 @@ def unknown_name(kind: str, seen: str, valid: Iterable[str]) -> UnknownNameError
 
 
 def each_once(pairs: Iterable[tuple[str, T]], kind: str) -> dict[str, T]:
-    """Values by the names that a user has chosen for them, of a kind as in "option of --sbatch".
+    """Values by the names that a user has chosen for them, of a kind as in "role of --columns".
 
     Raises:
         SettingsError: A name stands for two of them, of which one would be lost.
