@@ -466,7 +466,9 @@ def _strange(table: pd.DataFrame, rows: pd.DataFrame, columns: Mapping[str, str]
         notes.append(f"{named(few_of[0])}, the only one {'below' if few_of is below else 'above'} 0: check its sign")
     for _, own in scores.groupby([rows["method"], rows["source"], rows["n_target"]]):
         beside = own if len(own) > 3 else scores[rows["n_target"] == rows["n_target"][own.index[0]]]
-        for row in own.index if len(beside) > 3 else ():
+        sizes = beside.abs()
+        ends = own.index[own.index.isin([sizes.idxmin(), sizes.idxmax()])]  # no other score can be far from all
+        for row in ends if len(beside) > 3 else ():
             others, size = beside.drop(row).abs(), abs(own[row])
             low, high = others.min(), others.max()
             middle = others.median()
@@ -561,7 +563,7 @@ def _seeds(
     if texts.str.fullmatch(r"\d{1,9}").all():
         return texts.astype(int), {}, []
     names = list(dict.fromkeys(sorted(texts)))
-    return texts.map(names.index), dict(enumerate(names)), []
+    return texts.map({name: number for number, name in enumerate(names)}), dict(enumerate(names)), []
 
 
 def _with_source(rows: pd.DataFrame, without: Collection[str] | None, *, has_column: bool) -> frozenset[Arm]:
@@ -613,6 +615,8 @@ def _examples(runs: Runs, folder: Path, predictions: Path | None) -> dict[int, F
     column, rows = runs.columns.get("predictions"), runs.rows
     several = rows["n_target"].nunique() > 1
     known: pd.Series[str] | None = None
+    if predictions is None and column is None:
+        return examples
     for at, row in rows[rows["state"] == "done"].iterrows():
         place = int(str(at))
         if predictions is not None:
