@@ -84,6 +84,21 @@ def test_what_was_changed_is_refused_with_the_run_and_done_again(path: Path, cha
         assert store.records("s").value.tolist() == [0.5, 0.56]
 
 
+def test_a_run_with_an_array_that_cannot_be_what_it_is_stored_as_is_damaged_and_done_again(path: Path) -> None:
+    with Store.open(path) as store:
+        (length,) = {len(array) for array in store.arrays("s", "predictions").values()}
+        store.redo_damaged("s", fits={"predictions": lambda array: len(array) == length})
+        assert store.arrays("s", "predictions", fits=lambda array: len(array) == length)
+        with pytest.raises(DamagedRunError, match=r"the results of probe, 20 labels, seed 0 \(run a\) are not those"):
+            store.arrays("s", "predictions", fits=lambda array: len(array) > length)
+        with pytest.raises(StoreError, match="target_test_labels of s is not what was stored"):
+            store.study_array("s", "target_test_labels", fits=lambda array: len(array) > 3)
+        store.redo_damaged("s", fits={"other": lambda array: False})
+        assert store.counts("s") == StudyCounts(planned=1, done=2)
+        store.redo_damaged("s", fits={"predictions": lambda array: len(array) > length})
+        assert store.counts("s") == StudyCounts(planned=2, done=1)
+
+
 @pytest.mark.parametrize("bit", [0, 1, 31, 51, 52, 62, 63])
 def test_a_flipped_bit_of_a_score_is_seen(path: Path, bit: int) -> None:
     change(path, "UPDATE records SET value = ? WHERE position = 1", flipped(0.56, bit))

@@ -1,4 +1,4 @@
-"""Stores whose keys, paths and JSON somebody has edited, drawn by seed: read, refused in a sentence, or run within.
+"""Stores whose keys, paths, JSON and arrays somebody has edited, by seed: read, refused in a sentence, or run within.
 
 TRANSFERSCOPE_EDITED_STORES sets how many are drawn, TRANSFERSCOPE_EDITED_FROM from which seed on (docs/results/trust.md
 has a thousand); checksums are made anew, as whoever edits a store on purpose would.
@@ -11,10 +11,12 @@ import random
 import shutil
 import sqlite3
 import sys
+from collections.abc import Callable
 from contextlib import closing, redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from transferscope.cli import main
@@ -75,6 +77,29 @@ JSON = {
     "study_arrays": ("content",),
 }
 
+ARRAYS: list[Callable[[np.ndarray], np.ndarray]] = [
+    lambda array: array[:-1],
+    lambda array: array[:0],
+    lambda array: array[:1],
+    lambda array: np.concatenate([array, array]),
+    lambda array: array[:, None],
+    lambda array: array.reshape(1, *array.shape),
+    lambda array: array.sum(),
+    lambda array: array - 1000,
+    lambda array: array.astype(np.int64) + 2**62,
+    lambda array: array.astype(np.float64) * np.nan,
+    lambda array: array.astype(np.float32),
+    lambda array: array.astype(np.bool_),
+    lambda array: array.astype(np.complex64),
+    lambda array: array.astype(np.int8),
+    lambda array: array.astype(np.uint64),
+    lambda array: array.astype("U8"),
+    lambda array: array.astype("M8[s]"),
+    lambda array: array.astype(">i8"),
+    lambda array: np.asfortranarray(np.stack([array, array], axis=-1)),
+]
+"""What an array can be edited to, by length, shape, type and values."""
+
 
 def _edited(value: Any, draw: random.Random) -> Any:
     """The value with one part of it replaced, renamed or taken away, at any depth."""
@@ -91,6 +116,22 @@ def _edited(value: Any, draw: random.Random) -> Any:
     return draw.choice(ODD)
 
 
+def _edit_array(raw: sqlite3.Connection, draw: random.Random) -> str:
+    """Replace an array of a run or of the study by an edited one; what was done, in words."""
+    table = draw.choice(["arrays", "arrays", "study_arrays"])
+    rows = raw.execute(f"SELECT rowid, name, content FROM {table}").fetchall()
+    row, name, content = draw.choice([row for row in rows if row[2].startswith(b"\x93NUMPY")])
+    action = draw.randrange(len(ARRAYS) + 1)
+    if action == len(ARRAYS):
+        new = bytes(draw.randrange(256) if draw.random() < 0.02 else one for one in content)
+    else:
+        file = io.BytesIO()
+        np.save(file, ARRAYS[action](np.load(io.BytesIO(content))))
+        new = file.getvalue()
+    raw.execute(f"UPDATE {table} SET content = ?, checksum = ? WHERE rowid = ?", [new, checksum(new), row])
+    return f"{table} {row} {name}: edit {action}"
+
+
 def edit(path: Path, draw: random.Random) -> str:
     """Edit a store in one place or a few; what was done, in words."""
     done = []
@@ -103,6 +144,9 @@ def edit(path: Path, draw: random.Random) -> str:
                         "UPDATE cells SET key = ? WHERE id = (SELECT id FROM cells ORDER BY random() LIMIT 1)", [key]
                     )
                 done.append(f"key {key!r}")
+                continue
+            if draw.random() < 0.3:
+                done.append(_edit_array(raw, draw))
                 continue
             table, columns = draw.choice(list(JSON.items()))
             column = draw.choice(columns)

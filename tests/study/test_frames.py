@@ -1,14 +1,24 @@
+import math
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
+import pytest
 
 from fabricate import Fabrication, fabricate, fabricate_regression
 from transferscope.analyses.compare.summary import Summary
 from transferscope.records import Cost
 from transferscope.store import PlannedCell, StoredCell
 from transferscope.store.rows import Label
-from transferscope.study.frames import RECORD_COLUMNS, cells_frame, read_study, records_frame
+from transferscope.study.frames import (
+    RECORD_COLUMNS,
+    are_labels,
+    are_predictions,
+    cells_frame,
+    read_study,
+    records_frame,
+)
 from transferscope.study.measure import ACCURACY, SQUARED_ERROR
 
 
@@ -58,6 +68,46 @@ def test_a_value_that_is_not_finite_is_no_value() -> None:
     frame = records_frame(pd.DataFrame([values], columns=RECORD_COLUMNS), cells)
     assert frame["value"].isna().all()
     assert frame["method"].tolist() == ["joint"]
+
+
+CLASSES = {"target": {"classes": ["a", "b", "c"]}}
+
+
+@pytest.mark.parametrize(
+    ("facts", "labels", "predicted", "can_be"),
+    [
+        (CLASSES, [0, 1, 2, 2], [2, 0, 1, 1], True),
+        (CLASSES, [0, 1, 2, 2], [2, 0, 1], False),
+        (CLASSES, [0, 1, 2, 2], [[2], [0], [1], [1]], False),
+        (CLASSES, [0, 1, 2, 2], [2, 0, 1, 3], False),
+        (CLASSES, [0, 1, 2, 2], [2, 0, 1, -1], False),
+        (CLASSES, [0, 1, 2, 2], [2.0, 0.0, 1.0, 1.0], False),
+        (CLASSES, [[[0, -1], [2, 2]]], [[[2, 0], [1, 1]]], True),
+        (CLASSES, [[[0, -1], [2, 2]]], [[[2, 0], [1, -1]]], False),
+        (CLASSES, [[True, False, True]], [[0.5, math.nan, -3.0]], True),
+        (CLASSES, [[True, False, True]], [[1, 0, 1]], False),
+        ({}, [[0.5], [2.5]], [[math.nan], [1e30]], True),  # a run that diverged
+        ({}, [[0.5], [2.5]], [0.5, 2.5], False),
+        ({}, None, [0.5, 2.5], True),
+        ({}, None, [[0.5, 2.5]], False),
+        ({}, None, [], False),
+        ({}, None, ["0.5"], False),
+    ],
+)
+def test_predictions_are_of_the_shape_and_kind_of_the_labels_and_of_their_classes(
+    facts: dict[str, object], labels: list[object] | None, predicted: list[object], can_be: bool
+) -> None:
+    known = None if labels is None else np.array(labels)
+    assert are_predictions(facts, known, np.array(predicted)) is can_be
+    assert known is None or are_labels(facts, known)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [[], [0, 3], [0, -1], [[0, 1]], [[[0, -2]]], [[math.nan]], [0.5, 1.5], [[True, False, True, True]], ["0", "1"], 2],
+)
+def test_labels_are_classes_truth_values_or_finite_numbers(labels: object) -> None:
+    assert not are_labels(CLASSES, np.array(labels))
 
 
 def _cell(key: str, n_source: int | None) -> StoredCell:

@@ -4,6 +4,7 @@ import io
 import json
 import math
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, cast
 
 import numpy as np
@@ -62,30 +63,38 @@ def tables_from_json(texts: Sequence[object]) -> list[dict[str, Any]]:
 
 
 def to_bytes(name: str, array: np.ndarray) -> bytes:
-    """An array in NumPy's own format; a StoreError if it holds Python objects."""
-    if array.dtype.hasobject:
-        raise StoreError(f"array {name!r} holds Python objects; only numbers and text can be stored")
+    """An array in NumPy's own format; a StoreError if it holds Python objects or named fields."""
+    if array.dtype.hasobject or array.dtype.names:
+        what = "named fields" if array.dtype.names else "Python objects"
+        raise StoreError(f"array {name!r} holds {what}; only numbers and text can be stored")
     buffer = io.BytesIO()
     np.save(buffer, array, allow_pickle=False)
     return buffer.getvalue()
 
 
 def from_bytes(content: object) -> np.ndarray:
-    """The array in `content`; a StoreError if it is damaged."""
+    """The array in `content`, which cannot be written to; a StoreError if it is damaged."""
     if not isinstance(content, bytes):
         raise StoreError(DAMAGED)
     try:
-        stream = io.BytesIO(content)
-        version = np.lib.format.read_magic(stream)
-        read_header = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-        if version in read_header:  # a damaged shape is found before memory is asked for
-            shape, _, dtype = read_header[version](stream)
-            if math.prod(shape) * dtype.itemsize != len(content) - stream.tell():
-                raise StoreError(DAMAGED)
-        array: np.ndarray = np.load(io.BytesIO(content), allow_pickle=False)
+        begin = 10 + int.from_bytes(content[8:10], "little")  # as `to_bytes` writes arrays without named fields
+        shape, by_columns, dtype = _header(content[:begin])
+        if dtype.hasobject or math.prod(shape) * dtype.itemsize != len(content) - begin:
+            raise StoreError(DAMAGED)
+        array = np.frombuffer(content, dtype, offset=begin) if len(content) > begin else np.empty(0, dtype)
+        return array.reshape(shape, order="F" if by_columns else "C")
     except Exception as error:  # a header is read as Python source, in which anything can be wrong
         raise StoreError(DAMAGED) from error
-    return array
+
+
+@lru_cache(maxsize=64)
+def _header(content: bytes) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Shape, order and type of an array, from how its bytes begin: most arrays of a study begin alike."""
+    stream = io.BytesIO(content)
+    if np.lib.format.read_magic(stream) != (1, 0):
+        raise StoreError(DAMAGED)
+    shape, by_columns, dtype = np.lib.format.read_array_header_1_0(stream)
+    return shape, by_columns, dtype
 
 
 def document_to_bytes(name: str, document: Mapping[str, Any]) -> bytes:

@@ -1,7 +1,7 @@
 """Reading a store: everything comes out as frozen rows."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import compress
 from typing import Any, NamedTuple, cast, get_args
 
@@ -37,6 +37,9 @@ _KEY = re.compile(r"[\w-]{1,64}", re.ASCII)
 
 _TRAINED = frozenset(("method", "command", "diagnose"))
 """Roles whose runs are of a method and a seed, which their labels name."""
+
+Fits = Callable[[np.ndarray], bool]
+"""Whether an array can be what it is stored as: checksums tell damage, and not what somebody writes."""
 
 _NUMBERS: frozenset[type] = frozenset({int, float, type(None)})
 _WHOLES: frozenset[type] = frozenset({int, type(None)})
@@ -174,18 +177,23 @@ def _refuse_damaged(connection: Connection, numbers: Collection[int]) -> None:
     )
 
 
-def damaged_runs(connection: Connection, study: int) -> list[str]:
-    """The keys of the runs of a study of which anything is not what was stored."""
+def damaged_runs(connection: Connection, study: int, fits: Mapping[str, Fits]) -> list[str]:
+    """The keys of the runs of a study of which anything is not what was stored, or an array is none that fits.
+
+    Args:
+        fits: What arrays can be, by their name; others can be any.
+    """
     outcomes = schema.outcomes.c
     of_outcome = (schema.cells.c.id, *(outcomes[name] for name in _COST), outcomes.notes, outcomes.checksum)
     query = _of_study(select(*of_outcome), study).join(schema.outcomes, outcomes.cell_id == schema.cells.c.id)
     damaged = set(_damaged_outcomes(*_columns(connection, query, 8)))
     damaged |= set(_read_records(connection, study).damaged)
     arrays = schema.arrays.c
-    contents = select(schema.cells.c.id, arrays.content, arrays.checksum)
-    for row in connection.execute(_of_study(contents, study).join(schema.arrays, arrays.cell_id == schema.cells.c.id)):
-        if checksum(row.content) != row.checksum:
-            damaged.add(row.id)
+    contents = select(schema.cells.c.id, arrays.name, arrays.content, arrays.checksum)
+    read = connection.execute(_of_study(contents, study).join(schema.arrays, arrays.cell_id == schema.cells.c.id))
+    for cell, name, content, stored in read:
+        if checksum(content) != stored or (name in fits and not fits[name](from_bytes(content))):
+            damaged.add(cell)
     return list(connection.scalars(select(schema.cells.c.key).where(schema.cells.c.id.in_(damaged))))
 
 
@@ -301,7 +309,7 @@ def read_notes(connection: Connection, keys: Sequence[str]) -> dict[str, dict[st
     return dict(zip(found, noted, strict=True))
 
 
-def read_arrays(connection: Connection, study: int, name: str) -> dict[str, np.ndarray]:
+def read_arrays(connection: Connection, study: int, name: str, fits: Fits) -> dict[str, np.ndarray]:
     """The array `name` of every cell of the study that has it, by key."""
     arrays = schema.arrays.c
     query = _of_study(select(schema.cells.c.id, schema.cells.c.key, arrays.content, arrays.checksum), study)
@@ -309,7 +317,9 @@ def read_arrays(connection: Connection, study: int, name: str) -> dict[str, np.n
     rows = connection.execute(query.order_by(_members.c.position)).all()
     _require_keys([row.key for row in rows])
     _refuse_damaged(connection, [row.id for row in rows if checksum(row.content) != row.checksum])
-    return {row.key: from_bytes(row.content) for row in rows}
+    read = [from_bytes(row.content) for row in rows]
+    _refuse_damaged(connection, [row.id for row, array in zip(rows, read, strict=True) if not fits(array)])
+    return {row.key: array for row, array in zip(rows, read, strict=True)}
 
 
 def read_claims(connection: Connection, study: int, numbers: Sequence[int], owner: str) -> list[Claim]:

@@ -28,6 +28,7 @@ from transferscope.store.encoding import (
     table_from_json,
     to_bytes,
 )
+from transferscope.store.reads import Fits
 from transferscope.store.rows import (
     Claim,
     Outcome,
@@ -247,10 +248,14 @@ class Store:
             for key in keys:
                 outcomes.forget_outcome(connection, key)
 
-    def redo_damaged(self, study: str) -> None:
-        """Plan those cells of a study again of which a record, an array or a note is not what was stored."""
+    def redo_damaged(self, study: str, *, fits: Mapping[str, Fits] | None = None) -> None:
+        """Plan those cells of a study again of which a record, an array or a note is not what was stored.
+
+        Args:
+            fits: Whether an array can be what it is stored as, by its name.
+        """
         with self._database.read() as connection:
-            damaged = reads.damaged_runs(connection, reads.study_id(connection, study))
+            damaged = reads.damaged_runs(connection, reads.study_id(connection, study), fits or {})
         self.redo(damaged)
 
     def release(self, owner: Owner, *, but: Collection[str] = ()) -> None:
@@ -318,10 +323,14 @@ class Store:
         with self._database.read() as connection:
             return reads.read_records(connection, reads.study_id(connection, study))
 
-    def arrays(self, study: str, name: str) -> dict[str, np.ndarray]:
-        """The array `name` of each cell of a study that has it, by the cell's key."""
+    def arrays(self, study: str, name: str, *, fits: Fits = lambda array: True) -> dict[str, np.ndarray]:
+        """The array `name` of each cell of a study that has it, by the cell's key.
+
+        Args:
+            fits: Whether an array can be what it is stored as; a run with one that cannot is damaged.
+        """
         with self._database.read() as connection:
-            return reads.read_arrays(connection, reads.study_id(connection, study), name)
+            return reads.read_arrays(connection, reads.study_id(connection, study), name, fits)
 
     def put_study_array(self, study: str, name: str, array: np.ndarray) -> None:
         """Keep an array with a study, such as "target_test_labels"; one of the same name is replaced.
@@ -331,10 +340,13 @@ class Store:
         """
         self._put_content(study, name, to_bytes(name, array))
 
-    def study_array(self, study: str, name: str) -> np.ndarray | None:
-        """An array kept with a study; None when there is none of that name."""
+    def study_array(self, study: str, name: str, *, fits: Fits = lambda array: True) -> np.ndarray | None:
+        """An array kept with a study; None when there is none of that name. `fits` is as for `arrays`."""
         kept = self._contents(study, schema.study_arrays.c.name == name)
-        return from_bytes(kept[name]) if kept else None
+        array = from_bytes(kept[name]) if kept else None
+        if array is not None and not fits(array):
+            raise _damaged(study, name)
+        return array
 
     def put_study_document(self, study: str, name: str, document: Mapping[str, Any]) -> None:
         """Keep a JSON document with a study, such as "ranking"; one of the same name is replaced.
@@ -375,10 +387,7 @@ class Store:
             rows = connection.execute(kept.order_by(table.c.name)).all()
         for name, content, stored in rows:
             if checksum(content) != stored:
-                raise StoreError(
-                    f"{str(name).removeprefix(_DOCUMENT)} of {study} is not what was stored: the store was damaged or "
-                    "edited; run the command again that made it, for labels `transferscope run` with the study file"
-                )
+                raise _damaged(study, str(name).removeprefix(_DOCUMENT))
         return {str(name): content for name, content, _ in rows}
 
 
@@ -395,6 +404,13 @@ class _KnownFiles:
         """Whether the same folder is there under the same path."""
         own = Path(self.path) / _MARK
         return own.is_file() and own.read_text(encoding="ascii", errors="replace") == self.mark
+
+
+def _damaged(study: str, name: str) -> StoreError:
+    return StoreError(
+        f"{name} of {study} is not what was stored: the store was damaged or edited; run the command again that made "
+        "it, for labels `transferscope run` with the study file"
+    )
 
 
 def _document(content: object) -> dict[str, Any]:

@@ -1,16 +1,18 @@
 """What the store holds of a study, as tables that figures and statistics read."""
 
 import json
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
+from transferscope.data.task import UNLABELLED
 from transferscope.numerics.class_measures import class_measure
 from transferscope.records import FinishedRuns, Meaning
 from transferscope.store import RecordColumns, Store, StoredCell, StudyRow
@@ -212,26 +214,68 @@ def called_in(facts: Mapping[str, Any]) -> Called:
 def read_study(store: Store, name: str) -> StudyFrames:
     """Everything the store holds of one study; an UnknownNameError if there is none, a StoreError if it is damaged."""
     cells, study = cells_frame(store.cells(name)), store.study(name)
+    labels = store.study_array(name, "target_test_labels", fits=partial(are_labels, study.facts))
+    predictions = store.arrays(name, "predictions", fits=partial(are_predictions, study.facts, labels))
+    groups = None
+    if study.facts.get("target_test_groups"):
+        shape = None if labels is None else labels.shape[:1]
+        groups = store.study_array(
+            name, "target_test_groups", fits=lambda own: own.dtype.kind in "iu" and own.shape == shape
+        )
+    records = _judged_records(store.records(name), study, predictions, labels)
     return StudyFrames(
         study=study,
         cells=cells,
-        records=records_frame(pd.DataFrame(judged_records(store, name).columns()), cells),
-        predictions=store.arrays(name, "predictions"),
-        test_labels=store.study_array(name, "target_test_labels"),
-        test_groups=store.study_array(name, "target_test_groups") if study.facts.get("target_test_groups") else None,
+        records=records_frame(pd.DataFrame(records.columns()), cells),
+        predictions=predictions,
+        test_labels=labels,
+        test_groups=groups,
         documents=store.study_documents(name),
     )
 
 
-def judged_records(store: Store, study: str) -> RecordColumns:
-    """The records of a study, with what it asks to be judged by of every run at their end; raises as `read_study`."""
-    records = store.records(study)
-    row = store.study(study)
-    metric = metric_of(row.spec, row.facts)
-    labels = None if metric is None else store.study_array(study, "target_test_labels")
+def _n_classes(facts: Mapping[str, Any]) -> float:
+    classes = facts.get("target", {}).get("classes")
+    return math.inf if classes is None else len(classes)
+
+
+def are_labels(facts: Mapping[str, Any], array: np.ndarray) -> bool:
+    """Whether an array can hold the test labels of a study, as `data.LabelledSet` has them."""
+    if not array.size:
+        return False
+    if array.dtype.kind == "f":
+        return array.ndim in (2, 4) and bool(np.isfinite(array).all())
+    if array.dtype.kind == "b":
+        return array.ndim == 2 and array.shape[1] <= _n_classes(facts)
+    least = {1: 0, 3: UNLABELLED}.get(array.ndim)
+    if array.dtype.kind not in "iu" or least is None:
+        return False
+    return bool(least <= array.min() <= array.max() < _n_classes(facts))
+
+
+def are_predictions(facts: Mapping[str, Any], labels: np.ndarray | None, array: np.ndarray) -> bool:
+    """Whether an array can hold what a run of a study predicts: a class, or numbers, for each of its test labels.
+
+    Args:
+        labels: None where runs leave a number for each test example themselves.
+    """
+    if labels is None:
+        return array.dtype.kind in "iuf" and array.ndim == 1 and len(array) > 0
+    if array.shape != labels.shape:
+        return False
+    if labels.dtype.kind not in "iu":
+        return array.dtype.kind == "f"
+    return array.dtype.kind in "iu" and bool(0 <= array.min() <= array.max() < _n_classes(facts))
+
+
+def _judged_records(
+    records: RecordColumns, study: StudyRow, predictions: Mapping[str, np.ndarray], labels: np.ndarray | None
+) -> RecordColumns:
+    """The records of a study, with what it asks to be judged by of every run at their end."""
+    metric = metric_of(study.spec, study.facts)
     if metric is None or labels is None:
         return records
-    judged = [(key, class_measure(metric, own, labels)) for key, own in store.arrays(study, "predictions").items()]
+    judged = [(key, class_measure(metric, own, labels)) for key, own in predictions.items()]
     unknown = float("nan")
     return replace(
         records,

@@ -32,6 +32,7 @@ from transferscope.study.backends import (
 from transferscope.study.by_role import WORK
 from transferscope.study.context import KEEP, WorkContext
 from transferscope.study.fitting import with_chosen
+from transferscope.study.frames import are_predictions
 from transferscope.study.kept import keys_to_keep, tidy
 from transferscope.study.places import check_place
 from transferscope.study.plan import StudyPlan
@@ -226,7 +227,8 @@ def plan_into(plan: StudyPlan, store: Store, *, retry_failed: bool = False) -> N
     store.plan(plan.study, plan.cells)
     for key, array in plan.arrays.items():
         store.put_study_array(name, key, array)
-    store.redo_damaged(name)
+    fits = partial(are_predictions, plan.study.facts, plan.arrays.get("target_test_labels"))
+    store.redo_damaged(name, fits={"predictions": fits})
     store.retry_failed(name, kinds=get_args(FailureKind) if retry_failed else ("lost", "disk_full"))
     _redo_lost_networks(plan, store)
 
