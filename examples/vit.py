@@ -1,7 +1,8 @@
 """A small vision transformer, as a network of one's own.
 
 From the folder above:
-    transferscope compare usps --from fashion-mnist --labels 100 --network examples/vit.py:small_vit --set training.optimiser=adamw
+    transferscope compare usps --from fashion-mnist --labels 100 --network examples/vit.py:small_vit \\
+        --set training.optimiser=adamw
 """
 
 from collections import OrderedDict
