@@ -12,7 +12,18 @@ from typing import Any
 
 import pandas as pd
 from imagenet_heads import study_of as heads_of
-from verdicts import CLAIMED_OF_WEIGHTS, RUNS, STUDIES, UNFITTED, every_study, runs_of, study_of, times
+from verdicts import (
+    CLAIMED_OF_WEIGHTS,
+    RUNS,
+    STUDIES,
+    UNFITTED,
+    every_study,
+    points,
+    runs_of,
+    source_adds,
+    study_of,
+    times,
+)
 
 from transferscope.errors import DataError
 from transferscope_papers.catalogue import PAPERS
@@ -31,6 +42,14 @@ What Liu et al. (2019) claim to be larger from scratch than after pre-training: 
 study that has both arms, with 95 % t-intervals over seeds, unadjusted. Arms differ in rate, and few have fitted their
 labels: the rows of [papers](papers.md) say which of them test the claim.
 """
+SOURCE_ADDS = """
+## When the source pays for MeRLin
+
+MeRLin less its own objective without a source (`merlin-target-only`), in points, in every stored study that has both,
+largest first, with 95 % t-intervals over seeds, unadjusted. Budgets are those of the papers, equal for all arms.
+
+| study | source | labels | what the source adds |
+|---|---|---|---|"""
 HEADINGS = {
     "network": "network",
     "inputs": "inputs",
@@ -131,6 +150,10 @@ def page() -> str:
     for item, (name, step) in CLAIMED_OF_WEIGHTS.items():
         ratios = "; ".join(f"{study} after {source} {times(one)}" for study, source, one in every_study(name, step))
         lines += [f"- **{item}** (`{name}`, {'the end' if step < 0 else 'the start'}): {ratios}"]
+    lines += [
+        SOURCE_ADDS,
+        *(f"| {study} | {source} | {n} | {points(one)} |" for study, source, n, one in source_adds()),
+    ]
     return "\n".join([*lines, ""])
 
 

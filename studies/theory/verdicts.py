@@ -232,6 +232,21 @@ def every_study(name: str, step: int) -> list[tuple[str, str, Estimate]]:
     return found
 
 
+def source_adds() -> list[tuple[str, str, int, Estimate]]:
+    """Return study, source, labels and MeRLin less its objective without a source in points, of all that is stored."""
+    found = []
+    for file in sorted(RUNS.glob("*.csv")):
+        if not set(pd.read_csv(file, comment="#", nrows=0)) >= COLUMNS:
+            continue
+        runs = runs_of(file.name)
+        own = runs[runs["method"].eq("merlin") & runs["part"].eq("target_test")]
+        for study, source, n in sorted(set(zip(own["study"], own["source"], own["n_target"].map(int), strict=True))):
+            arms = [seeds_of(runs, *arm, study=study, n=n) for arm in (("merlin", source), ("merlin-target-only", ""))]
+            if len(arms[0].index.intersection(arms[1].index)) > 1:
+                found.append((str(study), str(source), n, apart(*arms)))
+    return sorted(found, key=lambda one: one[3].value, reverse=True)
+
+
 def read_for(item: str) -> str:
     """Return how many of the stored studies have the order of a claim, for its row."""
     found = every_study(*CLAIMED_OF_WEIGHTS[item])

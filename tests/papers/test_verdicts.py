@@ -152,6 +152,16 @@ def test_arms_at_one_rate_by_hand() -> None:
     assert MODULE.liu_figure_4().word == MODULE.liu_figure_6().word == "not reproduced"
 
 
+def test_what_the_source_adds_to_merlin_by_hand() -> None:
+    runs = raw("merlin-labels-few.csv").query("part == 'target_test' and n_target == 50")
+    arms = runs.pivot_table(index="seed", columns="method", values="value")
+    added = 100 * (arms["merlin"] - arms["merlin-target-only"]).dropna()
+    width = stats.t.ppf(0.975, len(added) - 1) * added.std() / math.sqrt(len(added))
+    text = (RESULTS / "protocols.md").read_text(encoding="utf-8")
+    row = next(line for line in text.splitlines() if line.startswith("| merlin-labels | mnist | 50 |"))
+    assert numbers(row) == pytest.approx([added.mean(), added.mean() - width, added.mean() + width], abs=0.051)
+
+
 def test_numbers_above_ten_keep_their_digits() -> None:
     assert [MODULE.share(value) for value in (20.23, 10.05, 0.5, -0.5, 1.0)] == [
         "20.23",
