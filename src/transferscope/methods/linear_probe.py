@@ -36,7 +36,7 @@ class LinearProbe(Method):
 
     name: ClassVar[str] = "linear-probe"
     called: ClassVar[tuple[str, ...]] = ("linear probe",)
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
     start: ClassVar[Start] = "pretrained"
     takes_steps: ClassVar[bool] = False
 

@@ -18,5 +18,5 @@ class RandomFeatures(Control, LinearProbe):
 
     name: ClassVar[str] = "random-features"
     called: ClassVar[tuple[str, ...]] = ("probe on random features", "random features")
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
     start: ClassVar[Start] = "random"

@@ -137,7 +137,7 @@ class Raw(Control):
 
     name: ClassVar[str] = "raw"
     called: ClassVar[tuple[str, ...]] = ("ridge or logistic regression on the raw inputs", "linear on raw inputs")
-    version: ClassVar[int] = 6
+    version: ClassVar[int] = 7
     start: ClassVar[Start] = "random"
     uses_network: ClassVar[bool] = False
 

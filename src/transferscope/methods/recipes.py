@@ -82,7 +82,7 @@ _TEXTS: Mapping[str, Value] = {**_ADAMW, "lr": 0.01, "schedule": "linear"}
 _SHORT = {0: 200, 500: 500, 5000: 2000}
 _HEAD_FIRST: Mapping[str, Value] = {"head": "probe", "lr_scale": 0.1, "head_lr_scale": 1.0}
 
-_OWN_CNN = Recipe(_SGD, _BUDGET, _OF_OWN, {"lr_scale": 1.0})
+_OWN_CNN = Recipe(_SGD, {**_BUDGET, 0: 1000}, _OF_OWN, {"lr_scale": 1.0})
 _OWN_RESNET = Recipe({**_SGD, "lr": 0.05}, _BUDGET, _OF_OWN, {"lr_scale": 1.0})
 _MLP = Recipe(
     {"optimiser": "adamw", "lr": 0.001, "weight_decay": 0.01, "schedule": "cosine", "warmup": 0.05, "batch_size": 64},
@@ -265,7 +265,7 @@ _WORDS = {
 
 
 def recipe_in_words(method: Method, training: TrainingSettings) -> str:
-    """How a method trains, in a line: "SGD 0.02, 600 steps of 64, cosine, shifts and rotations"."""
+    """How a method trains, in a line: "SGD 0.02, 1,000 steps of 64, cosine, shifts and rotations"."""
     settings = {one.name: getattr(method, one.name) for one in fields(method)}  # type: ignore[arg-type]
     rate, head = settings.get("lr_scale", 1.0) * training.lr, settings.get("head_lr_scale")
     parts = [
