@@ -13,12 +13,12 @@ from torch import nn
 from study.specs import FACTS, spec
 from transferscope.data import LabelledSet
 from transferscope.methods import METHODS, FineTune, recipes
-from transferscope.methods.recipes import RECIPES, Traits, augmentation_of, row_of
+from transferscope.methods.recipes import RECIPES, Traits, augmentation_of, even_batch, row_of
 from transferscope.models import Network
 from transferscope.models.families import Family, family_of
 from transferscope.study.plan import plan_cells
 from transferscope.study.resolved import Resolved, resolved
-from transferscope.training.stream import SHIFT, TURN, ZOOM, flip, warp
+from transferscope.training.stream import SHIFT, TURN, ZOOM, BatchStream, flip, warp
 
 OF_IMAGES = Traits("small-cnn", "warp")
 
@@ -35,6 +35,7 @@ def test_every_method_has_a_row_in_every_family(family: Family, name: str) -> No
         return
     row = row_of(family, found.method.recipe)
     wanted = {**row.training, **({"augment": "none"} if "augment" in row.training else {})}  # by these traits
+    wanted["batch_size"] = even_batch(wanted["batch_size"], 100)
     assert {key: getattr(found.training, key) for key in wanted} == wanted
     assert found.training.steps == row.n_steps(100)
 
@@ -54,6 +55,21 @@ def test_what_a_study_says_wins_over_the_recipe_key_by_key() -> None:
 def test_the_rate_of_a_row_is_that_of_its_optimiser() -> None:
     found = settings_of("scratch", OF_IMAGES, training={"steps": None, "optimiser": "adamw"}).training
     assert (found.optimiser, found.lr) == ("adamw", 0.001)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "n", "expected"), [(16, 100, [17] * 5 + [15]), (64, 100, [50, 50]), (64, 20, [20]), (16, 24, [12, 12])]
+)
+def test_a_pass_over_few_labels_ends_with_no_small_batch(wanted: int, n: int, expected: list[int]) -> None:
+    stream = BatchStream(n, even_batch(wanted, n), seed=1)
+    assert [len(stream.indices(step)) for step in range(len(expected))] == expected
+
+
+def test_batches_of_many_labels_and_those_that_are_given_stay_as_they_are() -> None:
+    assert even_batch(16, 161) == 16
+    assert settings_of("scratch", OF_IMAGES, 100).training.batch_size == 50
+    given = settings_of("scratch", OF_IMAGES, 100, training={"steps": None, "batch_size": 30}).training
+    assert given.batch_size == 30
 
 
 def test_steps_grow_with_the_labels() -> None:

@@ -21,6 +21,9 @@ Protocol = Literal["field", "equal"]
 LARGEST_CHARACTER = 40
 """Pixels on a side up to which grey images are taken for characters and the like, which a flip may change."""
 
+MANY_BATCHES = 10
+"""Batches in a pass from which on one more step, of what is left, does not matter."""
+
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
@@ -195,6 +198,14 @@ _AUGMENTATIONS: Mapping[str, Mapping[str, str]] = {
 """
 
 
+def even_batch(wanted: int, n: int) -> int:
+    """About as many examples as are wanted in a batch, so that the last batch of a pass over `n` is no small rest.
+
+    Of a hundred examples batches of 16 leave one of 4, whose step is as long and says a quarter as much.
+    """
+    return wanted if n > MANY_BATCHES * wanted else -(-n // max(1, round(n / wanted)))
+
+
 def row_of(family: Family, name: str) -> Recipe:
     """The row of a family for methods of a kind."""
     rows = RECIPES[family]
@@ -226,6 +237,7 @@ def trained_as(
     if "optimiser" in given and training.optimiser != wanted["optimiser"]:  # rate and decay are of the row's optimiser
         wanted = {key: one for key, one in wanted.items() if key not in ("lr", "weight_decay", "momentum")}
         wanted["lr"] = RATE_OF[training.optimiser]
+    wanted["batch_size"] = even_batch(wanted["batch_size"], n_labels)
     if "epochs" not in given:
         wanted["steps"] = row.n_steps(n_labels)
     else:

@@ -10,8 +10,12 @@ from torch import Tensor
 from transferscope.methods import Method
 from transferscope.models.network import Network, n_weights
 
-EXAMPLES, TIMES = 4, 2
-"""Examples that are passed at once, and passes of each kind, of which the shortest counts."""
+EXAMPLES, FEWEST, TIMES = 16, 4, 2
+"""Examples that are passed at once, as many as recipes train networks of others on in a step, and where that takes long
+the fewest; passes of each kind, of which the shortest counts."""
+
+LONG = 0.1
+"""Seconds of a pass of the fewest from which on more examples would not take much less each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +62,12 @@ class Passes:
 
         try:
             with torch.no_grad():
-                reading, reached = shortest(lambda: features(inputs))
-            step, _ = shortest(lambda: features(inputs).sum().backward())
+                few = inputs[:FEWEST]
+                reading, reached = shortest(lambda: features(few))
+                if reading < LONG and len(inputs) > FEWEST:
+                    few = inputs
+                    reading, reached = shortest(lambda: features(few))
+            step, _ = shortest(lambda: features(few).sum().backward())
         except RuntimeError:
             return cls(weights=n_weights(features))
         finally:
@@ -72,4 +80,4 @@ class Passes:
             for name, held in frozen.items()
             if held
         }
-        return cls(round(step / reading, 2), n_weights(features), reading / len(inputs), fixed)
+        return cls(round(step / reading, 2), n_weights(features), reading / len(few), fixed)
