@@ -35,7 +35,7 @@ def test_every_method_has_a_row_in_every_family(family: Family, name: str) -> No
         return
     row = row_of(family, found.method.recipe)
     wanted = {**row.training, **({"augment": "none"} if "augment" in row.training else {})}  # by these traits
-    wanted["batch_size"] = even_batch(wanted["batch_size"], 100)
+    wanted["batch_size"] = even_batch(int(row.training["batch_size"]), 100)
     assert {key: getattr(found.training, key) for key in wanted} == wanted
     assert found.training.steps == row.n_steps(100)
 
