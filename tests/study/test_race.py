@@ -299,6 +299,8 @@ def test_what_runs_take_is_told_by_those_that_are_done(data: Path, tmp_path: Pat
     facts["passes"]["mlp"]["seconds"] = 0.01  # type: ignore[index]
     assert RunTimes(cells, facts, {}).expected(scratch) == pytest.approx(6.5)  # a timed pass tells
     assert RunTimes(cells, facts, taken).expected(scratch) == 6.0  # and a run tells better
+    facts["passes"]["mlp"]["reading"] = 0.5  # type: ignore[index]
+    assert RunTimes(cells, facts, {}).expected(scratch) == pytest.approx(6.5 - 0.01 * 0.5 * curve)
 
 
 def test_what_a_pass_takes_beside_others_is_measured() -> None:

@@ -370,6 +370,9 @@ def _timed(network: Network, few: LabelledSet, spec: StudySpec) -> Passes:
     network.eval().to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     with thread_limit(spec.engine.threads):
         measured = Passes.of(network, inputs, spec.methods)
+    if few.is_tokens:
+        lengths = (few.inputs[:, 0] >= 0).sum(axis=-1)
+        measured = replace(measured, reading=round(float(lengths.mean() / max(lengths.max(), 1)), 3))
     return measured if choose_device(spec.engine.device).type == "cpu" else replace(measured, seconds=0.0)
 
 

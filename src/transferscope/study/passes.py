@@ -28,12 +28,15 @@ class Passes:
         weights: Numbers among the backbone's weights.
         seconds: Of one example's pass forward; 0 where that was not measured on the device of the runs.
         fixed: By method, the share of a pass forward that its frozen first blocks take; 0 for those not named.
+        reading: What a pass takes outside of steps, as a share of one in them: texts are read in the order of their
+            lengths then, in steps each batch is as long as its longest.
     """
 
     step: float = 3.0
     weights: int = 0
     seconds: float = 0.0
     fixed: Mapping[str, float] = field(default_factory=dict)
+    reading: float = 1.0
 
     @classmethod
     def of(cls, network: Network, inputs: Tensor, methods: Mapping[str, Method]) -> "Passes":

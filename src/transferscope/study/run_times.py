@@ -102,7 +102,7 @@ class RunTimes:
         if trained == 2:
             return Work(0 if cell.needs else 1, network, 0.0)  # the pre-training is a cell with a time of its own
         n_passes = n_target + (number(cell, "n_source") if method.uses_source else 0)
-        return Work(1, network, n_passes, seconds)
+        return Work(1, network, passes.reading * n_passes, seconds)
 
     def usual(self, cell: PlannedCell) -> float:
         """Seconds by which to order cells: expected ones, or a guess by kind where nothing like it was run.
@@ -159,7 +159,7 @@ def _in_training(
     most, weights = FitOptions.curve_examples, passes.weights
     plan = curve_plan(training, n_steps=n_steps, n_train=n_train, n_test=n_test, n_parameters=weights, examples=most)
     shown = math.ceil(n_steps / plan.every) * (min(plan.examples, n_train) + min(plan.examples, n_test))
-    return runs * ((1 - fixed) * passes.step * read + fixed * once) + shown
+    return runs * ((1 - fixed) * passes.step * read + fixed * once) + passes.reading * shown
 
 
 def _searched(recipe: MethodRecipe) -> float:
