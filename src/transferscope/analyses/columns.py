@@ -289,6 +289,9 @@ def measured_rows(
 def numbers_in(table: pd.DataFrame, column: str, expected: str = "plain numbers, such as 64000") -> "pd.Series[float]":
     """A column as numbers, NaN where nothing is written.
 
+    Args:
+        expected: What a cell should hold; VALUE in it stands for what one holds.
+
     Raises:
         DataError: A cell holds something else.
     """
@@ -297,6 +300,7 @@ def numbers_in(table: pd.DataFrame, column: str, expected: str = "plain numbers,
     if len(strange):
         unread = strange[[size_in(str(cell)) is None for cell in strange]]
         strange = unread if len(unread) else strange
+        expected = expected.replace("VALUE", str(strange.iloc[0]))
         raise DataError(
             f"column {column} holds {strange.iloc[0]!r} in {place_of(strange.index, 0)}; expected {expected}"
         )

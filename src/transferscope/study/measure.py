@@ -118,8 +118,11 @@ class Measure:
         return f"{number} {'%' if self.in_percent else self.unit}".rstrip()
 
     def score(self, error: float) -> float:
-        """The value in the unit that it is shown in, from how far it is below the best; an error is itself."""
-        return self.scale * (self.bounds[1] - error if self.higher_is_better else error)
+        """The value in the unit that it is shown in, from how far it is below the best; an error is itself.
+
+        An interval of errors may reach beyond that of the least score, which is the end then.
+        """
+        return self.scale * (max(self.bounds[1] - error, self.bounds[0]) if self.higher_is_better else error)
 
     def shown_score(self, error: float) -> str:
         """`score` with its unit, in at least two digits of its distance from the best value."""

@@ -345,7 +345,7 @@ def test_common_columns_of_a_harness_are_read() -> None:
         for fold in range(2)
     ]
     frame = pd.DataFrame(rows, columns=["task", "model", "seed", "fold", "shots", "lambada_acc"])
-    with pytest.raises(DataError, match=r"shots holds 'full' in row 7; .*--where 'shots!=VALUE' leaves rows out"):
+    with pytest.raises(DataError, match=r"shots holds 'full' in row 7; .*--where 'shots!=full' leaves rows out"):
         propose("new", frame, tried={"m0": 0.5})
     result = propose("new", frame, tried={"m0": 0.5}, columns=LabelColumns(where={"shots!": "full"}))
     assert (result.measure, [one.arm for one in result.open]) == ("accuracy", ["m2", "m1"])

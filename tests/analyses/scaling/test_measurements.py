@@ -242,3 +242,11 @@ def test_a_table_with_a_column_for_each_size_is_its_long_form() -> None:
         "b": {1000: 0.6, 2000: 0.5},
     }
     assert len(said) == 1
+
+
+def test_an_interval_of_an_accuracy_ends_at_zero() -> None:
+    table = pd.DataFrame({"n": [10.0, 20.0, 40.0], "accuracy": [41.0, 50.0, 57.0]})
+    _, _, measure = as_errors(table, Columns(error="accuracy", pretrain_size="n"), None)
+    assert measure.shown_scores(10.0, 115.8) == "0.0 % to 90.0 %"
+    _, _, r_squared = as_errors(table.assign(r2=table["accuracy"] / 100), Columns(error="r2", pretrain_size="n"), None)
+    assert r_squared.score(1.5) == pytest.approx(-0.5)

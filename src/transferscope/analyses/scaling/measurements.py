@@ -209,7 +209,7 @@ def as_errors(
     frame = frame.assign(**{name: top - numbers_in(frame, name)})
     percent = "share" if top == 1 else "%"
     unit = "R²" if r_squared else percent if words_in(str(name)) & ACCURACIES else ""
-    measure = Measure("R²" if r_squared else str(name), unit, limits=(-np.inf, top))
+    measure = Measure("R²" if r_squared else str(name), unit, limits=(0.0 if unit in ("share", "%") else -np.inf, top))
     if target is not None:
         check_quality_target(values, target, top=top)
     return frame, None if target is None else top - target, measure
