@@ -271,7 +271,8 @@ def measured_rows(
     rows = frame.rows
     usual = [n for n in rows.columns if words_in(str(n)) & REPEATS or plain_name(str(n)) in ROLES["task"].names.split()]
     rows, left = without_summaries(rows, [*dict.fromkeys([*usual, *naming])])
-    kept = frame.numbers[frame.rows.index.get_indexer(rows.index)] if left else frame.numbers
+    counted = left and len(frame.numbers)
+    kept = frame.numbers[frame.rows.index.get_indexer(rows.index)] if counted else frame.numbers
     columns, as_written = _read_as_written(
         {str(name): typed(rows[name]) for name in rows}, sizes, {*names, *naming}, of_runs=of_runs
     )

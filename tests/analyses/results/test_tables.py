@@ -288,7 +288,7 @@ def test_an_arm_that_is_called_as_a_method_of_ours_goes_by_its_own_name() -> Non
     found = compare_results(rows, without=["scratch", "raw"])
     assert not found.runs.notes
     shown = "\n".join((*found.verdict.lines, *found.verdict.sentences))
-    assert "Knn" in shown
+    assert "knn" in shown
     assert not [words for words in ("neighbours", "raw inputs", "rom scratch") if words in shown]
 
 
@@ -754,7 +754,7 @@ def test_what_is_unstable_is_named_and_not_the_arm_that_is_best() -> None:
     found = compare_results(rows.set_axis(["arm", "seed", "accuracy"], axis=1), without=["scratch"])
     decision = found.summary.decided[0]
     assert (decision.why, decision.unstable, decision.best_with) == ("unstable", ("wild",), "steady")
-    assert "Wild varies far more between seeds" in found.verdict.headline
+    assert "wild varies far more between seeds" in found.verdict.headline
 
 
 def test_the_page_says_what_the_runs_are(tmp_path: Path) -> None:

@@ -135,10 +135,10 @@ def test_the_folder_of_a_run_stays_where_it_is_to_be_kept(tmp_path: Path) -> Non
         ("prediction,label\\n0,0\\n0,1\\n", [1.0, 0.0]),
         ("score\\n0.25\\n0.75\\n", [0.25, 0.75]),
         ("prediction,label\\n0,0\\n0,0\\n", "the mean 1 and"),
-        ("score\\n", "fewer than two"),
+        ("score\\n", "no rows"),
         ("score\\nx\\n1\\n", "no numbers"),
         ("guess,label\\n0,0\\n", "guess and label"),
-        ("", "no CSV"),
+        ("", "no rows"),
     ],
 )
 def test_what_each_example_adds_has_the_score_as_its_mean(
