@@ -194,7 +194,8 @@ def damaged_runs(connection: Connection, study: int, fits: Mapping[str, Fits]) -
     for cell, name, content, stored in read:
         if checksum(content) != stored or (name in fits and not fits[name](from_bytes(content))):
             damaged.add(cell)
-    return list(connection.scalars(select(schema.cells.c.key).where(schema.cells.c.id.in_(damaged))))
+    keys = _of_study(select(schema.cells.c.id, schema.cells.c.key), study)
+    return [key for number, key in connection.execute(keys) if number in damaged]
 
 
 def _failures(
