@@ -146,8 +146,8 @@ def chosen_run(
         )
     if not _can_be_written(alike[0]):
         subject = f"{name} is" if named else f"the study recommends {name} with {wanted} labels, which is"
-        method = _method(alike[0])
-        without = isinstance(method, Control) and not method.keeps_network
+        how = _method(alike[0])
+        without = isinstance(how, Control) and not how.keeps_network
         why = "fitted without a network" if without else "no network of its architecture"
         if named or best is None:
             raise SettingsError(f"{subject} {why}: no file of weights holds it; name another arm that was run")
