@@ -2,7 +2,7 @@
 
     python -m benchmarks.decision_error SECTION [--studies N]
 
-SECTION is error, sides, labels, power, examples, chance, gain, settles, race or recorded; each prints a table of
+SECTION is error, sides, labels, power, examples, chance, gain, tie, settles, race or recorded; each prints a table of
 docs/results/decision.md.
 
 A simulated study has arms with and without a source, and the score of arm a with seed s is
@@ -305,6 +305,32 @@ def gain(rng: np.random.Generator, n: int) -> None:
                   f"its 90 % end covers {(one[:, 9] <= one[:, 11] + 1e-9).mean():.3f}")  # fmt: skip
 
 
+def tie(rng: np.random.Generator, n: int) -> None:
+    """Print how often a tie is said at any look at 3 to 12 seeds, by the test and by the chance of no difference.
+
+    The best arms of the two kinds are 1.01 margins apart, on either side, or alike; others of their kind are as good or
+    1 or 3 points worse.
+    """
+    levels = (0.95, 0.99, 0.999)
+    print(f"| arms | sd | gain | tie | {' | '.join(f'chance of {level:g}' for level in levels)} |\n" + "|---" * 7 + "|")
+    for numbers, sd, gain in itertools.product(
+        ((1, 1, 1), (1, 1, 3), (3, 1, 1), (1, 6, 3)), (0.5, 1), (1.01, -1.01, 0)
+    ):
+        design = Design(*numbers)
+        ways, said = np.arange(design.n_ways), np.zeros((n, 1 + len(levels)), dtype=bool)
+        for one, drawn in zip(said, sd * errors(rng, n, design, "normal", "equal", 0.0)[0], strict=True):
+            mean = -rng.choice([0.0, 1.0, 3.0], len(drawn))
+            mean[[0, design.n_ways]] = 0.0
+            mean[ways] += gain
+            made = study(mean, mean[:, None] + drawn, design.n_ways, design.clusters, np.ones(len(mean)))
+            for s in (3, 4, 5, 7, 9, 12):
+                scores = made.read(np.broadcast_to(np.arange(drawn.shape[1]) < s, drawn.shape))
+                decision = decide(scores)
+                same = 0.0 if decision.expected is None else decision.expected.same
+                one |= [decision.outcome == "tie", *(decision.why == "noise" and same >= level for level in levels)]
+        print(f"| {design} | {sd:g} | {gain:+g} | {' | '.join(f'{share:.3f}' for share in said.mean(0))} |", flush=True)
+
+
 def noises(rng: np.random.Generator, n: int, design: Design) -> dict[str, np.ndarray]:
     """Quiet noise; the last arm with a source ten times as noisy; one of its runs collapsed; a noisy control."""
     quiet = errors(rng, n, design, "normal", "equal", 0.0)[0]
@@ -406,8 +432,10 @@ class Study:
         source = self.scores.with_source
         gain = self.mean[source].max() - self.mean[~source].max()
         helping = [self.scores.arms.index(name) for name in said.helping]
-        false = any(self.mean[arm] <= self.mean[~source].max() for arm in helping) or (
-            said.outcome == "no" and gain > 1
+        false = (
+            any(self.mean[arm] <= self.mean[~source].max() for arm in helping)
+            or (said.outcome in ("no", "tie") and gain > 1)
+            or (said.outcome == "tie" and gain < -1)
         )
         lost = self.mean.max() - self.mean[self.scores.arms.index(said.recommended or "")]
         return bool(false), bool(said.decided and lost > 1)
@@ -562,7 +590,7 @@ def recorded(rng: np.random.Generator, n: int) -> None:
         print(f"| {name} | {full.outcome}, {len(full.helping)} of {k} | {middle} | {ends} |", flush=True)
 
 
-SECTIONS = {f.__name__: f for f in (error, sides, labels, power, examples, chance, gain, settles, race, recorded)}
+SECTIONS = {f.__name__: f for f in (error, sides, labels, power, examples, chance, gain, tie, settles, race, recorded)}
 
 
 def main() -> None:

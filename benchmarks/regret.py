@@ -212,7 +212,7 @@ def judged(one: Recorded, values: np.ndarray) -> dict[str, object]:
     return {
         "lost": round(float(top - one.mean[arm]), 3),
         "lost_recommended": round(float(top - one.mean[chosen]), 3),
-        "whether": int(now is not None and now.outcome in ("helps", "helps, within the margin", "no")),
+        "whether": int(now is not None and now.outcome in ("helps", "helps, within the margin", "tie", "no")),
         "which": int(several and now is not None and bool(now.selection.chance[now.selection.arm] >= SETTLED)),
     }
 

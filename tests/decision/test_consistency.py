@@ -93,7 +93,9 @@ def contradictions(scores: Scores, said: Any) -> list[str]:
         ),
         "the difference is the gain of the best": said.difference is None
         or (said.difference == arms[said.best_with].gain and (not said.helping or said.best_with == said.helping[0])),
-        "no gain above the margin beside no": said.outcome != "no"
+        "a tie is of the best arm with a source, within the margin on both sides": said.outcome != "tie"
+        or min(arms[said.best_with].gain.low + said.margin, said.margin - arms[said.best_with].gain.high) > 0,
+        "no gain above the margin beside no": said.outcome not in ("no", "tie")
         or all(a.gain is None or a.gain.high < said.margin or a.unstable or a.n_seeds < 3 for a in said.arms),
         "no call with two seeds, or beside an arm that could rise": all(
             a.call != "better" or (a.n_seeds >= 3 and not rising) for a in said.arms

@@ -172,7 +172,8 @@ CASES: dict[str, tuple[dict[str, Any], str, str]] = {
     "all have a source": ({"n_ways": 5}, "no control", ""),
     "none has": ({"n_ways": 0}, "no source", ""),
     "a cheap arm without a source loses little": ({"gain": 0.45, "noise": 0.05}, "helps, within the margin", ""),
-    "nothing is gained": ({"gain": 0.0, "noise": 0.1}, "no", ""),
+    "nothing is gained or lost": ({"gain": 0.0, "noise": 0.1}, "tie", ""),
+    "nothing is gained and more than the margin may be lost": ({"gain": -1.0, "noise": 0.1}, "no", ""),
     "noise": ({"gain": 0.5}, "inconclusive", "noise"),
 }
 

@@ -9,14 +9,23 @@ from jaxtyping import Bool, Float, Int
 from transferscope.errors import DataError
 
 Outcome = Literal[
-    "helps", "helps, within the margin", "no", "inconclusive", "source is target", "no source", "no control", "nothing"
+    "helps",
+    "helps, within the margin",
+    "tie",
+    "no",
+    "inconclusive",
+    "source is target",
+    "no source",
+    "no control",
+    "nothing",
 ]
 """Whether a source helps.
 
 helps: a transfer arm is significantly better than every baseline. helps, within the margin: likewise, but a baseline is
 recommended, since it is not expected to lose more than the margin. no: no transfer arm gains more than the margin over
-the best baseline. inconclusive: none of these. source is target: a source is the target's own data, so that nothing is
-said of transfer. no source, no control, nothing: no transfer arm, no baseline, or no arm at all has a run.
+the best baseline. tie: likewise, and the interval of the best transfer arm's gain lies within the margin on both sides.
+inconclusive: none of these. source is target: a source is the target's own data, so that nothing is said of transfer.
+no source, no control, nothing: no transfer arm, no baseline, or no arm at all has a run.
 """
 
 Call = Literal["better", "worse", "within the margin", "inconclusive", "not tested", ""]

@@ -86,7 +86,9 @@ def stand(
         if better.any():
             outcome = "helps"
         elif beside.callable.any() and beside.most < margin and not would.any():
-            outcome = "no"
+            able = np.flatnonzero(beside.callable)
+            best = able[np.argmax(beside.value[able])]
+            outcome = "tie" if beside.low[best] > -margin else "no"
         else:
             why = (
                 "unfinished"
@@ -101,7 +103,7 @@ def stand(
     if not allowed.any():
         allowed = estimated.mean == estimated.mean.max()
     with_source = scores.with_source[at]
-    ties = ~with_source if outcome == "inconclusive" else None
+    ties = ~with_source if outcome in ("inconclusive", "tie") else None
     chosen = select(drawn.means, scores.cost[at], margin, allowed, ties, worth)
     if better.any():
         helping = np.isin(np.arange(len(at)), ways[better])

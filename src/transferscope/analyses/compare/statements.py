@@ -104,6 +104,7 @@ def _answer(sizes: Sequence[int], one: _Named, *, learnt: bool, end: str) -> Sta
         chances=_chances(decision),
         lost=arm.shortfall,
         cheaper=arm.cost is not None and cost is not None and arm.cost < cost,
+        cheapest=arm.cost is not None and all(arm.cost <= (math.inf if o.cost is None else o.cost) for o in named),
         why=decision.why,
         least_seeds=LEAST_SEEDS,
         lacking=[(one.pair(other.name), other.n_seeds) for other in few if other.name == best or not other.with_source],
@@ -454,6 +455,7 @@ def outcomes_in_words(decided: Mapping[int, Decision]) -> str:
 _SHORT = {
     "helps": "transfer helps",
     "helps, within the margin": "transfer helps by little",
+    "tie": "transfer makes no difference that matters",
     "no": "transfer does not help",
     "inconclusive": "inconclusive",
     "source is target": "the source is the target",

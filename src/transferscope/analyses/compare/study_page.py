@@ -108,7 +108,12 @@ LEAST_SIZES = 3
 
 SHORT: dict[Question, str] = {"whether": "Whether", "which": "Which way", "how much": "How much", "why": "Why"}
 
-TONES: dict[str, Tone] = {"helps": "positive", "helps, within the margin": "positive", "no": "negative"}
+TONES: dict[str, Tone] = {
+    "helps": "positive",
+    "helps, within the margin": "positive",
+    "tie": "negative",
+    "no": "negative",
+}
 
 
 def answer_section(summary: Summary, answers: Sequence[Answer], step: str, command: str) -> Section:
