@@ -318,7 +318,7 @@ def tie(rng: np.random.Generator, n: int) -> None:
     ):
         design = Design(*numbers)
         ways, said = np.arange(design.n_ways), np.zeros((n, 1 + len(levels)), dtype=bool)
-        for one, drawn in zip(said, sd * errors(rng, n, design, "normal", "equal", 0.0)[0], strict=True):
+        for row, drawn in zip(said, sd * errors(rng, n, design, "normal", "equal", 0.0)[0], strict=True):
             mean = -rng.choice([0.0, 1.0, 3.0], len(drawn))
             mean[[0, design.n_ways]] = 0.0
             mean[ways] += gain
@@ -327,7 +327,7 @@ def tie(rng: np.random.Generator, n: int) -> None:
                 scores = made.read(np.broadcast_to(np.arange(drawn.shape[1]) < s, drawn.shape))
                 decision = decide(scores)
                 same = 0.0 if decision.expected is None else decision.expected.same
-                one |= [decision.outcome == "tie", *(decision.why == "noise" and same >= level for level in levels)]
+                row |= [decision.outcome == "tie", *(decision.why == "noise" and same >= level for level in levels)]
         print(f"| {design} | {sd:g} | {gain:+g} | {' | '.join(f'{share:.3f}' for share in said.mean(0))} |", flush=True)
 
 
@@ -521,9 +521,9 @@ def race(rng: np.random.Generator, n: int) -> None:
             of = np.array(rows, dtype=float)
             clear = [f"{np.median(of[of[:, at] == 1, 0]):.2f}" if of[:, at].sum() > 4 else "" for at in (1, 2)]
             took = f"{np.median(of[:, 0]):.2f} | {' | '.join(clear)} | {np.median(of[:, 3]):.2f}"
-            false = [of[:, at + 1].sum() / max(of[:, at].sum(), 1) for at in (4, 7)]
-            ended = f"{of[:, 4].mean():.2f} | {false[0]:.3f} | {of[:, 6].mean():.3f}"
-            ended += f" | {of[:, 7].mean():.2f} | {false[1]:.3f}"
+            wrongly = [of[:, at + 1].sum() / max(of[:, at].sum(), 1) for at in (4, 7)]
+            ended = f"{of[:, 4].mean():.2f} | {wrongly[0]:.3f} | {of[:, 6].mean():.3f}"
+            ended += f" | {of[:, 7].mean():.2f} | {wrongly[1]:.3f}"
             print(f"| {arms} | {tau:g}, {gain:g} | {took} | {ended} |", flush=True)
 
 

@@ -11,8 +11,9 @@ from torch import nn
 
 from studies import write_npz
 from study.raced import N_TEST
+from transferscope.analyses.compare.summary import summarise
 from transferscope.decision import Decision
-from transferscope.errors import SettingsError
+from transferscope.errors import SettingsError, StoreError
 from transferscope.methods import FineTune
 from transferscope.models.network import Network, seeded
 from transferscope.store import Store
@@ -173,6 +174,13 @@ def test_an_arm_too_dear_for_the_minutes_shuts_out_nothing_else(data: Path, tmp_
     assert seeds["fine-tune from good"] == 1
     assert state.end == "time"
     assert state.minute is not None
+
+
+def test_a_race_without_a_finished_run_says_that_its_minutes_were_too_few(data: Path, tmp_path: Path) -> None:
+    spec = race_of(data, tmp_path / "raced.sqlite", race={"minutes": 1e-6})
+    assert run(spec)[1].end == "time"
+    with Store.open(spec.store) as store, pytest.raises(StoreError, match=r"finished in the minutes given.*minutes=N"):
+        summarise(store, "raced")
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from transferscope.analyses.compare.statements import (
     called,
     chances,
     completeness,
+    end_of,
     likeliest,
     losses,
     lost_runs,
@@ -246,6 +247,11 @@ def _check_scores(frames: StudyFrames, measure: Measure) -> None:
 def _why_empty(frames: StudyFrames) -> str:
     name = frames.study.name
     failures = frames.cells[frames.cells["state"] == "failed"]
+    if failures.empty and end_of(frames) == "time":
+        return (
+            f"no run of the study {name!r} finished in the minutes given: give more, as in `transferscope run` on its "
+            "study file with `--set race.minutes=N`"
+        )
     if failures.empty:
         return (
             f"the study {name!r} has no finished run of any method yet: run `transferscope run` on its study file first"
