@@ -30,6 +30,7 @@ def test_the_verdict_is_part_of_the_summary(summary: Summary) -> None:
         "total": 145,
         "failed": 1,
         "again": True,
+        "file": "usps.toml",
         "arms": [(("merlin", "mnist"), 1)],
     }
     assert "objective" in {one.kind for one in notes(summary.frames, summary.decided)}

@@ -81,7 +81,8 @@ def test_points_are_more_where_better(done: StudyFrames, higher: bool, unit: str
     np.testing.assert_array_equal(scores.with_source, [" from " in name for name in scores.arms])
     summary = summarise_frames(frames)
     assert summary.decided[ALL_LABELS].recommended == ("tuned from near" if higher else "plain")
-    assert summary.verdict.outcomes == {ALL_LABELS: "helps" if higher else "no"}
+    lost = "tie" if unit == "share" else "no"  # 70 against 68 thousandths are a fifth of a point
+    assert summary.verdict.outcomes == {ALL_LABELS: "helps" if higher else lost}
     means = summary.table.set_index(["method", "source"])["mean"]
     for arm, value in TRUE.items():
         assert means[arm] == pytest.approx(size * (value + 0.375))
