@@ -85,6 +85,18 @@ def unit_kept(text: str) -> str:
     return re.sub(r"([<>]) (\d)", rf"\1{NO_BREAK}\2", joined)
 
 
+_STEERING = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060\u2066-\u2069\ufeff\ud800-\udfff]"
+)
+"""Control characters but for tab and newline, marks of direction (of the bidirectional algorithm), line separators,
+signs without width, and halves of surrogate pairs."""
+
+
+def signs_shown(text: str) -> str:
+    """The text with the escapes of JSON for what would steer a terminal or turn the words of a page around."""
+    return _STEERING.sub(lambda sign: f"\\u{ord(sign[0]):04x}", text)
+
+
 ALL_LABELS = 0
 """The number of labels of runs that learn from all there are, however many those be."""
 

@@ -1,6 +1,7 @@
 import pytest
 
-from transferscope.report.page import typeset
+from transferscope.report.blocks import Text
+from transferscope.report.page import render_blocks, typeset
 
 
 @pytest.mark.parametrize(
@@ -16,3 +17,9 @@ from transferscope.report.page import typeset
 )
 def test_text_is_escaped_and_numbers_keep_their_unit(text: str, html: str) -> None:
     assert typeset(text) == html
+
+
+def test_signs_that_turn_words_around_are_shown() -> None:
+    html = render_blocks([Text("arm\x1b[31m \u202egnp.exe\x07")])
+    assert not {"\x1b", "\u202e", "\x07"} & set(html)
+    assert "arm\\u001b[31m \\u202egnp.exe\\u0007" in html

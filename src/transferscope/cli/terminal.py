@@ -8,11 +8,7 @@ from typing import IO
 
 import typer
 
-_STEERING = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060\u2066-\u2069\ufeff\ud800-\udfff]"
-)
-"""Control characters but for tab and newline, marks of direction (of the bidirectional algorithm), line separators,
-signs without width, and halves of surrogate pairs."""
+from transferscope.wording import signs_shown
 
 _PASSWORD = re.compile(r"""((?:[A-Za-z][\w+.-]*:/{1,2}|//)[^\s:/?#@'"]*:)[^\s'"]*(?=@)""")
 """In the first group what stands before the password of a URL; to the last @ of a word, since a password may hold one.
@@ -45,7 +41,7 @@ def shown(text: str) -> str:
     for known in _typed:
         text = known.sub(_HIDDEN, text)
     text = _PARAMETER.sub(rf"\1{_HIDDEN}", _PASSWORD.sub(rf"\1{_HIDDEN}", text))
-    return _STEERING.sub(lambda sign: f"\\u{ord(sign[0]):04x}", text)
+    return signs_shown(text)
 
 
 def say(text: str = "", *, err: bool = False, nl: bool = True, file: IO[str] | None = None) -> None:

@@ -21,7 +21,7 @@ from transferscope.errors import StoreError
 from transferscope.report.blocks import Block, Figure, Section, Text
 from transferscope.report.figures.style import inline_svg
 from transferscope.report.save import PaperWidth, csv_text, save_for_paper, write_text
-from transferscope.wording import capitalised, unit_kept
+from transferscope.wording import capitalised, signs_shown, unit_kept
 
 Question = Literal["whether", "which", "how much", "why"]
 
@@ -122,7 +122,7 @@ def write_page(
         refreshed_every: Seconds after which a browser reads the page again; None for a page that stays as it is.
 
     Returns:
-        What was written; every text on the page is escaped.
+        What was written; every text on the page is escaped, and so are control characters and marks of direction.
 
     Raises:
         StoreError: The files cannot be written.
@@ -148,7 +148,7 @@ def write_page(
     )
     try:
         written = [] if width is None else save_for_paper(sections, out.with_name(f"{out.stem}-figures"), width)
-        write_text(out, page)
+        write_text(out, signs_shown(page))
     except OSError as error:
         raise StoreError(
             f"the report cannot be written to {out}: {error.strerror or error}; give another place with --out"
@@ -158,7 +158,7 @@ def write_page(
 
 def render_blocks(blocks: Sequence[Block]) -> str:
     """Blocks as a piece of HTML without a page around it, as a notebook shows it; every text is escaped."""
-    return _environment().get_template("fragment.html.j2").render(blocks=blocks)
+    return signs_shown(_environment().get_template("fragment.html.j2").render(blocks=blocks))
 
 
 def typeset(text: str) -> Markup:
