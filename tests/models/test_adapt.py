@@ -99,7 +99,7 @@ def test_blocks_are_in_the_order_in_which_they_run() -> None:
         (Wrapped(Two()), "classifier", "the network returns list"),
         (nn.Sequential(nn.Conv2d(1, 2, 3), nn.Conv2d(2, 4, 1)), "1", "the network returns shape (3, 4, 6, 6)"),
         (nn.Sequential(nn.Linear(4, 3), nn.Linear(3, 2)), "1", "the network fails on inputs of shape (3, 1, 8, 8)"),
-        (nn.Sequential(nn.Conv2d(3, 2, 8), nn.Flatten(), nn.Linear(2, 2)), "2", "channels=3 in --input"),
+        (nn.Sequential(nn.Conv2d(3, 2, 8), nn.Flatten(), nn.Linear(2, 2)), "2", "input = { size = 224, channels = 3 }"),
     ],
 )
 def test_modules_that_are_no_features_and_a_head_are_refused(module: nn.Module, head: str, said: str) -> None:

@@ -113,7 +113,7 @@ def test_a_study_keeps_what_a_method_of_the_user_is_called(file: Path) -> None:
         frames = read_study(store, spec.name)
     assert {name: (frames.in_prose(name, "near"), frames.tick_name(name)) for name in methods} == {
         "mine": ("fine-tuning by me from near", "Mine (me)"),
-        "variant": ("variant from near", "Variant"),
+        "variant": ("variant from near", "variant"),
         "plain": ("plain from near", "Plain"),
         "fine-tune": ("fine-tuning from near", "Fine-tuning"),
         "scratch": ("training from scratch from near", "From scratch"),

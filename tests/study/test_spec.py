@@ -101,7 +101,7 @@ def test_a_study_as_json_says_everything_and_can_be_stored() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"sede": 3}, "unknown key 'sede': did you mean 'seeds'? known are diagnostics, engine, "),
+        ({"sede": 3}, "unknown key 'sede': did you mean 'seeds'? known are decision, diagnostics, "),
         ({"name": None}, "lacks the key 'name'"),
         ({"name": "a/b"}, "name = 'a/b' cannot name files; "),
         ({"seeds": "3"}, 'seeds = "3" is of the wrong type; expected a whole number or a list'),

@@ -336,11 +336,12 @@ def _run(module: nn.Module, inputs: Tensor, what: str) -> Tensor:
         raise
     except Exception as error:  # code of another package may raise anything
         images = (
-            "; if it reads images of another size or with other channels, say so: input = { size = 224, channels = 3 }"
+            "; if it reads images of another size or with other channels, say so: input = { size = 224, channels = 3 } "
+            "with the source, in a study file"
         )
         raise NetworkError(
             f"{what} fails on inputs of shape {tuple(inputs.shape)}: {first_line(error)}"
-            f"{images + ', input = { size = 224, channels = 3 } in a study file' if inputs.ndim == 4 else ''}"
+            f"{images if inputs.ndim == 4 else ''}"
         ) from error
     if not isinstance(outputs, Tensor):
         raise NetworkError(
