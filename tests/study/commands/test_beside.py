@@ -99,7 +99,7 @@ def test_methods_and_commands_share_target_rows_measure_verdict_and_page(tmp_pat
     assert open_result(study).summary.decided[20].covers == "seeds and test examples"
     assert call("report", study, "--out", tmp_path / "page.html")[0] == 0
     page = (tmp_path / "page.html").read_text()
-    assert "Scripts name=good" in page
+    assert "scripts name=good" in page
     assert call("rank", study)[0] == 0
     code, answer = call("export", study, "--out", tmp_path / "network")
     assert code != 0

@@ -103,7 +103,7 @@
   // A table as it is shown, a second line of a cell in a column of its own; no cell is a formula to a spreadsheet.
   const csv = (table) => {
     const rows = [...table.rows].map((row) => [...row.cells].map((cell) => [shown(cell), cell.querySelector("small")?.textContent.trim() ?? ""]));
-    const details = rows[0].map((_, column) => rows.some((row) => row[column][1]));
+    const details = rows[0].map((_, column) => rows.some((row) => row[column]?.[1]));
     const field = (text) => {
       const plain = text.replaceAll("\u00a0", " ").replaceAll("−", "-");
       return `"${(/^[=+\-@]/.test(plain) && Number.isNaN(Number.parseFloat(plain)) ? `'${plain}` : plain).replaceAll('"', '""')}"`;
