@@ -160,7 +160,10 @@ def between_sources(frames: StudyFrames, n_target: int) -> Decision | None:
     "helps" says that an arm of it is better than every arm of the others. The level is shared among the sources, any of
     which could have led. None where fewer than two have a run.
     """
-    arms, scores, margin = arms_of(frames, n_target), scores_of(frames, n_target), asked_of(frames)["margin"]
+    arms, margin = arms_of(frames, n_target), asked_of(frames)["margin"]
+    if len({arm.source for arm in arms} - {""}) < 2:
+        return None
+    scores = scores_of(frames, n_target)
     known = [(arm.mean, one) for arm, one in zip(decide(scores, margin=margin).arms, arms, strict=True) if one.source]
     leads = max(((mean, one) for mean, one in known if mean is not None), default=None)
     n_sources = len({one.source for mean, one in known if mean is not None})
