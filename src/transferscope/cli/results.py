@@ -33,17 +33,9 @@ def are_results(place: str) -> bool:
     )
 
 
-def _show_tasks(options: Options, columns: RunColumns, decision: Mapping[str, Any]) -> None:
+def _show_tasks(options: Options, asked: Mapping[str, Any]) -> None:
     """Print the summary over tasks and write its page, and one for each task."""
-    tasks = compare_tasks(
-        options.place,
-        without=options.without,
-        columns=columns,
-        predictions=options.predictions,
-        margin=decision.get("margin"),
-        worth=decision.get("worth"),
-        planned=options.planned,
-    )
+    tasks = compare_tasks(options.place, **asked)
     page = file_in(options.out, f"{file_name(Path(options.place).resolve().stem)}.html")
     written = tasks.report(page, command=as_typed())
     say(written.verdict.shown)
@@ -66,22 +58,22 @@ def show_results(options: Options) -> None:
     roles = [name for name in setting_names(RunColumns) if name not in _NO_ROLES]
     named = [*named_columns(options.columns, roles).items(), *settings.items()]
     columns = RunColumns(**each_once(named, "column"), where=each_once(where, "column of --where"))
+    asked = {
+        "without": options.without,
+        "columns": columns,
+        "predictions": options.predictions,
+        "margin": decision.get("margin"),
+        "worth": decision.get("worth"),
+        "planned": options.planned,
+    }
     if columns.task is not None:
         refuse_unused(
             {"--json": options.as_json, "--width": options.width is not None, "--table or --next": chosen},
             "several tasks give a page each and one over all",
         )
-        _show_tasks(options, columns, decision)
+        _show_tasks(options, asked)
         return
-    result = compare_results(
-        options.place,
-        without=options.without,
-        columns=columns,
-        predictions=options.predictions,
-        margin=decision.get("margin"),
-        worth=decision.get("worth"),
-        planned=options.planned,
-    )
+    result = compare_results(options.place, **asked)
     if options.table is not None:
         write_table_as(result, options.table, options.out)
         return
