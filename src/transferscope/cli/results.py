@@ -39,8 +39,9 @@ def _show_tasks(options: Options, asked: Mapping[str, Any]) -> None:
     page = file_in(options.out, f"{file_name(Path(options.place).resolve().stem)}.html")
     written = tasks.report(page, command=as_typed())
     say(written.verdict.shown)
+    pages = tasks.pages(page)
     for task, result in tasks.results.items():
-        say(f"{task}: {outcomes_in_words(result.summary.decided)}: {tasks.page_of(page, task)}")
+        say(f"{task}: {outcomes_in_words(result.summary.decided)}: {pages[task]}")
     say(f"\nReport: {written.html}")
 
 

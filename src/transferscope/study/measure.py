@@ -180,13 +180,14 @@ class Measure:
         return low, high
 
     @property
-    def _has_usual_points(self) -> bool:
+    def has_usual_points(self) -> bool:
+        """Whether it is in percent or R², and not in a unit of the data."""
         return self.judged.in_percent or self.judged.unit == "R²"
 
     @property
     def margin(self) -> float:
         """Differences of no interest where a study names none: a point of percent or of R², else a hundredth."""
-        return 1.0 if self._has_usual_points else 0.01
+        return 1.0 if self.has_usual_points else 0.01
 
     def noise_scale(self, points: Float[np.ndarray, "arms seeds"]) -> float:
         """What decisions take for a point before runs tell how much they vary (`decision.Scores.scale`).
@@ -194,7 +195,7 @@ class Measure:
         A point of percent or of R²; of any other unit a hundredth of the largest score, whatever the unit is.
         """
         largest = np.nanmax(np.abs(points), initial=0.0)
-        return 1.0 if self._has_usual_points or largest == 0 else float(largest) / 100
+        return 1.0 if self.has_usual_points or largest == 0 else float(largest) / 100
 
     def resolution(self, points: Float[np.ndarray, "arms seeds"], labels: Shaped[np.ndarray, "N ..."] | None) -> float:
         """The least difference that scores can show, in points (`decision.Scores.resolution`).
@@ -215,7 +216,7 @@ class Measure:
     @property
     def points_name(self) -> str:
         """What a point is called, for axes."""
-        if self._has_usual_points:
+        if self.has_usual_points:
             return "points" if self.judged.in_percent else "R² (hundredths)"
         return f"{self.name} ({self.unit})" if self.unit else self.name
 

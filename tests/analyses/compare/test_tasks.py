@@ -82,3 +82,66 @@ def test_an_arm_that_a_task_lacks_is_left_out_and_named() -> None:
     assert any("probe" in line for line in found.verdict.lines)
     with pytest.raises(DataError, match="one task"):
         compare_tasks(frame[frame["dataset"] == "vehicle"], columns=RunColumns(task="dataset"), without=["scratch"])
+
+
+def test_single_runs_have_no_interval() -> None:
+    frame = runs()
+    found = compare_tasks(frame[frame["seed"] == 0], columns=RunColumns(task="dataset"), without=["scratch", "ridge"])
+    ends = [f"{name}_{end}" for name in ("mean", "rank", "improvement") for end in ("low", "high")]
+    assert found.table()[ends].isna().all().all()
+    assert not found.table()[["mean", "rank"]].isna().any().any()
+
+
+def test_pages_of_names_that_a_file_system_takes_for_one_are_all_kept(tmp_path: Path) -> None:
+    frame = runs().replace({"dataset": {"credit-g": "a b", "vehicle": "A b"}})
+    found = compare_tasks(frame, columns=RunColumns(task="dataset"), without=["scratch", "ridge"])
+    pages = found.pages(tmp_path / "r.html")
+    assert len({page.name.casefold() for page in pages.values()}) == len(pages) == 3
+
+
+def test_failed_runs_are_counted_beside_the_ranks() -> None:
+    frame = runs()
+    frame.loc[(frame["arm"] == "tuned") & (frame["seed"] > 2), "accuracy"] = np.nan
+    frame["state"] = np.where(frame["accuracy"].isna(), "failed", "done")
+    found = compare_tasks(frame, columns=RunColumns(task="dataset"), without=["scratch", "ridge"])
+    assert any("tuned in 6 runs" in line for line in found.verdict.lines)
+
+
+def test_errors_in_units_of_their_tasks_are_ranked_and_not_averaged() -> None:
+    """By size alone the task in thousands would decide which baseline is the best."""
+    scale = {"credit-g": 1000.0, "vehicle": 1.0, "a/b": 1.0}
+    factor = {"scratch": (0.9, 1.2, 1.2), "ridge": (1.0, 1.0, 1.0), "tuned": (0.8, 0.8, 0.8)}
+    frame = pd.DataFrame(
+        [
+            {"dataset": task, "arm": arm, "seed": s, "rmse": scale[task] * at[place] * (1 + s / 1000)}
+            for place, task in enumerate(scale)
+            for arm, at in factor.items()
+            for s in range(3)
+        ]
+    )
+    found = compare_tasks(frame, columns=RunColumns(task="dataset"), without=["scratch", "ridge"])
+    table = found.table().set_index("arm")
+    assert "mean" not in table
+    assert table["rank"].to_dict() == pytest.approx({"tuned": 1, "ridge": 7 / 3, "scratch": 8 / 3})
+    assert table["improvement"].isna().to_dict() == {"tuned": False, "ridge": True, "scratch": False}
+
+
+def test_tasks_are_counted_and_not_their_numbers_of_labels() -> None:
+    frame = pd.concat([runs().assign(labels=n) for n in (10, 100)])
+    found = compare_tasks(frame, columns=RunColumns(task="dataset"), without=["scratch", "ridge"])
+    assert set(found.table()["tasks"]) == {3}
+    assert found.verdict.headline.startswith("Over 3 tasks and their numbers of labels, 6 in all, ")
+
+
+def test_what_is_wrong_with_one_task_names_it() -> None:
+    frame = runs()
+    frame = frame[(frame["dataset"] != "vehicle") | (frame["arm"] != "ridge")]
+    with pytest.raises(DataError, match=r"task vehicle: unknown arm .*--where 'dataset!=vehicle'"):
+        compare_tasks(frame, columns=RunColumns(task="dataset"), without=["scratch", "ridge"])
+    kept = compare_tasks(
+        frame, columns=RunColumns(task="dataset", where={"dataset!": "vehicle"}), without=["scratch", "ridge"]
+    )
+    assert list(kept.results) == ["credit-g", "a/b"]
+    apart = frame.assign(arm=frame["arm"].where(frame["arm"] == "none", frame["arm"] + frame["dataset"]))
+    with pytest.raises(DataError, match="no arm has a run on every task"):
+        compare_tasks(apart, columns=RunColumns(task="dataset"), without=[])

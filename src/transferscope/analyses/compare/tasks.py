@@ -1,27 +1,30 @@
 """Runs on several tasks: each compared by itself, and one summary over all of them."""
 
 import textwrap
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
 from scipy.stats import rankdata
 
-from transferscope.analyses.columns import measured_rows
+from transferscope.analyses.columns import measured_rows, rows_where
 from transferscope.analyses.compare.results import ResultsComparison, compare_results
 from transferscope.analyses.results.readers import read_place
 from transferscope.analyses.results.runs import RunColumns
-from transferscope.errors import DataError, SettingsError
+from transferscope.decision import Scores
+from transferscope.errors import DataError, SettingsError, TransferscopeError
 from transferscope.report.blocks import Cell, Column, Points, Section, Table, Text
 from transferscope.report.page import ReportFiles, Verdict, write_page
 from transferscope.report.save import file_name
 from transferscope.study.decisions import scores_of
 from transferscope.study.measure import Measure
-from transferscope.wording import ALL_LABELS, counted, few, sizes_in_words
+from transferscope.wording import counted, few, unit_kept
 
 _DRAWS = 2000
 _LEVEL = 0.95
@@ -38,27 +41,31 @@ class OverTasks:
     results: Mapping[str, ResultsComparison]
 
     @cached_property
-    def _scores(self) -> dict[str, dict[str, Float[np.ndarray, " runs"]]]:
-        """Points of every run, by task and number of labels, and by arm."""
-        found = {}
-        for task, result in self.results.items():
-            frames = result.summary.frames
-            for n in frames.sizes:
-                scores = scores_of(frames, n)
-                name = task if n == ALL_LABELS else f"{task}, {sizes_in_words([n])}"
-                known = {arm: row[~np.isnan(row)] for arm, row in zip(scores.arms, scores.values, strict=True)}
-                found[name] = {arm: row for arm, row in known.items() if len(row)}
-        return found
+    def _measured(self) -> list[Scores]:
+        """Points of every run, for each task and number of labels."""
+        frames = [result.summary.frames for result in self.results.values()]
+        return [scores_of(one, n) for one in frames for n in one.sizes]
+
+    @cached_property
+    def _scores(self) -> list[dict[str, Float[np.ndarray, " runs"]]]:
+        """The points by arm, of runs that gave some."""
+        known = [dict(zip(one.arms, one.values, strict=True)) for one in self._measured]
+        points = [{arm: row[~np.isnan(row)] for arm, row in one.items()} for one in known]
+        return [{arm: row for arm, row in one.items() if len(row)} for one in points]
 
     @property
     def _metric(self) -> Measure:
         return next(iter(self.results.values())).summary.frames.metric
 
     @property
+    def _can_be_averaged(self) -> bool:
+        """Whether scores of several tasks have a mean: errors in units of their own have none."""
+        return self._metric.has_usual_points
+
+    @property
     def arms(self) -> tuple[str, ...]:
         """Arms with a run on every task."""
-        of_tasks = list(self._scores.values())
-        return tuple(arm for arm in of_tasks[0] if all(arm in one for one in of_tasks))
+        return tuple(arm for arm in self._scores[0] if all(arm in one for one in self._scores))
 
     @cached_property
     def baselines(self) -> frozenset[str]:
@@ -68,24 +75,26 @@ class OverTasks:
 
     @cached_property
     def _table(self) -> pd.DataFrame:
-        arms, tasks = self.arms, list(self._scores.values())
+        arms, tasks = self.arms, self._scores
         means = np.array([[one[arm].mean() for arm in arms] for one in tasks])
+        ranks = rankdata(-means, axis=1).mean(axis=0)
         own = [i for i, arm in enumerate(arms) if arm in self.baselines]
-        best = max(own, key=lambda i: means[:, i].mean()) if own else None
+        best = max(own, key=lambda i: means[:, i].mean() if self._can_be_averaged else -ranks[i]) if own else None
+        vary = min(len(one[arm]) for one in tasks for arm in arms) > 1
         rng = np.random.default_rng(0)
         drawn = [[_resampled(one[arm], rng) for arm in arms] for one in tasks]  # as rliable: runs within each task
         of_draws = np.array([[rows.mean(axis=1) for rows in one] for one in drawn])  # (task, arm, draw)
-        ranks = rankdata(-means, axis=1).mean(axis=0)
         rank_draws = rankdata(-of_draws, axis=1).mean(axis=0)
         rows = []
         for i, arm in enumerate(arms):
-            row = {"arm": arm, "with_source": arm not in self.baselines, "tasks": len(tasks)}
-            row |= _with_ends("mean", means[:, i].mean(), of_draws[:, i].mean(axis=0))
-            row |= _with_ends("rank", ranks[i], rank_draws[i])
+            row = {"arm": arm, "with_source": arm not in self.baselines, "tasks": len(self.results)}
+            if self._can_be_averaged:
+                row |= _with_ends("mean", means[:, i].mean(), of_draws[:, i].mean(axis=0), vary)
+            row |= _with_ends("rank", ranks[i], rank_draws[i], vary)
             if best is not None and i != best:
                 value = np.mean([improvement(one[arm][None], one[arms[best]][None]) for one in tasks])
                 draws = np.mean([improvement(one[i], one[best]) for one in drawn], axis=0)
-                row |= _with_ends("improvement", value, draws)
+                row |= _with_ends("improvement", float(value), draws, vary)
             rows.append(row)
         return pd.DataFrame(rows).sort_values("rank", kind="stable", ignore_index=True)
 
@@ -93,43 +102,67 @@ class OverTasks:
         """One row for each arm with a run on every task, the best mean rank first.
 
         Returns:
-            The columns arm, with_source, tasks, mean (over tasks, in points), rank (mean over tasks of that of its mean
-            score, 1 is best) and improvement (the probability that a run of it is better than one of the best baseline,
+            The columns arm, with_source, tasks, mean (over tasks, in points; only of a measure in percent or R², since
+            errors of tasks have no unit in common), rank (mean over tasks of that of its mean score, 1 is best) and
+            improvement (the probability that a run of it is better than one of the best baseline,
             ties count half, mean over tasks; NaN for that baseline), each with its low and high: 95 % bootstrap
-            intervals over the runs of each task, for other seeds on these tasks.
+            intervals over the runs of each task, for other seeds on these tasks; NaN where an arm has one run of one.
         """
         return self._table
 
     @property
     def verdict(self) -> Verdict:
         """Which arm ranks best over all tasks, and the outcome of each task."""
-        first, metric = self._table.iloc[0], self._metric
+        first = self._table.to_dict("records")[0]
+        n_questions = len(self._scores)
+        each_size = f" and their numbers of labels, {n_questions} in all" if n_questions > len(self.results) else ""
         said = (
-            f"Over {counted(len(self._scores), 'task')}, {first['arm']} ranks best: mean rank {first['rank']:.1f} of "
-            f"{len(self.arms)} (95 % CI {first['rank_low']:.1f} to {first['rank_high']:.1f}), "
-            f"mean {metric.level(first['mean'])}."
+            f"Over {counted(len(self.results), 'task')}{each_size}, {first['arm']} ranks best: mean rank "
+            f"{first['rank']:.1f} of {len(self.arms)}{_ci(self._ends(first, 'rank'))}"
         )
+        said += f", mean {self._metric.level(first['mean'])}." if self._can_be_averaged else "."
         if first["with_source"] and not np.isnan(first.get("improvement", np.nan)):
             said += (
                 f" A run of it is better than one of the best baseline with a probability of "
-                f"{100 * first['improvement']:.0f} % (95 % CI {100 * first['improvement_low']:.0f} to "
-                f"{100 * first['improvement_high']:.0f} %)."
+                f"{_percent(first['improvement'])}{_ci(self._ends(first, 'improvement'))}."
             )
         each = tuple(f"{task}: {one.verdict.headline}" for task, one in self.results.items())
-        left = sorted({arm for one in self._scores.values() for arm in one} - set(self.arms))
-        notes = (f"Not on every task, and left out of the summary: {few(left)}.",) if left else ()
-        return Verdict({}, said, (*notes, *each), (*textwrap.wrap(said, 80), *notes, *self._lines()))
+        return Verdict(
+            {}, said, (*self._notes, *each), (*textwrap.wrap(unit_kept(said), 80), *self._notes, *self._lines())
+        )
+
+    @property
+    def _notes(self) -> tuple[str, ...]:
+        """What the summary leaves out, or cannot say."""
+        left = sorted({arm for one in self._scores for arm in one} - set(self.arms))
+        notes = [f"Not on every task, and left out of the summary: {few(left)}."] if left else []
+        failed = Counter[str]()
+        for one in self._measured:
+            failed.update({arm: int(row.sum()) for arm, row in zip(one.arms, one.failed, strict=True)})
+        if said := [f"{arm} in {counted(n, 'run')}" for arm, n in failed.items() if n]:
+            notes.append(f"Failed, and not in the means and ranks: {few(said)}.")
+        if self._table["rank_low"].isna().all():
+            notes.append("An arm has one run of a task: there are no intervals.")
+        return tuple(notes)
+
+    def _ends(self, row: Mapping[Any, Any], name: str) -> str:
+        """The ends of the interval of a column; "" where there is none."""
+        low, high = row[f"{name}_low"], row[f"{name}_high"]
+        if np.isnan(low):
+            return ""
+        if name == "mean":
+            return f"{self._metric.level(low)} to {self._metric.level(high)}"
+        return f"{low:.1f} to {high:.1f}" if name == "rank" else f"{100 * low:.0f} to {_percent(high)}"
 
     def _lines(self) -> list[str]:
         wide = max(len(arm) for arm in ("arm", *self.arms))
-        lines = [f"{'arm':<{wide}}   rank      95 % CI      mean  better than the best baseline"]
+        mean = f"  {'mean':>8}" if self._can_be_averaged else ""
+        lines = [f"{'arm':<{wide}}   rank  {'95 % CI':>11}{mean}  better than the best baseline"]
         for row in self._table.to_dict("records"):
             share = row.get("improvement", np.nan)
-            better = "" if np.isnan(share) else f"  {100 * share:.0f} %"
-            ends = f"{row['rank_low']:.1f} to {row['rank_high']:.1f}"
-            lines.append(
-                f"{row['arm']:<{wide}}  {row['rank']:>5.1f}  {ends:>11}  {self._metric.level(row['mean']):>8}{better}"
-            )
+            better = "" if np.isnan(share) else f"  {_percent(share)}"
+            mean = f"  {self._metric.level(row['mean']):>8}" if self._can_be_averaged else ""
+            lines.append(f"{row['arm']:<{wide}}  {row['rank']:>5.1f}  {self._ends(row, 'rank'):>11}{mean}{better}")
         return lines
 
     def report(self, path: str | Path, *, command: str = "") -> ReportFiles:
@@ -139,13 +172,17 @@ class OverTasks:
             StoreError: A file cannot be written.
         """
         path = Path(path)
-        pages = [result.report(self.page_of(path, task), command=command) for task, result in self.results.items()]
+        files = self.pages(path)
+        pages = [result.report(files[task], command=command) for task, result in self.results.items()]
         names = ", ".join(page.html.name for page in pages)
-        verdict, metric = self.verdict, self._metric
+        verdict = self.verdict
+        mean = Column(f"Mean {self._metric.name}", "Over tasks, with its 95 % CI over the runs of each task")
         columns = (
             Column("Arm", numeric=False),
-            Column("Mean rank", "Of its mean score among the arms, 1 is best, with its 95 % CI"),
-            Column(f"Mean {metric.name}", "Over tasks, with its 95 % CI over the runs of each task"),
+            Column(
+                "Mean rank", "Of its mean score among the arms, 1 is best, with its 95 % CI over the runs of each task"
+            ),
+            *([mean] if self._can_be_averaged else []),
             Column(
                 "Better than the best baseline", "Probability for one run of each, ties count half, with its 95 % CI"
             ),
@@ -153,14 +190,11 @@ class OverTasks:
         rows = tuple(
             (
                 Cell(row["arm"]),
-                Cell(f"{row['rank']:.1f}", f"{row['rank_low']:.1f} to {row['rank_high']:.1f}"),
-                Cell(metric.level(row["mean"]), f"{metric.level(row['mean_low'])} to {metric.level(row['mean_high'])}"),
-                Cell("baseline", tone="baseline")
+                Cell(f"{row['rank']:.1f}", self._ends(row, "rank")),
+                *([Cell(self._metric.level(row["mean"]), self._ends(row, "mean"))] if self._can_be_averaged else []),
+                Cell("baseline" if row["arm"] in self.baselines else "–", tone="baseline")
                 if np.isnan(row.get("improvement", np.nan))
-                else Cell(
-                    f"{100 * row['improvement']:.0f} %",
-                    f"{100 * row['improvement_low']:.0f} to {100 * row['improvement_high']:.0f} %",
-                ),
+                else Cell(_percent(row["improvement"]), self._ends(row, "improvement")),
             )
             for row in self._table.to_dict("records")
         )
@@ -173,10 +207,15 @@ class OverTasks:
         section = Section("In short", "verdict", blocks, {"over-tasks": self._table})
         return write_page([section], path, kicker="report", title=path.stem, verdict=verdict, command=command)
 
-    @staticmethod
-    def page_of(path: Path, task: str) -> Path:
-        """The page of one task beside that of the summary."""
-        return path.with_name(f"{path.stem}-{file_name(task)}.html")
+    def pages(self, path: Path) -> dict[str, Path]:
+        """The page of each task beside that of the summary; those of one name, to any file system, are numbered."""
+        pages, taken = {}, Counter[str]()
+        for task in self.results:
+            name = file_name(task)
+            taken[name.casefold()] += 1
+            number = taken[name.casefold()]
+            pages[task] = path.with_name(f"{path.stem}-{name}{f'~{number}' if number > 1 else ''}.html")
+        return pages
 
 
 def improvement(one: Float[np.ndarray, "draws n"], other: Float[np.ndarray, "draws m"]) -> Float[np.ndarray, " draws"]:
@@ -189,8 +228,17 @@ def _resampled(runs: Float[np.ndarray, " n"], rng: np.random.Generator) -> Float
     return runs[rng.integers(0, len(runs), (_DRAWS, len(runs)))]
 
 
-def _with_ends(name: str, value: float, draws: Float[np.ndarray, " draws"]) -> dict[str, float]:
-    low, high = np.quantile(draws, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2])
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
+
+def _ci(ends: str) -> str:
+    return f" (95 % CI over runs {ends})" if ends else ""
+
+
+def _with_ends(name: str, value: float, draws: Float[np.ndarray, " draws"], vary: bool) -> dict[str, float]:
+    """A value with the ends of its interval, NaN where single runs do not vary."""
+    low, high = np.quantile(draws, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2]) if vary else (np.nan, np.nan)
     return {name: float(value), f"{name}_low": float(low), f"{name}_high": float(high)}
 
 
@@ -210,29 +258,35 @@ def compare_tasks(
         columns: Its `task` names the column of tasks.
 
     Raises:
-        TransferscopeError: As `compare_results`; or there is one task alone.
+        TransferscopeError: As `compare_results`, with the task; there is one task alone, or no arm is on every one.
     """
     task = columns.task
     if task is None:
         raise SettingsError("columns names no column of tasks; give it, as RunColumns(task='dataset')")
     place = None if isinstance(results, pd.DataFrame) else Path(results)
     read = None if place is None else read_place(place, columns.metric)
-    table = measured_rows(results if read is None else read, [task], of_runs=True).rows
+    table = rows_where(measured_rows(results if read is None else read, [task], of_runs=True).rows, columns.where)
     if task not in table:
         raise DataError(f"there is no column {task!r} of tasks; the columns are {few(table.columns, 10)}")
     names = list(dict.fromkeys(str(one) for one in table[task].dropna()))
     if len(names) < 2:
         raise DataError(f"column {task!r} holds one task, {few(names)}; leave out task={task} for a single one")
-    made = {
-        name: compare_results(
-            results,
-            columns=replace(columns, task=None, where={**columns.where, task: name}),
-            without=without,
-            predictions=predictions,
-            margin=margin,
-            worth=worth,
-            planned=planned,
-        )
-        for name in names
-    }
-    return OverTasks(made)
+    made = {}
+    for name in names:
+        try:
+            made[name] = compare_results(
+                results,
+                columns=replace(columns, task=None, where={**columns.where, task: name}),
+                without=without,
+                predictions=predictions,
+                margin=margin,
+                worth=worth,
+                planned=planned,
+            )
+        except TransferscopeError as error:
+            left_out = f"leave the task out with --where '{task}!={name}'"
+            raise DataError(f"task {name}: {error}; mend that, or {left_out}") from error
+    found = OverTasks(made)
+    if not found.arms:
+        raise DataError(f"no arm has a run on every task of {few(names)}: there is nothing to rank; compare each alone")
+    return found
