@@ -768,3 +768,12 @@ def test_the_page_says_what_the_runs_are(tmp_path: Path) -> None:
     assert "Of 25 runs, 1 failed" in page.replace("\u00a0", " ")
     assert found.to_dict()["decisions"]["0"]["outcome"] == found.summary.decided[0].outcome
     assert "&" in found.to_latex()
+
+
+@pytest.mark.parametrize(("gain", "margin", "said"), [(0.001, None, True), (0.001, 0.01, False), (0.05, None, False)])
+def test_a_sure_gain_below_the_margin_is_said_to_be_one(gain: float, margin: float | None, said: bool) -> None:
+    noise = (0.001, -0.001, 0.0, 0.0005, -0.0005, 0.0)
+    rows = [(arm, s, 0.8 + at + one) for arm, at in (("scratch", 0.0), ("pre", gain)) for s, one in enumerate(noise)]
+    found = compare_results(pd.DataFrame(rows, columns=["arm", "seed", "accuracy"]), without=["scratch"], margin=margin)
+    assert found.verdict.outcomes == {0: "helps"}
+    assert ("less than 1 point" in found.verdict.headline) == said
