@@ -231,6 +231,7 @@ def test_a_table_says_the_same_however_it_is_written(tmp_path: Path, writing: st
     ("text", "said"),
     [
         ("x;kind\n" + "1,234;a\n2,500;b\n" * 6, "could be of decimals or thousands"),
+        ("x;kind\n" + "-;a\n1,234;b\n2,500;a\n" * 6, "holds '1,234', whose marks could be of decimals or thousands"),
         ("x;kind\n" + "a;1,234\nb;2,500\n" * 6, "could be of decimals or thousands"),
         ("x,kind\n" + "192.168.100.101,a\n192.168.101.100,b\n" * 6, "could be of decimals or thousands"),
         ("x,kind\n" + "1600000000,a\n1600000000123,b\n" * 6, "in milliseconds and in seconds"),
