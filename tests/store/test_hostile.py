@@ -54,7 +54,7 @@ def read_all(store: Store) -> None:
             read(found.name)
         store.arrays(found.name, "predictions")
         store.study_array(found.name, "target_test_labels")
-        store.study_document(found.name, "placements")
+        store.study_documents(found.name).get("placements")
 
 
 def do_all(store: Store) -> None:

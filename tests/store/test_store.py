@@ -282,13 +282,13 @@ DOCUMENT = {"words": "ünicode <b> −", "numbers": [0.1 + 0.2, 1e-300, None, "i
 
 def test_documents_of_a_study_come_back_can_be_replaced_and_stay(store: Store) -> None:
     store.plan(study(), [])
-    assert store.study_document("s", "placements") is None
+    assert store.study_documents("s").get("placements") is None
     for document in ({}, DOCUMENT):
         store.put_study_document("s", "placements", document)
-        assert store.study_document("s", "placements") == document
+        assert store.study_documents("s").get("placements") == document
     store.plan(study(), [cell("a")])
     with Store.open(store.place) as again:
-        assert again.study_document("s", "placements") == DOCUMENT
+        assert again.study_documents("s").get("placements") == DOCUMENT
 
 
 def test_documents_and_arrays_of_one_name_and_of_two_studies_do_not_mix(store: Store) -> None:
@@ -296,11 +296,11 @@ def test_documents_and_arrays_of_one_name_and_of_two_studies_do_not_mix(store: S
     store.plan(study("t"), [])
     store.put_study_document("s", "labels", DOCUMENT)
     store.put_study_array("s", "labels", np.arange(3))
-    assert store.study_document("s", "labels") == DOCUMENT
+    assert store.study_documents("s").get("labels") == DOCUMENT
     np.testing.assert_array_equal(store.study_array("s", "labels"), np.arange(3))
-    assert store.study_document("t", "labels") is None
+    assert store.study_documents("t").get("labels") is None
     with pytest.raises(UnknownNameError):
-        store.study_document("nobody", "labels")
+        store.study_documents("nobody").get("labels")
 
 
 @pytest.mark.parametrize(

@@ -360,11 +360,6 @@ class Store:
         """
         self._put_content(study, _DOCUMENT + name, document_to_bytes(name, document))
 
-    def study_document(self, study: str, name: str) -> dict[str, Any] | None:
-        """A JSON document kept with a study; None without one, an UnknownNameError without the study."""
-        kept = self._contents(study, schema.study_arrays.c.name == _DOCUMENT + name)
-        return _document(kept[_DOCUMENT + name]) if kept else None
-
     def study_documents(self, study: str) -> dict[str, dict[str, Any]]:
         """Every JSON document kept with a study, by name; an UnknownNameError without the study."""
         kept = self._contents(study, schema.study_arrays.c.name.startswith(_DOCUMENT))

@@ -94,10 +94,10 @@ def test_what_transfer_gave_is_that_of_the_store(store: Store, tmp_path: Path) -
 def test_it_is_kept_until_it_is_ranked_again(store: Store, tmp_path: Path) -> None:
     study = tables(tmp_path)
     run_study(parse_spec(study), store, work=REMEMBERED)
-    assert store.study_document("small", "ranking") is None
+    assert store.study_documents("small").get("ranking") is None
     for scores in (SCORES[:1], SCORES):
         found = rank_again(store, scores=scores)
-        document = store.study_document("small", "ranking")
+        document = store.study_documents("small").get("ranking")
         assert document is not None
         assert repr(KEPT.from_document(document)) == repr(found)
     done = [cell for cell in store.cells("small") if cell.cell.role == "method" and cell.state == "done"]
