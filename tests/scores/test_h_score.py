@@ -39,3 +39,9 @@ def test_plain_one_is_at_its_maximum_for_noise_with_n_below_d() -> None:
     noise = classes_view(50, 200, n_classes=5, signal=0.0)
     assert HScore(shrinkage=False).value(noise).value == pytest.approx(4.0)
     assert HScore().value(noise).value < 1
+
+
+def test_features_that_do_not_vary_are_exactly_0_once_centred() -> None:
+    features = np.column_stack([np.full(3, 0.1), np.arange(3.0)])
+    assert features.mean(axis=0)[0] != 0.1  # 0.1 + 0.1 + 0.1 is not 0.3
+    assert not centred(features)[:, 0].any()

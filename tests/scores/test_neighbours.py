@@ -45,6 +45,27 @@ def test_equally_far_examples_share_the_votes_that_are_left() -> None:
     np.testing.assert_allclose(means[:, 0], np.array([2 * (1 + 2 + 4 + 16) / 4, *of_corners]) / 2)
 
 
+@pytest.mark.parametrize("away", [0.0, 1e12])
+def test_distances_that_rounding_alone_parts_are_equal(away: float) -> None:
+    """The square and its middle again, turned, so that no coordinate is exact; far away, where digits are few."""
+    corners = np.array([[0.0, 0], [1, 1], [1, -1], [-1, 1], [-1, -1]])
+    targets = np.array([[8.0], [1], [2], [4], [16]])
+    expected = neighbour_means(corners, targets, 2)
+    for angle in np.linspace(0.1, 1.5, 15):
+        turn = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
+        np.testing.assert_allclose(neighbour_means(corners @ turn + away, targets, 2), expected)
+
+
+def test_neighbours_that_single_precision_cannot_tell_apart_are_told() -> None:
+    """Around the first example, in drawn directions, distances of 1 + i 1e-9."""
+    rng = np.random.default_rng(0)
+    places, directions = rng.permutation(400), rng.standard_normal((400, 30))
+    around = directions / np.linalg.norm(directions, axis=1)[:, None] * (1 + 1e-9 * places)[:, None]
+    targets = np.vstack([np.zeros(1), places[:, None].astype(np.float64)])
+    for k in (1, 3, 7):
+        assert neighbour_means(np.vstack([np.zeros(30), around]), targets, k)[0, 0] == np.arange(k).mean()
+
+
 def test_votes_that_tie_favour_no_class() -> None:
     votes = np.array([[2.0, 2, 1], [2, 2, 1], [0, 1, 4], [1, 1, 1]])
     assert accuracy(votes, np.eye(3)[[0, 1, 2, 2]]) == pytest.approx((0.5 + 0.5 + 1 + 1 / 3) / 4)

@@ -110,13 +110,9 @@ def _scaled(features: Float64[np.ndarray, "n d"]) -> tuple[np.ndarray, np.ndarra
 
 def _kth_at_most(squared: np.ndarray, k: int) -> Float64[np.ndarray, " rows"]:
     """A number that k of each row are at most, and few more: the k-th least of the minima of many groups."""
-    n = squared.shape[1]
-    groups = max(n // (16 * k), 1)
-    size = n // groups
-    least = squared[:, : groups * size].reshape(len(squared), groups, size).min(axis=1)
-    rest = squared[:, groups * size :]
-    np.minimum(least[:, : rest.shape[1]], rest, out=least[:, : rest.shape[1]])
-    return np.partition(least, k - 1, axis=1)[:, k - 1].astype(np.float64)
+    n_groups = squared.shape[1] // max(squared.shape[1] // (16 * k), 1)
+    grouped = squared[:, : squared.shape[1] // n_groups * n_groups].reshape(len(squared), -1, n_groups)
+    return np.partition(grouped.min(axis=1), k - 1, axis=1)[:, k - 1].astype(np.float64)
 
 
 def _shared(
