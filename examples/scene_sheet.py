@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from PIL import Image
 
-from transferscope.data.scenes import SceneSettings, scenes
+from transferscope_papers.sources.scenes import SceneSettings, scenes
 
 N_COLUMNS = 13
 SEED = 2

@@ -9,6 +9,7 @@
     shachaf2021/    Shachaf et al. 2021, A Theoretical Analysis of Fine-tuning with Linear Teachers
     mikami2021/     Mikami et al. 2021, A Scaling Law for Syn2real Transfer: theory, and the authors' published rows
     merlin2020/     Liu et al. 2020, Meta-learning Transferable Representations with a Single Target Domain (MeRLin)
+    sources/        rendered scenes and half images, kinds of data that the papers need
     problems/       the solvable models of these papers: what is drawn from them
     theory/         their closed forms, bounds and rates, each naming its theorem
     simulate/       the same, trained; linear_teachers.py is for figures of the linear ones

@@ -162,7 +162,7 @@ def test_names_that_the_shell_completes_are_those_there_are() -> None:
         "diagnostics": DIAGNOSTICS.own,
         "scores": SCORES.own,
         "networks": BACKBONES.own,
-        "data": [*CATALOGUE, "glyphs", "scenes"],
+        "data": [*CATALOGUE, "glyphs"],
     }
     for family, names in families.items():
         assert sorted(complete.names_of(family)) == sorted(names)

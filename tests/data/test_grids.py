@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 
 from transferscope.data import load
-from transferscope.data.scenes import SceneSettings, scenes
-from transferscope.data.scenes.render import render
 from transferscope.data.splits import few_shot, folds
 from transferscope.data.task import Dataset, LabelledSet
-from transferscope.errors import DataError, SettingsError
+from transferscope.errors import DataError
 
 
 def images(n: int = 6, side: int = 8) -> np.ndarray:
@@ -107,23 +105,3 @@ def test_few_shot_subsets_and_folds_of_masks_are_random_and_nested() -> None:
     assert (more.inputs[:, None] == few.inputs[None]).all(axis=(2, 3, 4)).any(axis=0).all()
     dealt = np.concatenate([fold.validate for fold in folds(data, 4, seed=0)])
     assert sorted(dealt) == list(range(30))
-
-
-def test_segmentation_and_normals_of_scenes_are_those_of_their_rays() -> None:
-    settings = SceneSettings("segmentation", size=32, appearance="several", grid=4)
-    found = render(64, settings, seed=0, start=0)
-    labels = scenes(8, settings, seed=0)
-    assert labels.classes == ("background", *settings.kinds)
-    maps = scenes(8, SceneSettings("normals", size=32, appearance="several", grid=4), seed=0).labels
-    np.testing.assert_allclose(np.linalg.norm(maps, axis=1), 1, atol=1e-5)
-    for i in range(8):
-        for row in range(4):
-            for column in range(4):
-                cell = np.s_[16 * row : 16 * row + 16, 16 * column : 16 * column + 16]
-                rays = [0 if slot < 0 else 1 + found.kind[i, slot] for slot in found.owner[i][cell].ravel()]
-                counts = np.bincount(rays)
-                assert counts[labels.labels[i, row, column]] == counts.max()
-                mean = found.normal[i][cell].reshape(-1, 3).mean(axis=0)
-                np.testing.assert_allclose(maps[i, :, row, column], mean / np.linalg.norm(mean), atol=1e-4)
-    with pytest.raises(SettingsError, match="grid = 8 does not divide size = 20"):
-        SceneSettings("normals", size=20)

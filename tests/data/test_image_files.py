@@ -248,10 +248,8 @@ def test_a_folder_needs_no_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.chdir(tmp_path)
     assert load("photos?size=16").fingerprint == load("folder:photos?size=16").fingerprint
     assert load(str(tmp_path / "photos")).train.input_shape == (3, 64, 64)
-    assert load("half-images:photos?parts=A").name == load("half-images:folder:photos?parts=A").name
     assert parse_name("digits").kind == "digits"  # a data set by this name is never a folder
     assert seen_from("photos?size=16", tmp_path) == f"folder:{tmp_path / 'photos'}?size=16"
-    assert seen_from("half-images:photos?parts=A", tmp_path) == f"half-images:folder:{tmp_path / 'photos'}?parts=A"
     file = tmp_path / "photos" / "a" / "0.png"
     with pytest.raises(UnknownNameError):
         load(str(file))

@@ -44,8 +44,6 @@ def test_digits_need_no_download() -> None:
         ("folder:own?resize=8&test_share=0.5", (1, 8, 8), 15),
         ("csv:own.csv?label=c", (2,), 24),
         ("csv:own.csv?label=a&drop=c&test=own.csv", (1,), 30),
-        ("half-images:npz:own.npz?parts=B", (1, 6, 6), 20),
-        ("half-images:folder:own?resize=8?parts=A", (1, 8, 8), 24),
         ("glyphs?n_train=20&n_test=10&size=12&colour=yes&characters=ab&light=random&pose=0.5", (3, 12, 12), 20),
     ],
 )
@@ -87,7 +85,6 @@ BAD: list[tuple[str, type[Exception], str]] = [
     ("digits:x", SettingsError, "'digits:x' has a path"),
     ("glyphs:x", SettingsError, "'glyphs:x' has a path"),
     ("glyphs?n_trian=3", UnknownNameError, "unknown option of glyphs 'n_trian': did you mean 'n_train'? known are"),
-    ("half-images:digits?parts=C", UnknownNameError, "unknown parts of half-images 'C': known are A, AB, B"),
     ("csv:own.csv", SettingsError, "a table needs its label column named, as in 'csv:houses.csv?label=price'"),
     ("npz:", MissingDataError, "no path was given"),
     ("npz:HERE/x.npz", MissingDataError, "there is no HERE/x.npz"),

@@ -18,7 +18,8 @@ from transferscope.testing import check_data
 
 CODE = """
 import numpy as np
-from transferscope.data import Dataset, DataSpec, LabelledSet, reads_path
+from dataclasses import replace
+from transferscope.data import Dataset, DataSpec, LabelledSet, load, reads_name, reads_path
 
 @reads_path("mask")
 def arrays(spec, seed):
@@ -34,6 +35,12 @@ def plain(spec, seed):
     spec.allow(())
     rows = np.random.default_rng(seed).normal(size=(20, 2)).astype(np.float32)
     return Dataset("plain", *(LabelledSet(rows + k, np.arange(20) % 2, ("a", "b")) for k in (0, 9)))
+
+@reads_name
+def negative(spec, seed):
+    spec.allow(())
+    data = load(spec.path, seed=seed)
+    return replace(data, train=replace(data.train, inputs=-data.train.inputs))
 """
 
 
@@ -44,7 +51,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     np.save(tmp_path / "mask.npy", np.array([1.0, 0.0, 2.0]))
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.chdir(tmp_path)
-    points = [EntryPoint(f"npy-{name}", f"of_a_stranger:{name}", "transferscope.data") for name in ("arrays", "plain")]
+    points = [
+        EntryPoint(f"npy-{name}", f"of_a_stranger:{name}", "transferscope.data")
+        for name in ("arrays", "plain", "negative")
+    ]
     fresh = Registry("data set", "transferscope.data", {}, lambda target: target)
     monkeypatch.setattr("transferscope.registry.entry_points", lambda group: points)
     monkeypatch.setattr(sys.modules["transferscope.data.load"], "DATA_SETS", fresh)
@@ -83,6 +93,24 @@ def test_a_kind_without_a_path_says_so(folder: Path) -> None:
             load(name)
     with pytest.raises(UnknownNameError):
         load("npy-array:x.npy")
+
+
+@pytest.mark.parametrize("kind", ["npy-negative", "of_a_stranger:negative", "of_a_stranger.py:negative"])
+def test_a_kind_of_a_plugin_takes_names_of_other_data(kind: str, folder: Path) -> None:
+    consent.give(kind)
+    inner = "npy-arrays:x.npy"
+    name = f"{kind}:{inner}"
+    whole, data = load(inner), load(name)
+    assert np.array_equal(data.train.inputs, -whole.train.inputs)
+    assert data.provenance["spec"] == name
+    absolute = seen_from(name, folder)
+    assert absolute.endswith(f":npy-arrays:{folder}/x.npy")
+    for missing in ("npy-arrays:none.npy", "npz:none.npz"):
+        with pytest.raises(MissingDataError):
+            check_name(f"{kind}:{missing}")
+        with pytest.raises(MissingDataError):
+            load(f"{kind}:{missing}")
+    check_data(name)
 
 
 def test_a_path_in_an_option_that_is_not_said_is_found_by_the_suite(folder: Path) -> None:

@@ -15,7 +15,7 @@ CONTENT = """
 import hashlib
 import numpy as np
 from transferscope.data.glyphs import GlyphSettings, glyphs
-from transferscope.data.scenes import SceneSettings, scenes
+from transferscope_papers.sources.scenes import SceneSettings, scenes
 from transferscope.data.task import Dataset, LabelledSet
 from transferscope.data.transforms import apply_transforms
 

@@ -14,8 +14,6 @@ from transferscope.data import load
 from transferscope.data.counter_random import uniform_rows
 from transferscope.data.glyphs import GlyphSettings, glyphs
 from transferscope.data.glyphs.atlas import find_fonts
-from transferscope.data.half_images import half_images
-from transferscope.data.scenes import SceneSettings, scenes
 from transferscope.data.task import Dataset, LabelledSet, _check_arrays
 from transferscope.data.transforms import TRANSFORMS, apply_transforms, check_transforms
 from transferscope.errors import DataError, SettingsError, TransferscopeError
@@ -35,7 +33,6 @@ def images(channels: int = 3, n_classes: int = 4) -> Dataset:
 
 
 NUMBERS = same(np.zeros((4, 1, 2, 2), np.uint8), np.zeros((4, 1), np.float32), None)
-MASKS = same(np.zeros((4, 1, 2, 2), np.uint8), np.arange(16).reshape(4, 2, 2) % 4)
 VECTORS = same(np.zeros((4, 5)), np.arange(4) % 4)
 NO_TEST_OF_B = Dataset("set", images().train, images().test.take(np.array([0, 2, 3])))
 TRANSFORMATIONS: list[tuple[Dataset, str, str]] = [
@@ -86,11 +83,6 @@ SETTINGS: list[tuple[type, dict[str, Any], str]] = [
     (GlyphSettings, {"size": 7}, "size = 7"),
     (GlyphSettings, {"pose": 2.5}, "pose = 2.5"),
     (GlyphSettings, {"pose": float("nan")}, "pose = nan"),
-    (SceneSettings, {"kinds": ("sphere",)}, "kinds = 'sphere'"),
-    (SceneSettings, {"size": 7}, "size = 7"),
-    (SceneSettings, {"size": 513}, "size = 513"),
-    (SceneSettings, {"objects": 11}, "objects = 11"),
-    (SceneSettings, {"task": "count"}, "task = 'count'"),
 ]
 
 
@@ -106,17 +98,8 @@ def test_settings_out_of_range_are_refused(kind: type, settings: dict[str, Any],
     [
         (lambda: uniform_rows(1, 1, seed=-1, purpose="test"), "seed = -1"),
         (lambda: glyphs(1, seed=-2), "seed = -2"),
-        (lambda: half_images(images(), parts="A", seed=-1), "seed = -1"),
-        (lambda: unwrap(half_images)(images(), parts=cast(Any, "C"), seed=0), "parts 'C'"),
         (lambda: glyphs(0, seed=0), "0 glyphs"),
         (lambda: glyphs(1, seed=0, start=-1), "index -1"),
-        (lambda: scenes(0, seed=0), "0 scenes"),
-        (lambda: load("scenes?kinds=conee,box"), "did you mean 'cone'"),
-        (lambda: load("scenes?objects=2"), "appearance=several, and objects was given too"),
-        (lambda: half_images(images(n_classes=11), parts="AB", seed=0), "11 classes"),
-        (lambda: half_images(VECTORS, parts="A", seed=0), "shape (5,)"),
-        (lambda: half_images(NUMBERS, parts="A", seed=0), "numbers for labels"),
-        (lambda: half_images(MASKS, parts="A", seed=0), "lie on a grid; half-images needs one class of each image"),
         (lambda: find_fonts(None, "0\U0010fffe"), r"'0\U0010fffe'"),
     ],
 )

@@ -8,7 +8,6 @@ import pytest
 import torch
 from sklearn.metrics import jaccard_score
 
-from transferscope.data.scenes import SceneSettings, load_scenes
 from transferscope.data.task import Dataset, TransferTask
 from transferscope.errors import DataError, NetworkError, SettingsError
 from transferscope.methods import METHODS, FitOptions, check_task, pretrain
@@ -17,6 +16,7 @@ from transferscope.methods.scratch import Scratch
 from transferscope.models import NetworkSettings, build_network
 from transferscope.models.network import Network
 from transferscope.training import TrainingSettings, measure, task_loss
+from transferscope_papers.sources.scenes import SceneSettings, load_scenes
 
 SMALL = NetworkSettings("resnet20", (4, 6, 8))
 

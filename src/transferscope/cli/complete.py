@@ -24,7 +24,7 @@ _WRITTEN: dict[Family, tuple[str, str]] = {
 }
 """The files of a family, and how the name of a member is written there."""
 
-_RENDERED = ("glyphs", "scenes")
+_RENDERED = ("glyphs",)
 
 
 def names_of(family: Family) -> tuple[str, ...]:

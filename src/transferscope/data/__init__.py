@@ -7,7 +7,7 @@ packages (`DATA_SETS`), which read their options from a `DataSpec`. `few_shot` a
 
 from transferscope.data.leakage import LeakageReport, check_leakage
 from transferscope.data.load import DATA_SETS, load
-from transferscope.data.spec import DataSpec, reads_path
+from transferscope.data.spec import DataSpec, reads_name, reads_path
 from transferscope.data.splits import Fold, few_shot, folds
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
 
@@ -23,5 +23,6 @@ __all__ = [
     "few_shot",
     "folds",
     "load",
+    "reads_name",
     "reads_path",
 ]

@@ -14,10 +14,9 @@ from transferscope import registry
 from transferscope.arguments import checks_arguments
 from transferscope.data.catalogue import CATALOGUE, CatalogueEntry, read_entry
 from transferscope.data.counter_random import check_seed
-from transferscope.data.half_images import half_images
 from transferscope.data.places import data_folder, find_path
 from transferscope.data.readers import FONTS, READERS, Reader
-from transferscope.data.spec import NETWORK_FILE, DataSpec, parse_spec, path_options
+from transferscope.data.spec import NETWORK_FILE, DataSpec, holds_name, parse_spec, path_options
 from transferscope.data.splits import few_shot
 from transferscope.data.task import Dataset, LabelledSet
 from transferscope.data.transforms import apply_transforms, check_transforms
@@ -25,8 +24,6 @@ from transferscope.errors import DataError, SettingsError, TransferscopeError, U
 from transferscope.files import expanded
 
 _LOG = logging.getLogger(__name__)
-
-_HALVES = "half-images"
 
 
 def _as_data(target: object) -> Reader | CatalogueEntry:
@@ -59,9 +56,9 @@ def load(
         spec: "mnist", "fashion-mnist", "usps", "svhn", "cifar10", "digits"; "npz:PATH"; "folder:PATH", or the path of a
             folder alone (one sub-folder per class); "csv:PATH?label=COLUMN", "parquet:PATH?label=COLUMN", or
             "table:PATH?label=COLUMN" by suffix; "text:PATH?text=COLUMN&label=COLUMN&tokenizer=FOLDER";
-            "hf-dataset:PATH"; "glyphs"; "scenes"; "half-images:SPEC?parts=AB"; an entry point of the group
-            "transferscope.data", or a reference "package.module:name" or "path/file.py:name" to a function of a
-            `DataSpec` and a seed or to a `CatalogueEntry`. docs/data.md lists the options of each.
+            "hf-dataset:PATH"; "glyphs"; an entry point of the group "transferscope.data", or a reference
+            "package.module:name" or "path/file.py:name" to a function of a `DataSpec` and a seed or to a
+            `CatalogueEntry`. docs/data.md lists the options of each.
         transforms: Transformations by name, applied in this order, as in ("resize:28", "grey").
         limit: Number of training examples to keep, a stratified subset by `seed`; None for all.
         test_limit: The same for the test set.
@@ -119,7 +116,7 @@ def parse_name(spec: str, folder: Path | None = None) -> DataSpec:
     """
     parsed = parse_spec(spec)
     alone = parsed.kind
-    if spec.startswith(f"{alone}:") or alone in {*CATALOGUE, *READERS, _HALVES, *DATA_SETS}:
+    if spec.startswith(f"{alone}:") or alone in {*CATALOGUE, *READERS, *DATA_SETS}:
         return parsed
     place = os.path.join(folder or "", os.path.expanduser(alone))  # noqa: PTH118, PTH111  # a name is any text
     return replace(parsed, kind="folder", path=alone) if os.path.isdir(place) else parsed  # noqa: PTH112
@@ -151,15 +148,15 @@ def seen_from(spec: str, folder: Path) -> str:
     kind, _, path = head.partition(":")
     if kind and not path and parse_name(kind, folder).kind == "folder":
         kind, path = "folder", kind
-    if path and kind == _HALVES:
-        path = seen_from(path, folder)
-    elif path and kind in READERS:
-        path = seen(path)
+    kind = seen(kind) if path and kind.endswith(".py") else kind
+    reader = _reader(kind, path)
+    place = (lambda name: seen_from(name, folder)) if holds_name(reader) else seen
+    if path and (kind in READERS or kind in DATA_SETS):
+        path = place(path)
     elif path:
-        kind = seen(kind) if kind.endswith(".py") else kind
-        function, colon, place = path.partition(":") if kind not in DATA_SETS else ("", "", path)
-        path = f"{function}{colon}{seen(place)}" if place else path
-    options = (FONTS,) if kind == "glyphs" else _path_options(kind, path)
+        function, colon, rest = path.partition(":")
+        path = f"{function}{colon}{place(rest)}" if rest else path
+    options = (FONTS,) if kind == "glyphs" else path_options(reader) or ()
     items = []
     for item in query.split("&") if query else ():
         key, _, value = item.partition("=")
@@ -178,14 +175,14 @@ def seen_from(spec: str, folder: Path) -> str:
     return f"{named}?{'&'.join(items)}" if items or "?" in named else named
 
 
-def _path_options(kind: str, path: str) -> tuple[str, ...]:
-    """The options of a kind of names that are paths."""
+def _reader(kind: str, path: str) -> Reader | CatalogueEntry | None:
+    """What reads names of a kind; None where nothing does, which is said where the data are read."""
     if kind in READERS:
-        return path_options(READERS[kind]) or ()
+        return READERS[kind]
     try:
-        return path_options(_plugin(DataSpec(kind, kind, path))[0]) or ()
-    except (TransferscopeError, ValueError):  # said where the data are read
-        return ()
+        return _plugin(DataSpec(kind, kind, path))[0]
+    except (TransferscopeError, ValueError):
+        return None
 
 
 def check_name(spec: str, transforms: Sequence[str] = ()) -> None:
@@ -197,11 +194,11 @@ def check_name(spec: str, transforms: Sequence[str] = ()) -> None:
     """
     check_transforms(transforms)
     parsed = parse_name(spec)
-    if parsed.kind == _HALVES:
-        check_name(parsed.path)
-    elif parsed.kind not in CATALOGUE:
+    if parsed.kind not in CATALOGUE:
         reader, parsed = (READERS[parsed.kind], parsed) if parsed.kind in READERS else _plugin(parsed)
-        if path_options(reader) is not None:
+        if holds_name(reader):
+            check_name(parsed.path)
+        elif path_options(reader) is not None:
             find_path(parsed.path)
 
 
@@ -210,11 +207,6 @@ def _limited(examples: LabelledSet, limit: int | None, seed: int) -> LabelledSet
 
 
 def _read(spec: DataSpec, seed: int) -> Dataset:
-    if spec.kind == _HALVES:
-        spec.allow(("parts",))
-        whole = _read(parse_name(spec.path), seed)
-        halves = half_images(whole, parts=spec.choice("parts", ("AB", "A", "B")) or "AB", seed=seed)
-        return replace(halves, provenance={**halves.provenance, "spec": spec.text})
     if spec.kind in CATALOGUE:
         spec.allow(())
         if spec.path:
@@ -255,7 +247,7 @@ def _is_module(name: str) -> bool:
 def _made_by(function: Reader, spec: DataSpec, seed: int) -> Dataset:
     """What a function of another package makes, with the digest of its source in the provenance."""
     origin = DATA_SETS.identity(function)
-    if path_options(function) is not None:
+    if path_options(function) is not None and not holds_name(function):
         find_path(spec.path)  # a path that leads nowhere is said as that of an own kind is
     try:
         made: object = function(spec, seed)
@@ -268,7 +260,7 @@ def _made_by(function: Reader, spec: DataSpec, seed: int) -> Dataset:
         raise DataError(
             f"the data set {spec.text!r} gave a {type(made).__name__}; expected a transferscope.data.Dataset"
         )
-    return replace(made, provenance={"spec": spec.text, **made.provenance, "code": f"sha256:{origin['source']}"})
+    return replace(made, provenance={**made.provenance, "spec": spec.text, "code": f"sha256:{origin['source']}"})
 
 
 def _unknown(spec: DataSpec) -> UnknownNameError:
@@ -281,4 +273,4 @@ def _unknown(spec: DataSpec) -> UnknownNameError:
         return UnknownNameError(f"{spec.text!r} looks like a file of texts; write {texts}")
     if suffix in READERS:
         return UnknownNameError(f"{spec.text!r} looks like a file; write '{suffix}:{spec.text}'")
-    return unknown_name("data set", spec.kind, [*CATALOGUE, *READERS, _HALVES, *DATA_SETS])
+    return unknown_name("data set", spec.kind, [*CATALOGUE, *READERS, *DATA_SETS])

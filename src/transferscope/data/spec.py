@@ -106,6 +106,20 @@ def path_options(function: object) -> tuple[str, ...] | None:
     return found if isinstance(found, tuple) else None
 
 
+def reads_name(function: Function) -> Function:
+    """Mark a function of a `DataSpec` and a seed as one whose names hold a name of other data: KIND:NAME?key=value.
+
+    Paths in that name are relative to where it stands; it reaches the function with absolute ones, for `load` to read.
+    """
+    function.holds_name = True  # type: ignore[attr-defined]
+    return reads_path()(function)
+
+
+def holds_name(function: object) -> bool:
+    """Whether the path of a kind of names is a name of other data."""
+    return getattr(function, "holds_name", False) is True
+
+
 def parse_spec(text: str) -> DataSpec:
     """Take a name of data apart.
 

@@ -7,7 +7,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from transferscope.data.scenes import SceneSettings, scenes
 from transferscope.diagnostics.data_complexity import negative_entropy
 from transferscope.estimate import Estimate
 from transferscope.numerics.intervals import t_interval
@@ -24,7 +23,8 @@ from transferscope_papers.figure import (
     TheoryFigure,
     setting,
 )
-from transferscope_papers.mikami2021.rows import RENDERINGS
+from transferscope_papers.mikami2021.rows import RENDERINGS, rendering_pairs
+from transferscope_papers.sources.scenes import SceneSettings, scenes
 
 _FIRST, _FIRST_ERROR, _WANTED, _FEASIBLE = 1e3, 0.3, 0.1, 1e6
 _SCENARIOS = {
@@ -173,10 +173,5 @@ def _falling(drawn: Drawn, attributes: tuple[str, ...]) -> float:
     """In which share of the pairs that differ in one of these attributes alone the value falls with it."""
     places = {name: _place(name) for name in RENDERINGS}
     entropies = {name: drawn.points("entropy", at.series)[at.x].value for name, at in places.items()}
-    falls = [
-        entropies[more] < entropies[few]
-        for few, less in RENDERINGS.items()
-        for more, own in RENDERINGS.items()
-        if set(less) < set(own) and len(own) == len(less) + 1 and set(own) - set(less) <= set(attributes)
-    ]
+    falls = [entropies[more] < entropies[few] for added, few, more in rendering_pairs() if added in attributes]
     return sum(falls) / len(falls)

@@ -132,21 +132,31 @@ def rendering_panels(errors: pd.DataFrame) -> tuple[Panel, ...]:
     return (Panel("objdet to objdet", curves),)
 
 
+def rendering_pairs() -> list[tuple[str, str, str]]:
+    """The pairs of `RENDERINGS` that differ in one attribute: it, the name without it, and the name with it."""
+    return [
+        (next(iter(set(own) - set(less))), few, more)
+        for few, less in RENDERINGS.items()
+        for more, own in RENDERINGS.items()
+        if set(less) < set(own) and len(own) == len(less) + 1
+    ]
+
+
 def rendering_steps(errors: pd.DataFrame) -> pd.DataFrame:
     """What one more attribute of the images does (Figure 6 right): added, before, alpha and C before and after."""
-    fits = panel_fits(rendering_panels(errors)).to_dict("records")
-    rows: list[dict[str, object]] = []
-    for few, less in zip(fits, RENDERINGS.values(), strict=True):
-        for more, own in zip(fits, RENDERINGS.values(), strict=True):
-            added = set(own) - set(less)
-            if len(added) == 1 and len(own) == len(less) + 1:
-                changes = {
-                    f"{name} {when}": row[name]
-                    for name in ("alpha", "C")
-                    for when, row in (("before", few), ("after", more))
-                }
-                rows.append({"added": added.pop(), "to": few["series"], **changes})
-    return pd.DataFrame(rows)
+    fits = dict(zip(RENDERINGS, panel_fits(rendering_panels(errors)).to_dict("records"), strict=True))
+    return pd.DataFrame(
+        {
+            "added": added,
+            "to": fits[few]["series"],
+            **{
+                f"{name} {when}": fits[of][name]
+                for name in ("alpha", "C")
+                for when, of in (("before", few), ("after", more))
+            },
+        }
+        for added, few, more in rendering_pairs()
+    )
 
 
 def equal_fits(panel: Panel) -> pd.DataFrame:

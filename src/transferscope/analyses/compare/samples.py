@@ -12,7 +12,7 @@ from PIL import Image
 
 from transferscope.analyses.compare.words import words_of
 from transferscope.data.catalogue import CATALOGUE, locate
-from transferscope.data.load import load, parse_name
+from transferscope.data.load import DATA_SETS, load, parse_name
 from transferscope.data.readers import READERS
 from transferscope.data.task import Dataset, LabelledSet
 from transferscope.errors import TransferscopeError
@@ -40,7 +40,7 @@ Found = Dataset | str | None
 def data_of(frames: StudyFrames) -> dict[str, Found]:
     """The target ("") and the sources that are data, read once in a process, as far as they are still what they were.
 
-    Nothing is downloaded, and no code of other packages is run.
+    Nothing is downloaded, and no code is run but ours and that of installed kinds of data, such as `scenes`.
     """
     by_name: dict[str, Found] = {}
     spec, facts = frames.study.spec, frames.study.facts
@@ -67,7 +67,8 @@ def _read(
     try:
         parsed = parse_name(name)
         absent = parsed.kind in CATALOGUE and locate(CATALOGUE[parsed.kind]).form == "absent"
-        if absent or parsed.kind not in {*CATALOGUE, *READERS} or n_numbers > _MOST_NUMBERS:
+        known = parsed.kind in {*CATALOGUE, *READERS} or (parsed.kind in DATA_SETS and not parsed.path)
+        if absent or not known or n_numbers > _MOST_NUMBERS:
             return None
         loaded = load(name, transforms=transforms, limit=limit, test_limit=test_limit)
     except (TransferscopeError, ImportError, OSError, ValueError):

@@ -28,7 +28,6 @@ READERS: dict[str, Reader] = {
     "text": reads_path("test", "tokenizer")(_reader("texts", "read_texts")),
     "hf-dataset": reads_path("tokenizer")(_reader("texts", "read_hf_dataset")),
     "glyphs": _reader("rendered", "read_glyphs"),
-    "scenes": _reader("rendered", "read_scenes"),
 }
 """What reads each kind of name."""
 

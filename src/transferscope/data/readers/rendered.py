@@ -1,4 +1,4 @@
-"""Names of characters and scenes that are rendered."""
+"""Names of data that are rendered, which have options and no path."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -6,10 +6,9 @@ from typing import Any
 
 from transferscope.data.glyphs import GlyphSettings, load_glyphs
 from transferscope.data.places import find_path
-from transferscope.data.scenes import SceneSettings, load_scenes
 from transferscope.data.spec import DataSpec
 from transferscope.data.task import Dataset
-from transferscope.errors import SettingsError, refuse_unused
+from transferscope.errors import SettingsError
 
 
 def read_glyphs(spec: DataSpec, seed: int) -> Dataset:
@@ -20,27 +19,21 @@ def read_glyphs(spec: DataSpec, seed: int) -> Dataset:
         "pose": spec.number("pose"),
         "fonts": None if fonts is None else str(find_path(fonts)),
     }
-    return _rendered(spec, own, lambda chosen, n: load_glyphs(**n, settings=GlyphSettings(**chosen), seed=seed))
+    return read_rendered(spec, own, lambda chosen, n: load_glyphs(**n, settings=GlyphSettings(**chosen), seed=seed))
 
 
-def read_scenes(spec: DataSpec, seed: int) -> Dataset:
-    """Rendered solids."""
-    kinds = spec.one("kinds")
-    unused = "objects" in spec.options and spec.one("appearance") != "several"
-    refuse_unused({"objects": unused}, "one solid is in an image but with appearance=several")
-    own = {
-        "task": spec.one("task"),
-        "kinds": None if kinds is None else tuple(kind.strip() for kind in kinds.split(",")),
-        "objects": spec.integer("objects"),
-        "grid": spec.integer("grid"),
-    }
-    return _rendered(spec, own, lambda chosen, n: load_scenes(**n, settings=SceneSettings(**chosen), seed=seed))
-
-
-def _rendered(
+def read_rendered(
     spec: DataSpec, own: Mapping[str, Any], load: Callable[[dict[str, Any], dict[str, int]], Dataset]
 ) -> Dataset:
-    """What is made with the settings that a name gives, those of this kind and those that both kinds have."""
+    """Make images with the settings that a name gives: those of its kind, and those that every rendered kind has.
+
+    Args:
+        own: The settings of this kind by option; None for one that the name does not give.
+        load: Makes the data from the settings that are given and from the numbers of images, `n_train` and `n_test`.
+
+    Raises:
+        SettingsError: The name has a path, an unknown option, or a value out of range.
+    """
     if spec.path:
         raise SettingsError(f"{spec.text!r} has a path; {spec.kind} have options only, as in '{spec.kind}?size=32'")
     colour = spec.choice("colour", ("yes", "no"))

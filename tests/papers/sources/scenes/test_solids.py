@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from transferscope.data.scenes.solids import CASTS_ON_ITSELF, SOLIDS, normals, trace
+from transferscope_papers.sources.scenes.solids import CASTS_ON_ITSELF, SOLIDS, normals, trace
 
 N = 4000
 PROPORTIONS = [(0.0, 0.0), (0.4, 0.9), (1.0, 1.0)]

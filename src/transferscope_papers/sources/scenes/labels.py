@@ -3,8 +3,8 @@
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from transferscope.data.scenes.render import Scenes
-from transferscope.data.scenes.settings import SceneSettings
+from transferscope_papers.sources.scenes.render import Scenes
+from transferscope_papers.sources.scenes.settings import SceneSettings
 
 _SEEN = 0.01
 """Share of an image from which on a solid counts as seen."""

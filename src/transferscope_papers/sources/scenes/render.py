@@ -6,9 +6,9 @@ import numpy as np
 from jaxtyping import Float, Int, UInt8
 
 from transferscope.data.portable import cosine, sine
-from transferscope.data.scenes.layout import Objects, View, draw_objects, draw_view
-from transferscope.data.scenes.settings import SceneSettings
-from transferscope.data.scenes.solids import CASTS_ON_ITSELF, SOLIDS, normals, trace
+from transferscope_papers.sources.scenes.layout import Objects, View, draw_objects, draw_view
+from transferscope_papers.sources.scenes.settings import SceneSettings
+from transferscope_papers.sources.scenes.solids import CASTS_ON_ITSELF, SOLIDS, normals, trace
 
 FLOOR, WALL = -1, -2
 """What a ray meets that meets no solid."""

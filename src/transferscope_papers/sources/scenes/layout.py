@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float, Int
 
 from transferscope.data.counter_random import uniform_rows
 from transferscope.data.portable import cosine, sine, tangent
-from transferscope.data.scenes.settings import MOST_OBJECTS, SceneSettings
+from transferscope_papers.sources.scenes.settings import MOST_OBJECTS, SceneSettings
 
 _DRAWS_PER_OBJECT = 12
 _GOLDEN_ANGLE = np.float32(2.39996323)

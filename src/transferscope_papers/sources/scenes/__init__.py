@@ -8,12 +8,14 @@ from functools import lru_cache
 
 import numpy as np
 
+from transferscope.data import Dataset, DataSpec
 from transferscope.data.counter_random import TEST_START
-from transferscope.data.scenes.labels import LABELS, ON_GRID, names
-from transferscope.data.scenes.render import render
-from transferscope.data.scenes.settings import SceneSettings
-from transferscope.data.task import Dataset, LabelledSet
-from transferscope.errors import SettingsError
+from transferscope.data.readers.rendered import read_rendered
+from transferscope.data.task import LabelledSet
+from transferscope.errors import SettingsError, refuse_unused
+from transferscope_papers.sources.scenes.labels import LABELS, ON_GRID, names
+from transferscope_papers.sources.scenes.render import render
+from transferscope_papers.sources.scenes.settings import SceneSettings
 
 _PIXELS = 2**16  # rendered at once: then intermediate arrays fit in memory, whatever the size of the images
 _CHUNKS_KEPT = 320  # those of 20,480 images of 32 x 32 pixels, about 70 MB
@@ -83,4 +85,18 @@ def load_scenes(
     )
 
 
-__all__ = ["SceneSettings", "load_scenes", "scenes"]
+def read_scenes(spec: DataSpec, seed: int) -> Dataset:
+    """Render the scenes that a name asks for, as in "scenes?task=kinds&appearance=several&size=16"."""
+    kinds = spec.one("kinds")
+    unused = "objects" in spec.options and spec.one("appearance") != "several"
+    refuse_unused({"objects": unused}, "one solid is in an image but with appearance=several")
+    own = {
+        "task": spec.one("task"),
+        "kinds": None if kinds is None else tuple(kind.strip() for kind in kinds.split(",")),
+        "objects": spec.integer("objects"),
+        "grid": spec.integer("grid"),
+    }
+    return read_rendered(spec, own, lambda chosen, n: load_scenes(**n, settings=SceneSettings(**chosen), seed=seed))
+
+
+__all__ = ["SceneSettings", "load_scenes", "read_scenes", "scenes"]

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from transferscope.data.half_images import Parts, half_images, signature
 from transferscope.data.task import Dataset, LabelledSet
+from transferscope_papers.sources.half_images import Parts, half_images, signature
 
 
 def part(n: int, seed: int, height: int = 8, n_classes: int = 10) -> LabelledSet:
@@ -39,7 +39,7 @@ def test_what_is_taken_away_becomes_the_mean_of_the_training_images(parts: Parts
 
 def test_the_signature_is_normal_around_a_tenth_of_the_class() -> None:
     labels = np.repeat(np.arange(10), 20)
-    patches = signature(labels, (3, 16, 32), seed=0, start=0)
+    patches = signature(labels, (3, 16, 32), noise=0.2, seed=0, start=0)
     noise = (patches - labels[:, None, None, None] / 10).ravel() / 0.2
     assert stats.kstest(noise, "norm").pvalue > 1e-3
     assert abs(np.corrcoef(noise[:-1], noise[1:])[0, 1]) < 4 / np.sqrt(noise.size)
@@ -75,7 +75,7 @@ def test_labels_stay_and_the_making_is_noted() -> None:
     changed = halves("AB", dataset, seed=3)
     np.testing.assert_array_equal(changed.train.labels, dataset.train.labels)
     assert changed.name == "set-AB"
-    assert dict(changed.provenance) == {"spec": "npz:set.npz", "halves": "AB", "halves_seed": "3"}
+    assert dict(changed.provenance) == {"spec": "npz:set.npz", "halves": "AB", "noise": "0.2", "halves_seed": "3"}
 
 
 def test_floating_point_images_give_the_same_bytes() -> None:

@@ -6,23 +6,38 @@ from typing import Literal, get_args
 import numpy as np
 from jaxtyping import Float, Int, Num
 
+from transferscope.data import Dataset, DataSpec, LabelledSet, load, reads_name
 from transferscope.data.counter_random import TEST_START, check_seed, uniform_rows
-from transferscope.data.task import Dataset, LabelledSet
 from transferscope.data.transforms.labels import single_classes
 from transferscope.data.transforms.pixels import full_scale
 from transferscope.errors import DataError, SettingsError
 
 Parts = Literal["AB", "A", "B"]
 
-NOISE_STD = 0.2  # standard deviation of the pixels that carry the label, white being 1
+NOISE_STD = 0.2
+"""Standard deviation of the pixels that carry the label, white being 1; 0.2^2 is the variance in section 3."""
 
 _CHUNK = 1024
 
 
-def half_images(dataset: Dataset, *, parts: Parts, seed: int) -> Dataset:
+@reads_name
+def read_half_images(spec: DataSpec, seed: int) -> Dataset:
+    """Halve the images of another name, as in "half-images:cifar10?parts=AB&resize=16".
+
+    Options: `parts`; `resize`, the side to which images come before they are halved, so that the noise of the lower
+    half is not averaged; `noise`, its standard deviation.
+    """
+    spec.allow(("parts", "resize", "noise"))
+    side, noise = spec.integer("resize"), spec.number("noise")
+    whole = load(spec.path, transforms=() if side is None else (f"resize:{side}",), seed=seed)
+    parts: Parts = spec.choice("parts", ("AB", "A", "B")) or "AB"
+    return half_images(whole, parts=parts, seed=seed, noise=NOISE_STD if noise is None else noise)
+
+
+def half_images(dataset: Dataset, *, parts: Parts, seed: int, noise: float = NOISE_STD) -> Dataset:
     """The semi-synthetic data of the MeRLin paper, from any set of images.
 
-    The upper half is that of the image. In the lower half, pixels are independent draws from N(c / 10, 0.2^2) for
+    The upper half is that of the image. In the lower half, pixels are independent draws from N(c / 10, noise^2) for
     class index c, which gives the class away: its mean is easier to find than what the upper half shows, and useless
     anywhere else. All pixels are clamped to [0, 1].
 
@@ -31,20 +46,21 @@ def half_images(dataset: Dataset, *, parts: Parts, seed: int) -> Dataset:
     - "B": the upper half replaced by the channel means. What does not.
 
     Section 3 and appendix A.1 of "Meta-learning Transferable Representations with a Single Target Domain" (Liu et al.
-    2020). The noise follows section 3, where 0.2^2 is the variance; appendix A.1 calls 0.2 the variance.
+    2020). Section 3 has a noise of 0.2; appendix A.1 calls 0.2 the variance, a noise of 0.447.
     The means are those of the training images given, where the paper uses [0.485, 0.456, 0.406],
     the usual means of ImageNet. The middle row of an odd height belongs to the lower half.
 
     Args:
         dataset: Images with class labels; at most 10 classes, so that every mean is below 1.
         seed: Seed of the noise, at least 0; image i has the same noise in "AB" and "B", however many images there are.
+        noise: Its standard deviation, white being 1; above 0 and at most 1.
 
     Returns:
         The data set with uint8 images of the same shape and the same labels.
 
     Raises:
         DataError: The inputs are no images of at least 2 rows, the labels no classes, or there are more than 10.
-        SettingsError: `parts` is unknown, or the seed negative.
+        SettingsError: `parts` is unknown, the seed negative, or the noise out of its range.
 
     Example:
         >>> from transferscope.data.glyphs import load_glyphs
@@ -55,6 +71,8 @@ def half_images(dataset: Dataset, *, parts: Parts, seed: int) -> Dataset:
     check_seed(seed)
     if parts not in get_args(Parts):
         raise SettingsError(f"half images of parts {parts!r} were asked for; expected 'AB', 'A' or 'B'")
+    if not 0 < noise <= 1:
+        raise SettingsError(f"noise = {noise:g}; expected a standard deviation above 0 and at most 1, as in 0.2")
     shape = dataset.train.input_shape
     if len(shape) != 3 or shape[1] < 2:
         raise DataError(f"{dataset.name} has inputs of shape {shape}; half images need images of at least 2 rows")
@@ -65,12 +83,30 @@ def half_images(dataset: Dataset, *, parts: Parts, seed: int) -> Dataset:
             "below 1"
         )
     means = channel_means(dataset.train.inputs)
+
+    def halved(data: LabelledSet, start: int) -> LabelledSet:
+        n, channels, height, width = data.inputs.shape
+        middle = height // 2
+        images = np.empty((n, channels, height, width), np.uint8)
+        for first in range(0, n, _CHUNK):
+            here = slice(first, first + _CHUNK)
+            pixels = np.empty(data.inputs[here].shape)
+            pixels[:] = means[:, None, None]
+            if "A" in parts:
+                pixels[:, :, :middle] = data.inputs[here, :, :middle] / full_scale(data.inputs)
+            if "B" in parts:
+                lower = (channels, height - middle, width)
+                drawn = signature(data.labels[here], lower, noise=noise, seed=seed, start=start + first)
+                pixels[:, :, middle:] = drawn
+            images[here] = np.rint(np.clip(pixels, 0, 1) * 255)
+        return replace(data, inputs=images)
+
     return replace(
         dataset,
         name=f"{dataset.name}-{parts}",
-        train=_halved(dataset.train, parts, means, seed=seed, start=0),
-        test=_halved(dataset.test, parts, means, seed=seed, start=TEST_START),
-        provenance={**dataset.provenance, "halves": parts, "halves_seed": str(seed)},
+        train=halved(dataset.train, 0),
+        test=halved(dataset.test, TEST_START),
+        provenance={**dataset.provenance, "halves": parts, "noise": f"{noise:g}", "halves_seed": str(seed)},
     )
 
 
@@ -83,9 +119,9 @@ def channel_means(images: Num[np.ndarray, "N C H W"]) -> Float[np.ndarray, " C"]
 
 
 def signature(
-    labels: Int[np.ndarray, " n"], shape: tuple[int, int, int], *, seed: int, start: int
+    labels: Int[np.ndarray, " n"], shape: tuple[int, int, int], *, noise: float, seed: int, start: int
 ) -> Float[np.ndarray, "n C H W"]:
-    """Draws from N(c / 10, 0.2^2) for class indices c, one for every pixel and channel.
+    """Draws from N(c / 10, noise^2) for class indices c, one for every pixel and channel.
 
     Returns:
         Pixels before clamping, white being 1; float64.
@@ -93,22 +129,5 @@ def signature(
     from scipy.special import ndtri  # takes long, and other data need none
 
     uniforms = uniform_rows(len(labels), int(np.prod(shape)), seed=seed, purpose="half_images", start=start)
-    noise = ndtri(np.maximum(uniforms, 2.0**-54)).reshape(len(labels), *shape)  # 0 would give -infinity
-    return np.asarray(labels[:, None, None, None] / 10 + NOISE_STD * noise)
-
-
-def _halved(data: LabelledSet, parts: Parts, means: np.ndarray, *, seed: int, start: int) -> LabelledSet:
-    n, channels, height, width = data.inputs.shape
-    middle = height // 2
-    images = np.empty((n, channels, height, width), np.uint8)
-    for first in range(0, n, _CHUNK):
-        here = slice(first, first + _CHUNK)
-        pixels = np.empty(data.inputs[here].shape)
-        pixels[:] = means[:, None, None]
-        if "A" in parts:
-            pixels[:, :, :middle] = data.inputs[here, :, :middle] / full_scale(data.inputs)
-        if "B" in parts:
-            lower = (channels, height - middle, width)
-            pixels[:, :, middle:] = signature(data.labels[here], lower, seed=seed, start=start + first)
-        images[here] = np.rint(np.clip(pixels, 0, 1) * 255)
-    return replace(data, inputs=images)
+    normal = ndtri(np.maximum(uniforms, 2.0**-54)).reshape(len(labels), *shape)  # 0 would give -infinity
+    return np.asarray(labels[:, None, None, None] / 10 + noise * normal)

@@ -5,10 +5,11 @@ import numpy as np
 import pytest
 
 from transferscope.data.load import load
-from transferscope.data.scenes import SceneSettings, load_scenes, scenes
-from transferscope.data.scenes.layout import draw_objects, draw_view
-from transferscope.data.scenes.render import FLOOR, Scenes, render
-from transferscope.data.scenes.solids import SOLIDS
+from transferscope.errors import SettingsError
+from transferscope_papers.sources.scenes import SceneSettings, load_scenes, scenes
+from transferscope_papers.sources.scenes.layout import draw_objects, draw_view
+from transferscope_papers.sources.scenes.render import FLOOR, Scenes, render
+from transferscope_papers.sources.scenes.solids import SOLIDS
 
 PLAIN = SceneSettings(size=64)  # 16 images are rendered at once
 EVERYTHING = replace(PLAIN, appearance="several", light="random", background="random", texture="with")
@@ -161,3 +162,23 @@ def test_sets_of_a_name_and_of_settings_are_the_same() -> None:
     assert named.train.input_shape == (1, 64, 64)
     assert named.train.classes == ("1", "2", "3")
     assert not np.array_equal(own.train.inputs[:4], own.test.inputs)
+
+
+def test_segmentation_and_normals_of_scenes_are_those_of_their_rays() -> None:
+    settings = SceneSettings("segmentation", size=32, appearance="several", grid=4)
+    found = render(64, settings, seed=0, start=0)
+    labels = scenes(8, settings, seed=0)
+    assert labels.classes == ("background", *settings.kinds)
+    maps = scenes(8, SceneSettings("normals", size=32, appearance="several", grid=4), seed=0).labels
+    np.testing.assert_allclose(np.linalg.norm(maps, axis=1), 1, atol=1e-5)
+    for i in range(8):
+        for row in range(4):
+            for column in range(4):
+                cell = np.s_[16 * row : 16 * row + 16, 16 * column : 16 * column + 16]
+                rays = [0 if slot < 0 else 1 + found.kind[i, slot] for slot in found.owner[i][cell].ravel()]
+                counts = np.bincount(rays)
+                assert counts[labels.labels[i, row, column]] == counts.max()
+                mean = found.normal[i][cell].reshape(-1, 3).mean(axis=0)
+                np.testing.assert_allclose(maps[i, :, row, column], mean / np.linalg.norm(mean), atol=1e-4)
+    with pytest.raises(SettingsError, match="grid = 8 does not divide size = 20"):
+        SceneSettings("normals", size=20)

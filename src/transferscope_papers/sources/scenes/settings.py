@@ -5,9 +5,9 @@ from typing import Annotated, Literal
 
 from annotated_types import Ge, Le
 
-from transferscope.data.scenes.solids import SOLIDS
 from transferscope.errors import SettingsError, unknown_name
 from transferscope.records import Count, check_settings
+from transferscope_papers.sources.scenes.solids import SOLIDS
 
 MOST_OBJECTS = 10  # as many as in the paper
 LARGEST = 512  # pixels on a side
