@@ -1,12 +1,11 @@
 """Which curves the data allow when the law is not known either: weighted draws over several laws."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float
-from scipy import special
 
 from transferscope.scaling.laws import law_named
 from transferscope.scaling.laws.law import Law, product_grid
@@ -16,11 +15,10 @@ from transferscope.scaling.posterior import (
     Noise,
     PowerPosterior,
     WeightedDraws,
-    conditional,
+    draws_of,
+    in_own_unit,
     log_rate_prior,
     recent,
-    relative_noise,
-    separable,
     systematic,
 )
 
@@ -113,6 +111,14 @@ class AveragedPosterior(WeightedDraws):
         """The error at each size under each draw."""
         return np.concatenate([law_named(name).value(sizes[:, None], theta) for name, theta in self.theta.items()])
 
+    def resampled(self, n: int) -> "AveragedPosterior":
+        """The same as n draws of equal weight."""
+        chosen, start, theta = systematic(np.cumsum(self.weights), n), 0, {}
+        for name, drawn in self.theta.items():
+            theta[name] = drawn[chosen[(chosen >= start) & (chosen < start + len(drawn))] - start]
+            start += len(drawn)
+        return replace(self, theta=theta, weights=np.full(n, 1 / n))
+
     @cached_property
     def C(self) -> Float[np.ndarray, " N"]:
         """Transfer gaps: the error that each draw keeps however large the size."""
@@ -159,74 +165,33 @@ def averaged_posterior(
         Weighted draws; of a curve that does not fall, those of `power_floor` alone.
     """
     data = recent(data)
+    sizes = (float(data.sizes.min()), float(data.sizes.max()))
+    data, unit = in_own_unit(data)
     x = data.sizes[:, 0]
-    by_law = [(name, _of_law(law_named(name), data, *grid(x), noise)) for name, grid in PRIORS.items()]
+    by_law = [(name, draws_of(law_named(name), data, *grid(x), noise)) for name, grid in PRIORS.items()]
     if chance is not None and chance > data.errors.max():
-        by_law.append(("shifted-power", _of_law(law_named("shifted-power"), data, *_from_chance(x), noise, chance)))
-    usable = [(name, part) for name, part in by_law if part is not None]
-    sizes = (float(x.min()), float(x.max()))
-    if "power+floor" not in dict(usable) or len(power_floor.weights) == 1:
+        by_law.append(("shifted-power", draws_of(law_named("shifted-power"), data, *_from_chance(x), noise, chance)))
+    usable = [(name, part) for name, part in by_law if len(part[0])]
+    if "power+floor" not in dict(usable):
         return AveragedPosterior({"power+floor": power_floor.theta}, power_floor.weights, power_floor.noise, sizes)
-    evidence = np.array([part[1] for _, part in usable])
+    evidence = np.array([part[2] for _, part in usable])
     share = np.exp(temper * (evidence - evidence.max()))
     share /= share.sum()
     draws: dict[str, list[np.ndarray]] = {}
     weights: dict[str, list[np.ndarray]] = {}
-    for (name, part), one in zip(usable, share, strict=True):
-        own = name == "power+floor"
-        draws.setdefault(name, []).append(power_floor.theta if own else part[0])
-        each = power_floor.weights if own else np.full(len(part[0]), 1 / len(part[0]))
+    for (name, (theta, log_weights, _, _)), one in zip(usable, share, strict=True):
+        drawn, each = power_floor.theta, power_floor.weights
+        if name != "power+floor":
+            sums = np.cumsum(np.exp(log_weights - log_weights.max()))
+            drawn = law_named(name).in_unit(theta[systematic(sums / sums[-1], DRAWS)], 1 / unit)
+            each = np.full(DRAWS, 1 / DRAWS)
+        draws.setdefault(name, []).append(drawn)
         weights.setdefault(name, []).append(one * each)
     joined = np.concatenate([np.concatenate(parts) for parts in weights.values()])
-    theta = {name: np.concatenate(parts) for name, parts in draws.items()}
-    spread = float(share @ [part[2] for _, part in usable])
-    return AveragedPosterior(theta, joined / joined.sum(), spread, sizes)
-
-
-def _of_law(
-    law: Law,
-    data: Observations,
-    grid: Float[np.ndarray, "G q"],
-    log_prior: Float[np.ndarray, " G"],
-    assumed: Noise,
-    chance: float | None = None,
-) -> tuple[Float[np.ndarray, "N p"], float, float] | None:
-    """Draws, log evidence and relative noise of one law; None when no falling curve with a floor of at least 0 fits.
-
-    Of a curve that starts at `chance`, chance - y = (chance - C) (1 - (1 + x / x_0)^-alpha) has one coefficient.
-    """
-    x, y = data.sizes[:, 0], data.errors
-    k = len(law.linear) if chance is None else 1
-    unit = np.array([np.exp(np.log(x).mean())])
-    factor = np.array([1.0 if parameter.size is None else 1 / unit[0] for parameter in law.nonlinear])
-    eta = grid * factor
-    basis = law.basis(x[:, None] / unit, eta)  # (G, m, k)
-    seen = y
-    if chance is not None:
-        basis, seen = 1 - basis[..., :1] * (eta[:, 1:] ** eta[:, :1])[..., None], chance - y
-    usable = separable(basis, data)
-    eta, basis, log_prior = eta[usable], basis[usable], log_prior[usable]
-    if len(eta) == 0:
-        return None
-    drawn, variance, log_volume, degrees = conditional(basis, seen, data, assumed)
-    n_each = drawn.shape[1]
-    amplitude, floor = drawn[..., 0], drawn[..., 1] if k == 2 else np.zeros(drawn.shape[:2])
-    if chance is not None:
-        floor = chance - amplitude
-        drawn = np.stack([amplitude * (eta[:, 1:] ** eta[:, :1]), floor], axis=2)
-    allowed = (amplitude > 0) & (floor >= 0) & (floor < y.min())
-    # the integral over coefficients and noise, up to what all laws share
-    constant = 0.5 * k * np.log(np.pi) + special.gammaln(degrees / 2) - (np.log(y.min()) if k == 2 else 0.0)
-    log_cell = log_prior - 0.5 * degrees * np.log(variance * degrees) + log_volume + constant
-    log_cell -= special.logsumexp(log_prior)
-    log_weight = np.where(allowed, log_cell[:, None] - np.log(np.where(allowed, amplitude, 1.0)), -np.inf).ravel()
-    if not np.isfinite(log_weight).any():
-        return None
-    evidence = float(special.logsumexp(log_weight) - np.log(n_each))
-    weights = np.exp(log_weight - log_weight.max())
-    chosen = systematic(np.cumsum(weights) / weights.sum(), DRAWS)
-    theta = np.concatenate([np.repeat(eta, n_each, axis=0), drawn.reshape(-1, drawn.shape[2])], axis=1)[chosen]
-    return law.in_unit(theta, 1 / unit), evidence, relative_noise(variance, log_cell, data)
+    spread = float(share @ [part[3] for _, part in usable])
+    return AveragedPosterior(
+        {name: np.concatenate(parts) for name, parts in draws.items()}, joined / joined.sum(), spread, sizes
+    )
 
 
 def _limit(law: Law, theta: Float[np.ndarray, "N p"]) -> Float[np.ndarray, " N"]:

@@ -101,11 +101,7 @@ def middle_and_interval(
     values: Float[np.ndarray, " N"], weights: Float[np.ndarray, " N"] | None = None
 ) -> tuple[float, Interval]:
     """Return the median and the interval (LEVEL) of draws, of which any may be infinite; None for equal weights."""
-    levels = np.array([(1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2])
-    if weights is None:
-        low, middle, high = map(float, np.quantile(values, levels))
-        return middle, Interval(low, high, LEVEL)
-    order = np.argsort(values)
-    places = np.searchsorted(np.cumsum(weights[order]), levels * weights.sum())
-    low, middle, high = map(float, values[order[np.minimum(places, len(order) - 1)]])
+    levels = [(1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2]
+    how: Literal["linear", "inverted_cdf"] = "linear" if weights is None else "inverted_cdf"
+    low, middle, high = map(float, np.quantile(values, levels, weights=weights, method=how))
     return middle, Interval(low, high, LEVEL)

@@ -8,6 +8,7 @@ from jaxtyping import Bool, Float, Int
 from scipy import special
 
 from transferscope.scaling.laws.curves import POWER_FLOOR
+from transferscope.scaling.laws.law import Law
 from transferscope.scaling.observations import Observations
 
 RATES = 160
@@ -44,6 +45,10 @@ class Noise:
         """Prior variance of the noise, in units of the errors or of their standard errors."""
         return self.scale**2 if data.stderr is None else 1.0
 
+    def degrees_beside(self, k: int, data: Observations) -> float:
+        """Degrees of freedom of the noise beside k coefficients."""
+        return max(self.share(data) * len(data) - k + self.degrees, 0.5)
+
 
 CAUTIOUS = Noise()
 """For probabilities and intervals. Chosen on development curves (docs/scaling.md)."""
@@ -64,9 +69,7 @@ class WeightedDraws:
 
     def quantile(self, values: Float[np.ndarray, " N"], level: float) -> float:
         """Posterior quantile of a value of each draw (values may be infinite)."""
-        order = np.argsort(values)
-        reached = np.searchsorted(np.cumsum(self.weights[order]), level * self.weights.sum())
-        return float(values[order][min(int(reached), len(order) - 1)])
+        return float(np.quantile(values, level, weights=self.weights, method="inverted_cdf"))
 
 
 def systematic(cumulative: Float[np.ndarray, " N"], n: int) -> Int[np.ndarray, " n"]:
@@ -137,12 +140,13 @@ def power_posterior(data: Observations, *, noise: Noise = CAUTIOUS) -> PowerPost
     Returns:
         Weighted draws. With few points they are wide, never degenerate. Of a long curve the last half is used.
     """
-    data = recent(data)
+    data, unit = in_own_unit(recent(data))
     coarse = np.geomspace(0.02, 4.0, RATES // 2)
-    posterior = _draws(data, coarse, noise)
+    posterior = _of_rates(data, coarse, noise)
     low, high = posterior.quantile(posterior.alpha, 1e-3), posterior.quantile(posterior.alpha, 1 - 1e-3)
     fine = np.geomspace(max(low * 0.9, 0.02), min(high * 1.1, 4.0), RATES // 2)
-    return _draws(data, np.unique(np.concatenate([coarse, fine])), noise)
+    posterior = _of_rates(data, np.unique(np.concatenate([coarse, fine])), noise)
+    return replace(posterior, theta=POWER_FLOOR.in_unit(posterior.theta, 1 / unit))
 
 
 def recent(data: Observations) -> Observations:
@@ -152,45 +156,77 @@ def recent(data: Observations) -> Observations:
     return data.take(data.sizes[:, 0] >= sizes[-min(used, len(sizes))])
 
 
-def _draws(data: Observations, rates: Float[np.ndarray, " A"], assumed: Noise) -> PowerPosterior:
-    x, y = data.sizes[:, 0], data.errors
-    unit = np.exp(np.log(x).mean())
-    basis = POWER_FLOOR.basis(x[:, None] / unit, rates[:, None])  # (A, m, 2)
+def in_own_unit(data: Observations) -> tuple[Observations, Float[np.ndarray, " 1"]]:
+    """The observations with sizes over their geometric mean, and that mean."""
+    unit = np.exp(np.log(data.sizes).mean(axis=0))
+    return replace(data, sizes=data.sizes / unit), unit
+
+
+def _of_rates(data: Observations, rates: Float[np.ndarray, " A"], assumed: Noise) -> PowerPosterior:
+    log_prior = log_rate_prior(rates) - np.log(rates) + np.log(np.gradient(rates))
+    theta, log_weights, _, noise = draws_of(POWER_FLOOR, data, rates[:, None], log_prior, assumed)
+    if len(theta) == 0:
+        theta = _level(data, assumed)
+        return PowerPosterior(theta, np.full(len(theta), 1 / len(theta)), noise, falls=False)
+    weights = np.exp(log_weights - log_weights.max())
+    return PowerPosterior(theta, weights / weights.sum(), noise)
+
+
+def draws_of(
+    law: Law,
+    data: Observations,
+    grid: Float[np.ndarray, "G q"],
+    log_prior: Float[np.ndarray, " G"],
+    assumed: Noise,
+    chance: float | None = None,
+) -> tuple[Float[np.ndarray, "N p"], Float[np.ndarray, " N"], float, float]:
+    """Draws of falling curves of a law with a floor of at least 0, by quadrature over its non-linear parameters.
+
+    Of a curve that starts at `chance`, chance - y = (chance - C) (1 - (1 + x / x_0)^-alpha) has one coefficient.
+
+    Args:
+        grid: Values of the non-linear parameters.
+        log_prior: Log of the prior mass of each, up to a constant.
+
+    Returns:
+        The draws, none where no such curve fits; their log weights; the log evidence, up to what all laws share; and
+        the relative noise.
+    """
+    y, k = data.errors, len(law.linear) if chance is None else 1
+    basis, seen = law.basis(data.sizes, grid), y  # (G, m, k)
+    if chance is not None:
+        basis, seen = 1 - basis[..., :1] * (grid[:, 1:] ** grid[:, :1])[..., None], chance - y
     apart = separable(basis, data)
-    rates = rates[apart]
-    drawn, variance, log_volume, degrees = conditional(basis[apart], y, data, assumed)
-    amplitude, C = drawn[..., 0], drawn[..., 1]
-    allowed = (amplitude > 0) & (C >= 0) & (y.min() > C)
-    log_prior = log_rate_prior(rates) - np.log(rates)
-    log_rate = -0.5 * degrees * np.log(variance) + log_volume + log_prior + np.log(np.gradient(rates))
-    log_weight = np.where(allowed, log_rate[:, None] - np.log(np.where(allowed, amplitude, 1.0)), -np.inf)
-    falls = bool(allowed.any())
-    if falls:
-        theta = np.stack([np.broadcast_to(rates[:, None], C.shape), amplitude, C], axis=2)[allowed]
-        weights = np.exp(log_weight[allowed] - log_weight.max())
-    else:
-        theta = _level(data, assumed, degrees)
-        weights = np.ones(len(theta))
-    noise = relative_noise(variance, log_rate, data)
-    scaled = POWER_FLOOR.in_unit(theta, np.array([1 / unit]))
-    return PowerPosterior(scaled, weights / weights.sum(), noise, falls)
+    eta, basis, log_prior = grid[apart], basis[apart], log_prior[apart]
+    if len(eta) == 0:
+        return np.zeros((0, len(law.names))), np.zeros(0), -np.inf, 0.0
+    drawn, variance, log_volume, degrees = conditional(basis, seen, data, assumed)
+    amplitude, floor = drawn[..., 0], drawn[..., 1] if k == 2 else np.zeros(drawn.shape[:2])
+    if chance is not None:
+        floor = chance - amplitude
+        drawn = np.stack([amplitude * (eta[:, 1:] ** eta[:, :1]), floor], axis=2)
+    allowed = (amplitude > 0) & (floor >= 0) & (floor < y.min())
+    # the integral over coefficients and noise, up to what all laws share
+    constant = 0.5 * k * np.log(np.pi) + special.gammaln(degrees / 2) - (np.log(y.min()) if k == 2 else 0.0)
+    log_cell = log_prior - special.logsumexp(log_prior) - 0.5 * degrees * np.log(variance * degrees)
+    log_cell += log_volume + constant
+    log_weights = (log_cell[:, None] - np.log(np.where(allowed, amplitude, 1.0)))[allowed]
+    evidence = float(special.logsumexp(log_weights) - np.log(drawn.shape[1])) if allowed.any() else -np.inf
+    theta = np.concatenate([np.repeat(eta[:, None], drawn.shape[1], axis=1), drawn], axis=2)[allowed]
+    return theta, log_weights, evidence, relative_noise(variance, log_cell, data)
 
 
-def _level(data: Observations, assumed: Noise, degrees: float) -> Float[np.ndarray, "R 3"]:
+def _level(data: Observations, assumed: Noise) -> Float[np.ndarray, "R 3"]:
     """Draws of a curve that does not fall: its level, and rates of the prior.
 
     The level is Student's t about the weighted mean, and no lower than the lowest error that was measured.
-
-    Args:
-        degrees: Degrees of freedom beside two coefficients.
     """
+    degrees = assumed.degrees_beside(2, data)
     y, precision, steps = data.errors, assumed.share(data) * _precision(data), t_points(degrees)
     mean = float(np.average(y, weights=precision))
     squares = precision @ (y - mean) ** 2 + assumed.degrees * assumed.variance(data)
     level = np.maximum(mean + np.sqrt(squares / (degrees + 1) / precision.sum()) * steps[:, 0], y.min())
-    from scipy import stats  # here and below: it takes half a second to import
-
-    ranks = (stats.rankdata(steps[:, 1]) - 0.5) / len(steps)
+    ranks = (steps[:, 1].argsort().argsort() + 0.5) / len(steps)
     rate = PRIOR_RATE_MEDIAN * np.exp(PRIOR_RATE_LOG_SD * special.ndtri(ranks))
     return np.stack([rate, np.full(len(steps), 1e-9 * y.min()), level], axis=1)
 
@@ -230,7 +266,7 @@ def conditional(
     moment = np.einsum("ami,m->ai", basis, precision * seen)
     mean = np.linalg.solve(gram, moment[..., None])[..., 0]
     squares = (precision * (seen - np.einsum("ami,ai->am", basis, mean)) ** 2).sum(axis=1)
-    degrees = max(share * len(seen) - k + assumed.degrees, 0.5)
+    degrees = assumed.degrees_beside(k, data)
     variance = (squares + assumed.degrees * assumed.variance(data)) / degrees
     inverse = np.linalg.inv(gram)
     root = np.linalg.cholesky((inverse + np.swapaxes(inverse, 1, 2)) / 2)
@@ -254,7 +290,7 @@ def log_rate_prior(rates: Float[np.ndarray, " A"]) -> Float[np.ndarray, " A"]:
 @cache
 def t_points(degrees: float) -> Float[np.ndarray, "R 2"]:
     """Quasi-random points of the standard bivariate t."""
-    from scipy import stats
+    from scipy import stats  # here: it takes half a second to import
 
     uniform = stats.qmc.Halton(3, scramble=False).random(DRAWS_PER_RATE + 1)[1:]
     normal = special.ndtri(uniform[:, :2])

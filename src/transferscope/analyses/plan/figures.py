@@ -97,11 +97,8 @@ def _draw_gain(axes: Axes, plan: LabelPlan, pairs: Pairs, colour: str) -> None:
     assert scratch.curve is not None
     assert lead.curve is not None
     gain = scratch.curve.errors[pairs.scratch] - lead.curve.errors[pairs.transfer]
-    order = np.argsort(gain, axis=0)
-    sums = np.cumsum(pairs.weights[order], axis=0)
-    ordered = np.take_along_axis(gain, order, axis=0)
-    places = [np.minimum((sums < level).sum(axis=0), len(gain) - 1) for level in _BAND]
-    low, median, high = (plan.measure.scale * np.take_along_axis(ordered, place[None], axis=0)[0] for place in places)
+    band = np.quantile(gain, _BAND, axis=0, weights=pairs.weights, method="inverted_cdf")
+    low, median, high = plan.measure.scale * band
     x = plan.sizes
     axes.axhline(0.0, color=QUIET, linestyle="--", linewidth=1)
     axes.plot(x, median, color=colour, linewidth=1.5)

@@ -277,11 +277,9 @@ def by_finetune_size(groups: Mapping[str, Observations]) -> dict[str, Observatio
     result = {}
     for name, data in groups.items():
         for s in np.unique(data.sizes[:, 1]):
-            rows = data.sizes[:, 1] == s
-            stderr = None if data.stderr is None else data.stderr[rows]
+            part = data.take(data.sizes[:, 1] == s)
             label = f"s = {s:,.0f}" if name == EVERYTHING else f"{name}, s = {s:,.0f}"
-            numbers = None if data.rows is None else data.rows[rows]
-            result[label] = Observations(data.sizes[rows, :1], data.errors[rows], stderr, rows=numbers)
+            result[label] = replace(part, sizes=part.sizes[:, :1], notes=())
     return result
 
 

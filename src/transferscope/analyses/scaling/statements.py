@@ -323,6 +323,6 @@ def _outliers(one: SurfaceAnalysis) -> Iterator[Statement]:
             "outliers",
             n=len(far),
             of=len(one.surface.observations),
-            rows=sorted(rows, key=lambda row: (len(row), row)),
+            rows=rows,
             loss=one.surface.loss,
         )

@@ -14,10 +14,9 @@ from transferscope.scaling.advice.next_run import NextRun, information, next_run
 from transferscope.scaling.averaging import averaged_posterior
 from transferscope.scaling.fit import usable
 from transferscope.scaling.forecast import Basis, Forecast, SizeNeeded, middle_and_interval
-from transferscope.scaling.laws import law_named
 from transferscope.scaling.laws.curves import POWER_FLOOR
 from transferscope.scaling.observations import Observations
-from transferscope.scaling.posterior import Noise, power_posterior, systematic
+from transferscope.scaling.posterior import Noise, power_posterior
 
 REACH = 8.0
 """Curves are followed up to this multiple of the largest measured number of labels; beyond, nothing is said."""
@@ -126,32 +125,18 @@ def draw_curve(data: Observations, grid: Float[np.ndarray, " G"], *, chance: flo
     used, zero_from = usable(data, POWER_FLOOR, "log"), data.zero_from
     if used.n_distinct < 2 and zero_from is None:
         raise DataError(f"a learning curve takes at least 2 numbers of labels, and there are {used.n_distinct}")
-    largest = float(data.sizes.max())
+    x, still, spread = np.concatenate([grid, used.sizes[:, 0]]), False, UNKNOWN_NOISE.scale
     if used.n_distinct < 2:  # as measured up to there
-        errors = np.full((DRAWS, len(grid) + len(used)), used.errors.mean() if len(used) else ZERO)
-        errors[:, : len(grid)][:, grid >= zero_from] = ZERO
-        return CurveDraws(used, grid, errors[:, : len(grid)], errors[:, len(grid) :], UNKNOWN_NOISE.scale, largest)
-    noise = UNKNOWN_NOISE if used.stderr is None else KNOWN_NOISE
-    posterior = averaged_posterior(used, power_floor=power_posterior(used, noise=noise), noise=noise, chance=chance)
-    x = np.concatenate([grid, used.sizes[:, 0]])
-    if len(posterior.weights) == 1:
-        level, spread = np.log(posterior.predict(x)), posterior.noise / np.sqrt(used.n_distinct)
-        errors = np.exp(level + spread * np.random.default_rng(0).standard_t(used.n_distinct, (DRAWS, 1)))
+        errors = np.full((DRAWS, len(x)), used.errors.mean() if len(used) else ZERO)
     else:
-        ends = np.cumsum([len(theta) for theta in posterior.theta.values()])[:-1]
-        chosen = systematic(np.cumsum(posterior.weights), DRAWS)
-        counts = np.split(np.bincount(chosen, minlength=len(posterior.weights)), ends)
-        errors = np.concatenate(
-            [
-                law_named(name).value(x[:, None], np.repeat(theta, count, axis=0))
-                for (name, theta), count in zip(posterior.theta.items(), counts, strict=True)
-            ]
-        )
-    errors = _with_uncertain_fall(np.maximum(errors, ZERO), x, used, chance)
+        noise = UNKNOWN_NOISE if used.stderr is None else KNOWN_NOISE
+        posterior = averaged_posterior(used, power_floor=power_posterior(used, noise=noise), noise=noise, chance=chance)
+        errors = _with_uncertain_fall(np.maximum(posterior.resampled(DRAWS).predict(x), ZERO), x, used, chance)
+        still, spread = may_take_off(used, chance), max(posterior.noise, 1e-6)
     if zero_from is not None:
         errors[:, x >= zero_from] = ZERO
-    at_grid, fitted, still = errors[:, : len(grid)], errors[:, len(grid) :], may_take_off(used, chance)
-    return CurveDraws(used, grid, at_grid, fitted, max(posterior.noise, 1e-6), largest, still)
+    at_grid, fitted = np.split(errors, [len(grid)], axis=1)
+    return CurveDraws(used, grid, at_grid, fitted, spread, float(data.sizes.max()), still)
 
 
 def _with_uncertain_fall(
