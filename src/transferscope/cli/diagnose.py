@@ -1,11 +1,11 @@
-"""`transferscope diagnose`: why did it transfer? What the diagnostics say about a trained network, or about many."""
+"""`transferscope diagnose`: why did it transfer, or not? What the features of a network, or of many, say."""
 
 from pathlib import Path
 
 import typer
 
 from transferscope.analyses.diagnose import map_weights
-from transferscope.analyses.diagnose.question import measure_all
+from transferscope.analyses.diagnose.question import NEEDS_DATA, measure_all
 from transferscope.analyses.diagnose.subject import FileQuestion
 from transferscope.cli.answer import as_text, as_typed, counted_progress, in_a_line
 from transferscope.cli.as_json import print_analysis
@@ -16,7 +16,9 @@ from transferscope.cli.terminal import say
 from transferscope.errors import SettingsError, refuse_unused
 from transferscope.models import NetworkSettings
 from transferscope.settings.data import DataSettings
+from transferscope.study.places import is_study
 
+_OF_STUDIES = {"checkpoint", "diagnostics", "labels", "set", "study", "out", "as_json", "quiet"}
 _OF_MAPS = {"weight_map", "seed", "set", "study", "out", "as_json", "quiet"}
 
 
@@ -29,20 +31,22 @@ def diagnose(options: Options, context: typer.Context) -> None:
         refuse_unused({name: name != "seed" for name in asked}, why)
         _map(options)
         return
-    refuse_unused({"--study": options.study is not None}, "a network was given; only --map reads a study")
     if options.source is None:
         refuse_unused({"source": "source" in asked}, "there is no --from to transform")
-    if options.data is None:
-        raise SettingsError(
-            "diagnose needs data to measure on; give them as in `transferscope diagnose net.safetensors --data usps`, "
-            "or a finished study as in `transferscope diagnose usps.toml --map`"
-        )
+    if is_study(str(options.checkpoint)):
+        why = "the study says network, data and start itself"
+        refuse_others(context, _OF_STUDIES, why)
+        refuse_unused({name: name in asked for name in ("network", "source", "seed", "scaling")}, why)
+    else:
+        refuse_unused({"--study": options.study is not None}, "a network was given, and no study")
+        if options.data is None:
+            raise SettingsError(NEEDS_DATA)
     changes = asked.pop("diagnostics", {})
     of_source = {"data": options.source, "transforms": options.transforms or [], **asked.pop("source", {})}
     source = None if options.source is None else made(DataSettings, of_source)
     question = FileQuestion(
         checkpoint=options.checkpoint,
-        data=DataSettings(options.data, tuple(options.transforms or ())),
+        data=DataSettings(options.data or "", tuple(options.transforms or ())),
         network=made(NetworkSettings, {"name": options.network, **asked.pop("network", {})}),
         against=options.against,
         source=source,
@@ -54,6 +58,7 @@ def diagnose(options: Options, context: typer.Context) -> None:
             question,
             options.diagnostics or (),
             changes,
+            study=options.study,
             folder=None if page is None else page.parent,
             on_progress=on_progress,
         )

@@ -111,7 +111,7 @@ def chosen_run(
         SettingsError: The arm gives no network of its architecture.
     """
     stored, frames = store.cells(study), read_study(store, study)
-    runs = _finished(stored, frames)
+    runs = finished_runs(stored, frames)
     written = [WorkContext(store.files).run_folder(one.cell.key) for one in stored if one.cell.role == "command"]
     folders = [str(folder) for folder in written if folder.is_dir()]
     if not runs:
@@ -164,8 +164,8 @@ def chosen_run(
     )
 
 
-def _finished(cells: Sequence[StoredCell], frames: StudyFrames) -> list[Run]:
-    """The runs of methods that are done, of networks at the end of pre-training."""
+def finished_runs(cells: Sequence[StoredCell], frames: StudyFrames) -> list[Run]:
+    """Return the runs of methods that are done, of networks at the end of pre-training."""
     stored = {one.cell.key: one for one in cells if one.cell.role == "method"}
     metric, runs = frames.metric.judged.record, []
     final = frames.final(metric)

@@ -6,13 +6,21 @@ from pathlib import Path
 from typing import Literal
 
 from transferscope.analyses.diagnose.choice import Changes, choose, make_diagnostics
+from transferscope.analyses.diagnose.of_study import study_subject
+from transferscope.analyses.diagnose.reach import reach_of
 from transferscope.analyses.diagnose.result import DiagnosisResult, Measured, Refused
 from transferscope.analyses.diagnose.subject import FileQuestion, subject_of
 from transferscope.arguments import checks_arguments
-from transferscope.errors import TransferscopeError
+from transferscope.errors import SettingsError, TransferscopeError
 from transferscope.models import NetworkSettings
 from transferscope.models.pretrained import as_file_says
 from transferscope.settings.data import DataSettings
+from transferscope.study.places import is_study
+
+NEEDS_DATA = (
+    "diagnose takes a network with the data to measure it on, as in `transferscope diagnose net.safetensors --data "
+    "usps`, or a finished study alone, as in `transferscope diagnose usps.toml`"
+)
 
 UNFINISHED = "landscape.unfinished.npz"
 """Where a landscape keeps what is done, to go on from after an interruption."""
@@ -21,7 +29,7 @@ UNFINISHED = "landscape.unfinished.npz"
 @checks_arguments
 def diagnose(
     checkpoint: str | Path,
-    data: str | DataSettings,
+    data: str | DataSettings | None = None,
     *,
     network: str | NetworkSettings = "lenet",
     against: str | Path | None = None,
@@ -36,10 +44,12 @@ def diagnose(
     head: str = FileQuestion.head,
     device: str = FileQuestion.device,
 ) -> DiagnosisResult:
-    """Say what a trained network looks like, beside where it started, and what that implies for the transfer.
+    """Say what the features of a trained network are worth beside random ones and its start, and how it looks inside.
 
     Args:
-        data: By name, or with transformations; so is `source`.
+        checkpoint: Weights of a trained network; or a finished study, for the network of its best transfer arm, which
+            says data, network and start itself.
+        data: By name, or with transformations; so is `source`. None for a study.
         network: Its name, or its settings; of a file that a study wrote, the file says it.
         diagnostics: By name, with their own settings; empty for all that apply, with settings that are quick, but for
             those of many passes through a network of others.
@@ -57,9 +67,11 @@ def diagnose(
     Example:
         >>> print(diagnose("net.safetensors", "usps", against="start.safetensors").verdict)  # doctest: +SKIP
     """
+    if (data is None) != is_study(str(checkpoint)):
+        raise SettingsError(NEEDS_DATA)
     question = FileQuestion(
         checkpoint=Path(checkpoint),
-        data=data if isinstance(data, DataSettings) else DataSettings(data),
+        data=data if isinstance(data, DataSettings) else DataSettings(data or ""),
         network=network if isinstance(network, NetworkSettings) else NetworkSettings(network),
         against=None if against is None else Path(against),
         source=source if source is None or isinstance(source, DataSettings) else DataSettings(source),
@@ -82,6 +94,7 @@ def measure_all(
     names: Sequence[str],
     changes: Changes,
     *,
+    study: str | None = None,
     folder: Path | None = None,
     on_progress: Callable[[float, int], None] = lambda done, total: None,
 ) -> DiagnosisResult:
@@ -89,6 +102,7 @@ def measure_all(
 
     Args:
         names: As `diagnostics` of `diagnose`.
+        study: Where the file of the question is a store of several studies, which.
         folder: Where an interrupted landscape is gone on with; None for nowhere.
         on_progress: Called with (diagnostics done, diagnostics in all); of a landscape that is drawn, with its share.
 
@@ -99,8 +113,11 @@ def measure_all(
         TransferscopeError: As for `diagnose`, but for a diagnostic that is refused when it is measured.
     """
     make_diagnostics(names, changes)  # mistakes in settings are said before anything is read
-    question = replace(question, network=as_file_says(question.network, question.checkpoint))
-    looked_at = subject_of(question)
+    if is_study(str(question.checkpoint)):
+        question, looked_at = study_subject(question.checkpoint, question, study=study)
+    else:
+        question = replace(question, network=as_file_says(question.network, question.checkpoint))
+        looked_at = subject_of(question)
     choices = choose(names, changes, looked_at, of_others=":" in question.network.name)
     wanted, measured, refused = [one for one in choices if one.lacks is None], list[Measured](), list[Refused]()
     file = None if folder is None else folder / UNFINISHED
@@ -118,10 +135,15 @@ def measure_all(
             continue
         measured.append(Measured(choice.diagnostic, findings, wanted=choice.wanted))
         try:
-            measured[-1] = replace(measured[-1], at_start=looked_at.measure_start(choice.diagnostic))
+            measured[-1] = replace(measured[-1], others=looked_at.measure_beside(choice.diagnostic))
         except TransferscopeError as error:
-            refused.append(Refused(name, error, at_start=True))
+            refused.append(Refused(name, error, beside=True))
         if file is not None and name == "landscape":
             file.unlink(missing_ok=True)
     lacking = tuple((one.diagnostic.name, one.lacks) for one in choices if one.lacks is not None)
-    return DiagnosisResult(question, looked_at, tuple(measured), lacking, tuple(refused))
+    try:
+        reach = reach_of(looked_at)
+    except TransferscopeError as error:
+        refused.append(Refused("a linear model on the features", error))
+        reach = None
+    return DiagnosisResult(question, looked_at, tuple(measured), lacking, tuple(refused), reach)

@@ -17,6 +17,8 @@ from transferscope.analyses.diagnose.figures import (
     draw_gradients,
     draw_landscape,
 )
+from transferscope.analyses.diagnose.reach import Reach
+from transferscope.analyses.diagnose.reach_words import reach_rows, reach_table, what_follows
 from transferscope.analyses.diagnose.statements import WORDS, limits, weights_left_out
 from transferscope.analyses.diagnose.subject import FileQuestion, FileSubject, Lack
 from transferscope.analyses.diagnose.tables import expected_cell
@@ -41,11 +43,11 @@ TWO_PANELS = ("gradient-stability",)
 
 @dataclass(frozen=True)
 class Measured:
-    """A diagnostic that was measured, at the start too where there is one, and whether it was asked for by name."""
+    """A diagnostic that was measured, on the network beside it too, and whether it was asked for by name."""
 
     diagnostic: Diagnostic
     findings: Findings
-    at_start: Findings | None = None
+    others: Findings | None = None
     wanted: bool = False
 
     @property
@@ -54,18 +56,18 @@ class Measured:
         return self.findings[self.diagnostic.headline]
 
     @property
-    def start(self) -> Estimate | None:
-        """The headline at the start; None where that was not measured."""
-        return None if self.at_start is None else self.at_start[self.diagnostic.headline]
+    def other(self) -> Estimate | None:
+        """The headline of the network beside it; None where that was not measured."""
+        return None if self.others is None else self.others[self.diagnostic.headline]
 
     @property
     def side(self) -> Literal["lower", "higher", ""]:
-        """The side of its start on which the headline surely is: their 95 % intervals do not meet."""
-        start = self.start
-        if start is None or not (start.usable and self.value.usable):
+        """The side of the other network on which the headline surely is: their 95 % intervals do not meet."""
+        other = self.other
+        if other is None or not (other.usable and self.value.usable):
             return ""
-        (low, high), (before_low, before_high) = (self._ends(one) for one in (self.value, start))
-        return "lower" if high < before_low else "higher" if low > before_high else ""
+        (low, high), (other_low, other_high) = (self._ends(one) for one in (self.value, other))
+        return "lower" if high < other_low else "higher" if low > other_high else ""
 
     def _ends(self, estimate: Estimate) -> tuple[float, float]:
         interval = spread_of(self.diagnostic, estimate).interval
@@ -92,11 +94,11 @@ class Measured:
 
 @dataclass(frozen=True)
 class Refused:
-    """A diagnostic that could not be measured on the network, or on its start, and whether it was asked for."""
+    """A diagnostic that could not be measured on the network, or on the one beside it, and whether it was asked for."""
 
     name: str
     error: TransferscopeError
-    at_start: bool = False
+    beside: bool = False
     wanted: bool = False
 
 
@@ -107,6 +109,7 @@ class DiagnosisResult(AnalysisResult):
     Attributes:
         lacking: Diagnostics that nobody asked for and that were not measured, each with what they lack.
         refusals: Those that refused what they were given.
+        reach: What a linear model on the features reaches; None where there is nothing to compare with.
     """
 
     kind: ClassVar[str] = "diagnose"
@@ -116,6 +119,7 @@ class DiagnosisResult(AnalysisResult):
     measured: tuple[Measured, ...]
     lacking: tuple[tuple[str, Lack], ...] = ()
     refusals: tuple[Refused, ...] = ()
+    reach: Reach | None = None
 
     @property
     def refused(self) -> TransferscopeError | None:
@@ -125,22 +129,25 @@ class DiagnosisResult(AnalysisResult):
     @property
     def title(self) -> str:
         """The network and the data."""
-        return f"{self.question.checkpoint.name} on {self.question.data.data}"
+        return f"{self.looked_at.names['end']} on {self.question.data.data}"
 
     @property
     def verdict(self) -> Verdict:
-        """How good the network is on these examples, how its inputs were scaled, and what was not measured."""
-        headline, *sentences = WORDS.all_of(self._statements())
+        """What follows for transfer, how good the network is, how inputs were scaled, and what was not measured."""
+        headline, *sentences = WORDS.all_of(self.said())
         return Verdict({}, headline, tuple(sentences))
 
-    def _statements(self) -> Iterator[Statement]:
+    def said(self) -> Iterator[Statement]:
+        """What the verdict says, in order."""
         looked_at, subject = self.looked_at, self.looked_at.subject
+        if self.reach is not None:
+            yield from what_follows(self.reach, looked_at.names, self.question.data.data)
         yield state(
             "network",
             n=len(subject.examples),
             data=self.question.data.data,
             part=subject.part,
-            file=self.question.checkpoint.name,
+            file=looked_at.names["end"],
             values=[(one.name, one.estimate.value, one.estimate.stderr) for one in looked_at.performance],
         )
         pixels = subject.examples.inputs.dim() == 4
@@ -153,31 +160,36 @@ class DiagnosisResult(AnalysisResult):
         for reason, group in groupby(sorted(self.lacking, key=lambda one: one[1]), key=lambda one: one[1]):
             yield state("not measured", names=[name for name, _ in group], reason=reason)
         for refusal in self.refusals:
-            yield state("refused", name=refusal.name, why=str(refusal.error), at_start=refusal.at_start)
+            yield state(
+                "refused", name=refusal.name, why=str(refusal.error), beside=looked_at.beside if refusal.beside else ""
+            )
 
     def table(self) -> pd.DataFrame:
-        """One row per record; see `measured_rows`."""
-        return measured_rows(self.measured)
+        """One row per record; see `measured_rows`. What the features are worth are rows of "linear-model"."""
+        rows = measured_rows(self.measured, self.looked_at.beside)
+        return rows if self.reach is None else pd.concat([rows, reach_rows(self.reach)], ignore_index=True)
 
     def shown_tables(self) -> tuple[Table, ...]:
-        """The headline of every diagnostic, at the start too where that was measured, and what is expected of it."""
-        with_start = any(one.start is not None for one in self.measured)
+        """The headline of every diagnostic, beside the start or random weights, and what is expected; the features."""
+        beside = self.looked_at.beside
+        with_other = any(one.other is not None for one in self.measured)
         columns = (
             Column("Diagnostic", numeric=False),
             Column("Value"),
-            *([Column("At the start"), Column("Since then", _SINCE, numeric=False)] if with_start else []),
+            *([Column(_BESIDE[beside][0]), Column(_BESIDE[beside][1], _SIDE, numeric=False)] if with_other else []),
             Column("Expected of good transfer", numeric=False),
         )
         rows = tuple(
             (
                 Cell(capitalised(one.diagnostic.meaning.heading)),
                 _cell(one.diagnostic, one.value),
-                *([_cell(one.diagnostic, one.start), _since(one)] if with_start else []),
+                *([_cell(one.diagnostic, one.other), _side(one)] if with_other else []),
                 expected_cell(one.diagnostic.meaning),
             )
             for one in self.measured
         )
-        return (Table(columns, rows, "The headline of every diagnostic, with its 95 % interval"),) if rows else ()
+        measured = (Table(columns, rows, "The headline of every diagnostic, with its 95 % interval"),) if rows else ()
+        return (*measured, *([reach_table(self.reach)] if self.reach else []))
 
     def answer(self) -> tuple[Block, ...]:
         """What the command prints: the network, the table, notes, and what the diagnostics asked for cannot tell."""
@@ -229,17 +241,17 @@ class DiagnosisResult(AnalysisResult):
         return written
 
 
-def measured_rows(measured: Sequence[Measured]) -> pd.DataFrame:
-    """Every record at the end of training and, where it was measured, at the start.
+def measured_rows(measured: Sequence[Measured], beside: Literal["start", "random"] = "start") -> pd.DataFrame:
+    """Every record at the end of training and, where it was measured, of the network beside it.
 
     Returns:
         One row for each: diagnostic, name, value, stderr, low and high (95 %), samples (what these are over), n,
-        status, part, at ("end" or "start"), headline.
+        status, part, at ("end", "start" or "random"), headline.
     """
     rows = [
         _row(one.diagnostic, record, at)
         for one in measured
-        for at, findings in (("end", one.findings), ("start", one.at_start))
+        for at, findings in (("end", one.findings), (beside, one.others))
         for record in (() if findings is None else findings.records)
     ]
     return pd.DataFrame(rows)
@@ -263,10 +275,12 @@ def _row(diagnostic: Diagnostic, record: Record, at: str) -> dict[str, Any]:
     }
 
 
-_SINCE = "Where the two 95 % intervals do not meet"
+_SIDE = "Where the two 95 % intervals do not meet"
+
+_BESIDE = {"start": ("At the start", "Since then"), "random": ("Random weights", "Than random")}
 
 
-def _since(one: Measured) -> Cell:
+def _side(one: Measured) -> Cell:
     if not one.side:
         return Cell("–")
     expected = one.diagnostic.meaning.expected

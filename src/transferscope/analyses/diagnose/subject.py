@@ -1,5 +1,6 @@
 """What diagnostics look at, from files: a trained network, where it started, and data."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
@@ -22,6 +23,7 @@ from transferscope.models import (
     input_of,
     open_network,
     open_pretrained,
+    reinitialise,
 )
 from transferscope.models.neighbours import NeighbourHead
 from transferscope.models.pretrained import check_code
@@ -32,7 +34,16 @@ from transferscope.settings.questions import DiagnoseQuestion
 from transferscope.study.facts import examples_as_read
 from transferscope.study.fitting import spread_examples
 from transferscope.study.read_alike import in_columns_of, in_features_of, load_for
-from transferscope.training import PixelScale, exact_device, measure, pixel_scale, scale_of, stream_seed
+from transferscope.training import (
+    PixelScale,
+    TensorSet,
+    exact_device,
+    measure,
+    pixel_scale,
+    scale_of,
+    stream_seed,
+    to_tensors,
+)
 
 ScaleFrom = Literal["own", "file", "network", "given"]
 
@@ -81,6 +92,11 @@ class FileSubject:
             then has the head of the network.
         classes: Names of the classes; None for regression and for several labels of each input.
         scale_from: Who said so: "own" (their own training examples), "file", "network" (its input) or "given".
+        train: Training examples, at most as many as the question asks for.
+        test: Held-out ones, likewise.
+        names: What to call the network ("end") and its start ("start").
+        random: The network with random weights, drawn several times; one draw for networks of others, whose passes take
+            long, and none where the weights cannot be drawn.
     """
 
     subject: Subject
@@ -89,6 +105,15 @@ class FileSubject:
     classes: tuple[str, ...] | None
     scale: PixelScale
     scale_from: ScaleFrom
+    train: TensorSet
+    test: TensorSet
+    names: Mapping[str, str]
+    random: tuple[Network, ...] = ()
+
+    @property
+    def beside(self) -> Literal["start", "random"]:
+        """What diagnostics are measured on beside the network: its start, or random weights where none was given."""
+        return "random" if self.subject.start is None else "start"
 
     def lacks(self, diagnostic: Diagnostic) -> Lack | None:
         """What a diagnostic cannot look at this without; None where it can."""
@@ -116,19 +141,22 @@ class FileSubject:
         of_heads = ("weight_deviation/head", "weight_deviation_relative/head", "ntk_change")
         return replace(findings, records=tuple(r for r in findings.records if not r.name.startswith(of_heads)))
 
-    def measure_start(self, diagnostic: Diagnostic) -> Findings | None:
-        """Measure a diagnostic on the network as training began.
+    def measure_beside(self, diagnostic: Diagnostic) -> Findings | None:
+        """Measure a diagnostic on the network as training began, or with random weights; see `beside`.
 
         Returns:
-            The findings at step 0; None where there is no start, the diagnostic compares with it by itself or looks at
-            no network, or the start has another head and the diagnostic looks through the head.
+            The findings at step 0; None where there is no other network, the diagnostic compares with it by itself or
+            looks at no network, or the other has no head of its own and the diagnostic looks through the head.
         """
-        start, looks_at = self.subject.start, diagnostic.looks_at
-        if start is None or diagnostic.needs_start or looks_at == "data":
+        other, looks_at = self.subject.start, diagnostic.looks_at
+        own_head = other is not None and not self.backbone_only
+        if other is None:
+            other = next(iter(self.random), None)
+        if other is None or diagnostic.needs_start or looks_at == "data":
             return None
-        if self.backbone_only and looks_at != "features":
+        if not own_head and looks_at != "features":
             return None
-        return diagnostic.measure(replace(self.subject, network=start, start=None, step=0))
+        return diagnostic.measure(replace(self.subject, network=other, start=None, step=0))
 
 
 def subject_of(question: FileQuestion) -> FileSubject:
@@ -149,25 +177,72 @@ def subject_of(question: FileQuestion) -> FileSubject:
     start, backbone_only = (
         (None, False) if question.against is None else _start(question, data, network, question.against)
     )
-    chosen = data.train if question.part == "target_train" else data.test
+    names = {"end": question.checkpoint.name, "start": "" if question.against is None else question.against.name}
+    source = _source(question, data, network, device)
+    looked_at = looked_at_in(question, data, network, start, scale=(scale, scale_from), names=names, source=source)
+    return replace(looked_at, backbone_only=backbone_only)
+
+
+def looked_at_in(
+    question: FileQuestion,
+    data: Dataset,
+    network: Network,
+    start: Network | None,
+    *,
+    scale: tuple[PixelScale, ScaleFrom],
+    names: Mapping[str, str],
+    source: Examples | None = None,
+) -> FileSubject:
+    """A network and its start, ready to be measured on data.
+
+    Args:
+        data: With the training examples that the network learned from.
+        names: What to call the network ("end") and its start.
+
+    Raises:
+        NetworkError: The loss is not finite.
+    """
+    device, (by, scale_from) = next(network.parameters()).device, scale
     subject = Subject(
         network,
-        spread_examples(chosen, scale=scale, at_most=question.examples, device=device),
+        spread_examples(
+            data.train if question.part == "target_train" else data.test,
+            scale=by,
+            at_most=question.examples,
+            device=device,
+        ),
         start=start,
-        source=_source(question, data, network, device),
+        source=source,
         head=question.head,
         n_train=len(data.train),
         part=question.part,
     )
-    performance = _performance(subject, question.checkpoint)
     return FileSubject(
         subject,
-        performance,
-        backbone_only,
+        _performance(subject, question.checkpoint),
+        False,
         data.train.classes if data.train.kind == "classification" else None,
-        scale,
+        by,
         scale_from,
+        to_tensors(data.train, by, device).spread(question.examples),
+        to_tensors(data.test, by, device).spread(question.examples),
+        names,
+        _random(question, network),
     )
+
+
+DRAWS = 3
+"""Draws of random weights to compare with, but for networks of others."""
+
+
+def _random(question: FileQuestion, network: Network) -> tuple[Network, ...]:
+    n_draws = 1 if question.network.module is not None else DRAWS
+    try:
+        return tuple(
+            reinitialise(network, seed=stream_seed(question.seed, f"random weights {i}")) for i in range(n_draws)
+        )
+    except NetworkError:
+        return ()
 
 
 def _data(question: FileQuestion) -> Dataset:

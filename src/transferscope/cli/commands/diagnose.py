@@ -22,25 +22,28 @@ from transferscope.cli.options import (
 from transferscope.settings.data import DataSettings
 from transferscope.settings.questions import DiagnoseQuestion
 
-EXAMPLES = """transferscope diagnose net.safetensors --data usps --against start.safetensors
+EXAMPLES = """transferscope diagnose usps.toml
+transferscope diagnose net.safetensors --data usps --against start.safetensors
 transferscope diagnose net.pt --data usps --from mnist --set diagnostics.curvature.k=5
 transferscope diagnose usps.toml --map --out maps"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """Without --diagnostics it measures what applies and is quick; --against and --from make more apply."""
+    """Of a study it takes the best transfer arm. Without --diagnostics it measures what applies and is quick."""
 
     checkpoint: Annotated[
         Path,
         typer.Argument(
             metavar="NETWORK|STUDY",
-            help="Trained weights: safetensors, or a state dict; with --map a finished study or its store.",
+            help="Trained weights: safetensors, or a state dict; or a finished study or its store.",
         ),
     ]
     data: Annotated[
         str | None,
-        typer.Option(metavar="DATA", autocompletion=among("data"), help="What to measure on, as in usps or npz:PATH."),
+        typer.Option(
+            metavar="DATA", autocompletion=among("data"), help="What to measure a network on, as in usps or npz:PATH."
+        ),
     ] = None
     against: Annotated[Path | None, typer.Option(metavar="FILE", help="The weights that training started from.")] = None
     source: Annotated[

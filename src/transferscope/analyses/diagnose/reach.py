@@ -1,0 +1,103 @@
+"""What the features of a network are worth: a linear model on them, held out, beside random weights and the start."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from transferscope.analyses.diagnose.subject import FileSubject
+from transferscope.estimate import Estimate
+from transferscope.methods.probe_head import ridge_probe
+from transferscope.models import Network
+from transferscope.numerics.intervals import t_interval
+from transferscope.training import frozen_features
+
+Whose = Literal["end", "start", "random"]
+"""Of the network, of the weights that its training started from, or of random weights of its architecture."""
+
+Call = Literal["better", "worse", ""]
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """What a linear model reaches on held-out examples, by whose features it reads.
+
+    Attributes:
+        measure: "accuracy", "labels right" (the share of labels that are predicted right) or "r2".
+        each: In points, whose mean over examples is the measure in per cent.
+    """
+
+    measure: str
+    n_train: int
+    each: Mapping[Whose, Float[np.ndarray, " N"]]
+
+    @property
+    def transferred(self) -> Whose:
+        """Whose features are transferred: those of the start, or of the network itself where that is not known."""
+        return "start" if "start" in self.each else "end"
+
+    def reached(self, whose: Whose) -> Estimate:
+        """The measure with its interval over held-out examples."""
+        return t_interval(self.each[whose])
+
+    def gain(self, whose: Whose, over: Whose) -> Estimate:
+        """The difference of two, paired by example."""
+        return t_interval(self.each[whose] - self.each[over])
+
+    def call(self, whose: Whose, over: Whose) -> Call:
+        """The side on which the 95 % interval of the difference excludes 0."""
+        gain = self.gain(whose, over)
+        return "better" if gain.low > 0 else "worse" if gain.high < 0 else ""
+
+
+def reach_of(looked_at: FileSubject) -> Reach | None:
+    """Fit a ridge probe to the features of the network, its start and random weights, and judge it on test examples.
+
+    Of several draws of random weights the best counts: what is better than it owes that to no unlucky draw.
+
+    Returns:
+        What it reaches; None for labels on a grid, with fewer than two test examples, or without a network to compare
+        with.
+
+    Raises:
+        DataError: Features are not finite.
+    """
+    own, start = looked_at.subject.network, looked_at.subject.start
+    if not looked_at.random and start is None:
+        return None
+    if looked_at.train.labels.ndim > 2 or len(looked_at.test) < 2 or not isinstance(own, Network):
+        return None
+    each: dict[Whose, np.ndarray] = {"end": _judged(own, looked_at)}
+    if isinstance(start, Network):
+        each["start"] = _judged(start, looked_at)
+    if looked_at.random:
+        each["random"] = max((_judged(one, looked_at) for one in looked_at.random), key=lambda points: points.mean())
+    labels = looked_at.test.labels
+    measure = "r2" if labels.is_floating_point() else "labels right" if labels.dtype == torch.bool else "accuracy"
+    return Reach(measure, len(looked_at.train), each)
+
+
+@torch.no_grad()
+def _judged(network: Network, looked_at: FileSubject) -> Float[np.ndarray, " N"]:
+    train, test = looked_at.train, looked_at.test
+    head = ridge_probe(frozen_features(network, train), train.labels, train.n_outputs)
+    return points_of(head(frozen_features(network, test)), test.labels)
+
+
+def points_of(outputs: Float[Tensor, "N K"], labels: Tensor) -> Float[np.ndarray, " N"]:
+    """What each example gives to the measure: 0 or 100 for a class, the share of its labels that are right.
+
+    Of a number 100 less its squared error in per cent of the variance, as mean over those that vary; the mean is R².
+    """
+    predicted, truth = outputs.cpu().double().numpy(), labels.cpu().numpy()
+    if labels.dtype == torch.bool:
+        return np.asarray(100.0 * ((predicted > 0) == truth).mean(axis=1))
+    if not labels.is_floating_point():
+        return np.asarray(100.0 * (predicted.argmax(axis=1) == truth))
+    variance = truth.var(axis=0, dtype=np.float64)
+    varies = variance > 0
+    return np.asarray(100.0 * (1 - (np.square(predicted - truth)[:, varies] / variance[varies]).mean(axis=1)))
