@@ -1,5 +1,6 @@
 """`transferscope compare`: its study file, what it says on the way, and what it refuses."""
 
+import time
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,10 @@ import pytest
 
 from cli.called import Call
 from studies import write_npz
+from transferscope.analyses.compare import question
+from transferscope.cli import compare
 from transferscope.cli.execute import AnswerSoFar
+from transferscope.errors import SettingsError
 from transferscope.store import Store
 from transferscope.study.race_state import race_state
 from transferscope.study.run import Event, StudyProgress
@@ -47,6 +51,26 @@ def test_a_comparison_says_what_it_searches(
     assert "race" not in study
     assert ("tuning" in study) == ("tuning:" in said.out) == (trials is not None)
     assert trials is None or f"scratch and fine-tune tries {trials} by cross-validation" in said.out
+
+
+def test_the_minutes_of_a_race_count_from_the_beginning_of_its_command(
+    call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began, heard = time.monotonic(), list[float]()
+
+    def execute(*_: object, since: float, **__: object) -> None:
+        heard.append(since)
+        raise SettingsError("as far as this goes")
+
+    def ask(*given: Any, **options: Any) -> Any:
+        heard.append(time.monotonic())
+        return question.ask(*given, **options)
+
+    monkeypatch.setattr(compare, "execute", execute)
+    monkeypatch.setattr(compare, "ask", ask)
+    assert call(*COMPARE, *QUICK, "--minutes", "3").code == 2
+    read, since = heard
+    assert began <= since < read
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import re
 import sys
+import time
 from functools import lru_cache
 from importlib import import_module
 from inspect import Parameter, Signature, getdoc
@@ -115,6 +116,7 @@ def own_command(name: str) -> Any:
     module = import_module(f"transferscope.cli.commands.{name}")
 
     def call(context: typer.Context, **typed: Any) -> None:
+        context.obj = time.monotonic()  # before what takes seconds to import
         work = getattr(import_module(f"transferscope.cli.{name}"), name)
         work(read_options(module.Options, typed), context)
 

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import typer
+
 from transferscope.analyses.compare.question import ask
 from transferscope.analyses.compare.study_file import tuning_in_words
 from transferscope.cli.commands.compare import Options
@@ -11,7 +13,7 @@ from transferscope.errors import SettingsError
 from transferscope.study.spec import read_spec, seen_from_folder
 
 
-def compare(options: Options, _: object = None) -> None:
+def compare(options: Options, context: typer.Context) -> None:
     """Run a study of the options and report."""
     if options.rest or not options.source:
         raise SettingsError(_in_words(options))
@@ -41,7 +43,7 @@ def compare(options: Options, _: object = None) -> None:
     for word, sentence in (("network", asked.note), ("tuning", tuning_in_words(asked.tables))):
         if sentence:
             say(f"{word + ':':<9}{sentence}")
-    status = execute(read_spec(asked.path))
+    status = execute(read_spec(asked.path), since=context.obj)
     report_on(asked.path, status, json_of="compare" if options.as_json else None)
 
 

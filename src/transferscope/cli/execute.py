@@ -33,12 +33,18 @@ from transferscope.study.status import StudyStatus, stamp_of
 
 
 def execute(
-    spec: AnySpec, *, retry_failed: bool = False, quiet: bool = False, study: Path | None = None
+    spec: AnySpec,
+    *,
+    retry_failed: bool = False,
+    quiet: bool = False,
+    study: Path | None = None,
+    since: float | None = None,
 ) -> StudyStatus:
     """Do what is missing of a study, into the store that it names, and say the answer so far as runs end.
 
     Args:
         study: The file that the study is from, and from it alone; None for none.
+        since: As of `run_study`.
 
     Raises:
         TransferscopeError: As `run_study`.
@@ -61,7 +67,9 @@ def execute(
                         for line in (*understood(plan.study.facts), *before_it_begins(spec, plan.study.facts)):
                             say(line, err=True)
 
-                return run_study(spec, store, retry_failed=retry_failed, on_event=show, on_plan=tell, stamp=stamp)
+                return run_study(
+                    spec, store, retry_failed=retry_failed, on_event=show, on_plan=tell, stamp=stamp, since=since
+                )
         except KeyboardInterrupt as error:
             stopped = str(error) or "stopped before anything was done"
             with suppress(TransferscopeError):  # nothing was planned yet

@@ -54,7 +54,7 @@ def run(options: Options, context: typer.Context) -> None:
     spec = read_study_file(file, seen_from_folder(given, Path.cwd()))
     spec = replace(spec, store=store or spec.store)
     study = None if options.settings else file
-    status = execute(spec, retry_failed=options.retry_failed, quiet=options.quiet, study=study)
+    status = execute(spec, retry_failed=options.retry_failed, quiet=options.quiet, study=study, since=context.obj)
     place = store or options.study
     if options.as_json:
         print_json("run", status_facts(status))

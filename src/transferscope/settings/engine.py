@@ -54,7 +54,7 @@ class RaceSettings:
     minutes: Annotated[
         Positive | None,
         Says(
-            "Minutes that it may take from now",
+            "Minutes that it may take from the beginning of its command",
             "A run that would end later is not begun, and what takes longer is stopped. None for no such limit.",
         ),
     ] = None

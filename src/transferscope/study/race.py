@@ -28,6 +28,9 @@ _BATCH_SECONDS = 2.0
 
 _MOST_AT_ONCE = 64
 
+_TO_END, _OF_MINUTES = 5.0, 0.1
+"""Seconds of its minutes that a race keeps for stopping what runs and writing the page, a tenth of them at most."""
+
 
 @dataclass(frozen=True)
 class _Look:
@@ -60,16 +63,19 @@ class Race:
 
     Args:
         at_once: How many runs can be made at the same time.
+        since: When its minutes began, by `time.monotonic`.
 
     Attributes:
         n_cells: How many cells there may be.
-        stops_at: When what is under way is stopped, by `time.monotonic`: its minutes count from now.
+        stops_at: When what is under way is stopped, by `time.monotonic`.
 
     Raises:
         SettingsError: The study is no race: several pre-training sizes or steps.
     """
 
-    def __init__(self, plan: StudyPlan, *, seeds: Sequence[int], settings: RaceSettings, at_once: int) -> None:
+    def __init__(
+        self, plan: StudyPlan, *, seeds: Sequence[int], settings: RaceSettings, at_once: int, since: float
+    ) -> None:
         runs = [cell for cell in plan.cells if cell.role in ("method", "command")]
         _check(runs)
         self._plan, self._name = plan, plan.study.name
@@ -81,7 +87,8 @@ class Race:
         self._arms = list(dict.fromkeys(arm_of(cell) for cell in runs))
         self.n_cells = len(plan.cells)
         minutes = settings.minutes
-        self.stops_at = math.inf if minutes is None else time.monotonic() + 60.0 * minutes
+        seconds = math.inf if minutes is None else 60.0 * minutes
+        self.stops_at = since + seconds - min(_TO_END, _OF_MINUTES * seconds)
         self._most_left: float | None = None
         self._looked = time.monotonic()
 

@@ -133,6 +133,7 @@ def run_study(
     on_event: Callable[[Event], None] = ignore,
     on_plan: Callable[[StudyPlan], None] | None = None,
     stamp: str = "",
+    since: float | None = None,
 ) -> StudyStatus:
     """Do what is missing of a study.
 
@@ -150,6 +151,7 @@ def run_study(
         on_plan: Called once when the data are read and before anything is done, with the plan.
         stamp: That of the study file (`status.stamp_of`), by which `status` knows it again without reading it; ""
             where the study comes from no file, or not from it alone.
+        since: When the minutes of a race began, by `time.monotonic`; None for now, before the data are read.
 
     Raises:
         DataError: The data are missing, or the study cannot be done with them; nothing was begun. Or a node of a Ray
@@ -161,6 +163,7 @@ def run_study(
         KeyboardInterrupt: Ctrl-C was pressed; the message says how far the study is.
     """
     check_place(store)
+    since = time.monotonic() if since is None else since
     with followed(spec.track, store, spec.name):
         plan = plan_of(spec, store)
         if stamp:
@@ -176,7 +179,7 @@ def run_study(
                 )
             engine = spec.engine
             at_once = max(1, default_workers(engine.device) if engine.workers is None else engine.workers)
-            race = Race(plan, seeds=spec.seeds, settings=spec.race, at_once=at_once)
+            race = Race(plan, seeds=spec.seeds, settings=spec.race, at_once=at_once, since=since)
             plan = race.begin(store)
         return run_plan(
             plan, store, engine=spec.engine, work=work, retry_failed=retry_failed, on_event=on_event, race=race

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from time import monotonic
 from typing import Any, TypeGuard
 
 import pandas as pd
@@ -130,7 +131,7 @@ def compare(
         worth: Seconds of a run that a point is worth, above 0: the arm of the least expected loss is recommended, its
             time included. None for the cheapest within the margin. Not with `seeds` alone.
         runs: Most runs, at least 2; None for no such limit.
-        minutes: How long it may take from now, above 0: a run that would not fit is not begun, and what runs then is
+        minutes: How long this call may take, above 0: a run that would not fit is not begun, and what runs then is
             stopped. None for no such limit.
         network: Name of the network, as in `NetworkSettings`; None for that of the first source that names one, else a
             multi-layer perceptron on vectors, LeNet on images of up to 40 pixels on a side, and conv4 on larger ones,
@@ -160,6 +161,7 @@ def compare(
         >>> print(result.verdict)  # doctest: +SKIP
         >>> result.report("digits.html")  # doctest: +SKIP
     """
+    began = monotonic()
     race: dict[str, Any] | None = None
     if seeds is None or runs is not None or minutes is not None:
         race = {name: value for name, value in (("runs", runs), ("minutes", minutes)) if value is not None}
@@ -248,7 +250,7 @@ def compare(
     show = shown_in_notebook(on_event)
     spec = read_spec(asked.path)
     with Store.open(spec.store) as store:
-        warn_of_failures(run_study(spec, store, on_event=show))
+        warn_of_failures(run_study(spec, store, on_event=show, since=began))
         return ComparisonResult(summarise(store, spec.name), Path(spec.store), asked.path)
 
 
