@@ -22,7 +22,7 @@ from transferscope.numerics.intervals import t_interval, wilson_ends
 
 
 def macro_average_precision(scores: Float[np.ndarray, "N K"], labels: Shaped[np.ndarray, "N K"]) -> float:
-    """Mean over labels of the average precision.
+    """Return the mean average precision over labels.
 
     Args:
         scores: A score of each example for each label; higher means likelier.
@@ -38,7 +38,7 @@ def macro_average_precision(scores: Float[np.ndarray, "N K"], labels: Shaped[np.
 def example_contributions(
     scores: Float[np.ndarray, "N K"], labels: Shaped[np.ndarray, "N K"]
 ) -> Float[np.ndarray, " N"]:
-    """One number for each example, whose mean is the macro average and whose spread is that of its jackknife.
+    """Return one number per example whose mean is the macro average and whose spread is that of its jackknife.
 
     The pseudo-values n AP - (n - 1) AP_(-i) of the jackknife (Tukey 1958), with AP_(-i) the average precision without
     example i, moved by their common bias so that their mean is AP itself. Their standard deviation over sqrt(n) is the
@@ -59,7 +59,7 @@ def example_contributions(
 def interval_over_examples(
     runs: Sequence[Float[np.ndarray, "N K"]], labels: Shaped[np.ndarray, "N K"], *, level: float = 0.95
 ) -> Interval | None:
-    """Interval of the macro average over other test sets of the same size.
+    """Return an interval of the macro average over other test sets of the same size.
 
     The t-interval of the contributions, and on either side at least as far as the Wilson intervals of the labels make
     it, each average precision taken for the share of its positives that are right: the root of the sum of squared
@@ -89,7 +89,7 @@ def interval_over_examples(
 
 
 def _parts(scores: np.ndarray, labels: np.ndarray) -> list[tuple[float, np.ndarray]]:
-    """For each label that occurs, its average precision and that without each example."""
+    """Return for each label that occurs its average precision, and that without each example."""
     if not np.isfinite(scores).all():
         return []
     wanted = np.asarray(labels, dtype=np.bool_)
@@ -122,5 +122,5 @@ def _average_precision(
 
 
 def _from_here_on(terms: Float[np.ndarray, " N"]) -> Float[np.ndarray, " M"]:
-    """Sums of the terms from each place to the end, and 0 beyond it."""
+    """Return the sums of the terms from each place to the end, and 0 beyond it."""
     return np.concatenate([np.cumsum(terms[::-1])[::-1], [0.0]])

@@ -11,7 +11,7 @@ _LOG_RANGE = (-12.0, 12.0)
 def fit_temperature(
     outputs: Float[np.ndarray, "N C"], labels: Int[np.ndarray, " N"] | Bool[np.ndarray, "N C"]
 ) -> float:
-    """The temperature T under which labelled examples are likeliest, with softmax(outputs / T) as their probabilities.
+    """Return the temperature T that maximises the likelihood of labelled examples under softmax(outputs / T).
 
     One number changes no prediction. It makes the outputs of a ridge regression, which lie within one unit and read as
     if nothing were ever sure, and those of a network that was trained until it is always sure, probabilities of the

@@ -18,7 +18,7 @@ def interval_over_examples(
     *,
     level: float = 0.95,
 ) -> Interval | None:
-    """Interval of a measure over other test sets of the same size.
+    """Return an interval of a metric over other test sets of the same size.
 
     A t-interval of the contributions takes a class of which all examples are right for one without an error, however
     few they are. On either side the end is therefore at least as far away as
@@ -51,7 +51,7 @@ def interval_over_examples(
 
 
 def _distances(name: ClassMeasure, shares: Float[np.ndarray, "C C"], n: int, level: float) -> tuple[float, float]:
-    """How far the ends lie below and above the measure by the Wilson intervals of the classes."""
+    """Return the distances of the ends below and above the metric by the Wilson intervals of the classes."""
     z = float(special.ndtri((1 + level) / 2))
     if name == "matthews" and max((shares.sum(axis=0) ** 2).sum(), (shares.sum(axis=1) ** 2).sum()) > 1 - 1e-12:
         return z / n**0.5, z / n**0.5

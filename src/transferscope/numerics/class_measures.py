@@ -29,14 +29,14 @@ CLASS_MEASURES: tuple[ClassMeasure, ...] = get_args(ClassMeasure)
 
 
 def is_class_measure(record: str) -> TypeGuard[ClassMeasure]:
-    """Whether a record is one of these measures."""
+    """Return whether a record is one of these metrics."""
     return record in CLASS_MEASURES
 
 
 def class_measure(
     name: ClassMeasure, predictions: Shaped[np.ndarray, " N"], labels: Shaped[np.ndarray, " N"]
 ) -> Estimate:
-    """A measure with its standard error over examples; none for a single example.
+    """Return a metric with its standard error over examples, which a single example does not have.
 
     Args:
         labels: The true ones; at least one example.
@@ -48,7 +48,7 @@ def class_measure(
 def example_contributions(
     name: ClassMeasure, predictions: Shaped[np.ndarray, " N"], labels: Shaped[np.ndarray, " N"]
 ) -> Float[np.ndarray, " N"]:
-    """One number for each example, whose mean is the measure and whose spread is its error over examples.
+    """Return one number per example whose mean is the metric and whose spread is its error over examples.
 
     Args:
         labels: The true ones; at least one example.
@@ -61,7 +61,7 @@ def example_contributions(
 def confusion(
     runs: Sequence[Shaped[np.ndarray, " N"]], labels: Shaped[np.ndarray, " N"]
 ) -> tuple[Float[np.ndarray, "R C C"], Int[np.ndarray, " N"], Int[np.ndarray, "R N"]]:
-    """P of each run, and the places among its classes of the true ones and of those that each run predicts.
+    """Return P of each run, and the class indices of the true and predicted labels.
 
     Args:
         runs: Classes that were predicted, by run; at least one run.
@@ -75,7 +75,7 @@ def confusion(
 
 
 def value_and_slope(name: ClassMeasure, shares: Float[np.ndarray, "C C"]) -> tuple[float, Float[np.ndarray, "C C"]]:
-    """A measure at P, and its derivatives along the entries of P."""
+    """Return a metric at P, and its derivatives along the entries of P."""
     return _MEASURES[name](shares)
 
 

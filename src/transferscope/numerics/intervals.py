@@ -11,7 +11,7 @@ from transferscope.estimate import Estimate, Interval
 
 
 def t_interval(values: Float[np.ndarray, " n"], *, level: float = 0.95) -> Estimate:
-    """Mean of independent samples with Student's t-interval.
+    """Return the mean of independent samples with Student's t-interval.
 
         mean +- t_{(1 + level) / 2, n - 1} sd / sqrt(n)
 
@@ -44,7 +44,7 @@ def t_interval(values: Float[np.ndarray, " n"], *, level: float = 0.95) -> Estim
 
 
 def wilson_interval(successes: int, n: int, *, level: float = 0.95) -> Interval:
-    """Interval of a proportion, inside [0, 1], by inverting the score test (Wilson 1927).
+    """Return the interval of a proportion, inside [0, 1], by inverting the score test (Wilson 1927).
 
     Args:
         successes: Number of successes, in 0..n.
@@ -65,7 +65,7 @@ def wilson_interval(successes: int, n: int, *, level: float = 0.95) -> Interval:
 def wilson_ends(
     shares: Float[np.ndarray, " K"], n: Real[np.ndarray, " K"], *, level: float
 ) -> tuple[Float[np.ndarray, " K"], Float[np.ndarray, " K"]]:
-    """Ends of Wilson's intervals of many proportions, which may be means over several runs.
+    """Return the ends of Wilson's intervals of many proportions, which may be means over several runs.
 
     Args:
         shares: Observed proportions, in [0, 1].

@@ -13,7 +13,7 @@ Statistic = Callable[[Int[np.ndarray, " n"]], float]
 
 
 def all_but_one_group(n: int, *, n_groups: int = 20, seed: int = 0) -> list[Int64[np.ndarray, " m"]]:
-    """What is left of n examples without each of G groups, drawn at random once.
+    """Return n examples without each of G random groups.
 
     Args:
         n: Number of examples, at least 1.
@@ -28,7 +28,7 @@ def all_but_one_group(n: int, *, n_groups: int = 20, seed: int = 0) -> list[Int6
 
 
 def grouped_error(without: Float64[np.ndarray, " G"]) -> float | None:
-    """Standard error of a statistic, or of a difference of two, from its values without each group.
+    """Return the standard error of a statistic, or of a difference of two, from its values without each group.
 
         stderr^2 = (G - 1) / G sum_g (t_g - mean t)^2
 
@@ -44,7 +44,7 @@ def grouped_error(without: Float64[np.ndarray, " G"]) -> float | None:
 
 
 def jackknife(statistic: Statistic, n: int, *, n_groups: int = 20, seed: int = 0) -> Estimate:
-    """Value of a statistic on all examples, with its delete-a-group jackknife standard error (`grouped_error`).
+    """Return a statistic on all examples with its delete-a-group jackknife standard error (`grouped_error`).
 
     Right for smooth statistics of independent examples whose value does not grow with n (means, ratios, log
     determinants; not quantiles or sums). Groups are drawn at random once.
@@ -67,7 +67,7 @@ def jackknife(statistic: Statistic, n: int, *, n_groups: int = 20, seed: int = 0
 
 
 def ratio_of_means(upper: Float[np.ndarray, " n"], lower: Float[np.ndarray, " n"]) -> Estimate:
-    """Ratio of two means over the same examples, with its standard error by the delta method.
+    """Return the ratio of two means over the same examples with its standard error by the delta method.
 
     Returns:
         The ratio; without an error for one example, "non_finite" where a number is, "undefined" over a mean of 0.

@@ -19,7 +19,7 @@ Matvec = Callable[[Tensor], Tensor]
 
 @dataclass(frozen=True)
 class EigenPairs:
-    """Eigenpairs with the evidence that they are some.
+    """Eigenpairs with their residuals.
 
     Attributes:
         values: Ritz values, shape (k,), float64 on the CPU, from the largest down.
@@ -37,7 +37,7 @@ class EigenPairs:
 
 @dataclass
 class _Krylov:
-    """An orthonormal basis V, the projection T = V A V' and the coupling of the last vector to what is outside.
+    """An orthonormal basis V, the projection T = V A V' and the coupling of the last vector to the rest of the space.
 
     Rows 0..n_done-1 of `basis` have been multiplied by A; row n_done is the next to be.
     """
@@ -51,7 +51,7 @@ class _Krylov:
     coupling: float = 0.0
 
     def expand(self) -> None:
-        """One Lanczos step."""
+        """Take one Lanczos step."""
         j = self.n_done
         product = self.matvec(self.basis[j]).detach()
         self.n_products += 1
@@ -67,17 +67,17 @@ class _Krylov:
         self.n_done = j + 1
 
     def ritz(self) -> "_Ritz":
-        """Eigenpairs of the projection, from the largest down."""
+        """Return the eigenpairs of the projection, from the largest down."""
         values, rotation = torch.linalg.eigh(self.projection[: self.n_done, : self.n_done])
         values, rotation = values.flip(0), rotation.flip(1)
         return _Ritz(values, rotation, self.coupling * rotation[-1].abs())
 
     def vectors(self, rotation: Float[Tensor, "j k"]) -> Float[Tensor, "k n"]:
-        """Ritz vectors as rows."""
+        """Return the Ritz vectors as rows."""
         return rotation.T.to(self.basis) @ self.basis[: self.n_done]
 
     def restart(self, ritz: "_Ritz", kept: Tensor) -> None:
-        """Keep the chosen Ritz vectors and the last direction, and forget the rest."""
+        """Keep the chosen Ritz vectors and the last direction."""
         last = self.basis[self.n_done].clone()
         self.basis[: len(kept)] = self.vectors(ritz.rotation[:, kept])
         self.basis[len(kept)] = last
@@ -103,7 +103,7 @@ def top_eigenpairs(
     max_products: int = 1000,
     max_basis: int | None = None,
 ) -> EigenPairs:
-    """The k largest (algebraic) eigenvalues and their vectors.
+    """Return the k largest (algebraic) eigenvalues and their vectors.
 
     Memory is `max_basis` + 1 vectors. A repeated eigenvalue is found as often as rounding lets it (a property of every
     single-vector Lanczos method).

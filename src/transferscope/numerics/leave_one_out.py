@@ -9,7 +9,7 @@ RIDGE_GRID = np.logspace(-5, 5, 21)
 
 
 def ridge_risks(design: Float[np.ndarray, "N m"], targets: Float[np.ndarray, "N K"]) -> Float[np.ndarray, " A"]:
-    """Mean squared error of ridge regression with an intercept on each example, fitted to the others.
+    """Return the mean squared leave-one-out error of ridge regression with an intercept.
 
         (1/N) sum_i ((y_i - f(x_i)) / (1 - h_i))^2,   h = diag(1/N + X (X^T X + lambda)^-1 X^T) for centred X
 

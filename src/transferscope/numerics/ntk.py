@@ -24,7 +24,7 @@ TOLERATED_CHANGE = 0.05
 
 @dataclass(frozen=True)
 class KernelExamples:
-    """Distinct unit-norm inputs with the labels they carry.
+    """Distinct unit-norm inputs with their labels.
 
     Attributes:
         inputs: Shape (n, d), rows of norm 1, no two alike.
@@ -41,7 +41,7 @@ class KernelExamples:
 
 @dataclass(frozen=True)
 class KernelTransfer:
-    """What the infinite-width kernel says about transfer from P to Q.
+    """Predictions of the infinite-width kernel about transfer from P to Q.
 
     All estimates are exact values of a closed form (stderr 0, n 0) unless their status says otherwise: "not_identified"
     when they change by more than 5 % between the two ridges (conflicting duplicates, antipodal inputs), "undefined"
@@ -68,7 +68,7 @@ class KernelTransfer:
 def relu_gram(
     inputs: Float[np.ndarray, "n d"], others: Float[np.ndarray, "p d"] | None = None
 ) -> Float[np.ndarray, "n _"]:
-    """Infinite-width Gram matrix of a two-layer ReLU network.
+    """Return the infinite-width Gram matrix of a two-layer ReLU network.
 
         H_ij = x_i.x'_j (pi - arccos u_ij) / (2 pi),    u_ij = x_i.x'_j / (||x_i|| ||x'_j||)
 
@@ -94,7 +94,7 @@ def relu_gram(
 def solve_gram(
     gram: Float[np.ndarray, "n n"], labels: Float[np.ndarray, "n K"], *, ridge: float
 ) -> Float[np.ndarray, "n K"]:
-    """H^-1 y by Cholesky decomposition of H + ridge (tr H / n) I; NaN where that is not positive definite."""
+    """Solve (H + ridge (tr H / n) I) x = y by Cholesky decomposition; NaN if the matrix is not positive definite."""
     from scipy import linalg  # takes long, and a study without this diagnostic needs none
 
     shifted = gram + ridge * gram.trace() / len(gram) * np.eye(len(gram))
@@ -107,7 +107,7 @@ def solve_gram(
 
 
 def kernel_examples(inputs: Float[np.ndarray, "N ..."], labels: Float[np.ndarray, "N K"]) -> KernelExamples:
-    """Unit-norm inputs with exact duplicates merged, as the theorems need them.
+    """Return unit-norm inputs with exact duplicates merged, as the theorems require.
 
     Args:
         inputs: Shape (N, ...), flattened to (N, d); rows must not be zero.
@@ -147,7 +147,7 @@ def kernel_examples(inputs: Float[np.ndarray, "N ..."], labels: Float[np.ndarray
 
 
 def kernel_transfer(source: KernelExamples, target: KernelExamples, *, ridge: float = RIDGE) -> KernelTransfer:
-    """Transformed labels, task distance and the leading terms of Theorems 1 and 2.
+    """Return transformed labels, task distance and the leading terms of Theorems 1 and 2.
 
     The theorems hold for wide networks from small symmetric initialisation, trained by gradient descent on half the
     sum of squares; several outputs are summed over (Frobenius norms).

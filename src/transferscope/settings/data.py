@@ -17,7 +17,7 @@ TestLimit = Annotated[Count | None, Says("Test examples to keep", "None for all.
 
 @dataclass(frozen=True, slots=True)
 class DataSettings:
-    """Which data, and how much of them."""
+    """A data set by name, with its transforms and limits."""
 
     data: Annotated[str, Says("Name of the data", 'As in "usps" or "npz:PATH".')]
     transforms: Transforms = ()
@@ -30,7 +30,7 @@ class DataSettings:
 
 @dataclass(frozen=True, slots=True)
 class TargetSettings(DataSettings):
-    """The target: its data, and the numbers of labels to study."""
+    """The target: its data and the numbers of labels to study."""
 
     labels: Annotated[
         tuple[Count, ...],
@@ -62,13 +62,13 @@ class TargetSettings(DataSettings):
 
     @property
     def as_data(self) -> DataSettings:
-        """The data without the numbers of labels."""
+        """The data settings without the numbers of labels."""
         return DataSettings(self.data, self.transforms, self.limit, self.test_limit)
 
 
 @dataclass(frozen=True, slots=True)
 class TuningSettings:
-    """How settings are chosen: by cross-validation on target training data (see `methods.tuning.tune`)."""
+    """Hyperparameter search by cross-validation on target training data (see `methods.tuning.tune`)."""
 
     grid: Annotated[
         dict[str, dict[str, tuple[Value, ...]]] | None,

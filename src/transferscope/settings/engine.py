@@ -24,7 +24,7 @@ Keep = Literal["winners", "all", "none"]
 
 @dataclass(frozen=True, slots=True)
 class DecisionSettings:
-    """What a person decides by."""
+    """The margin of a decision, and the time that a point is worth."""
 
     margin: Annotated[
         Positive | None,
@@ -48,7 +48,7 @@ class DecisionSettings:
 
 @dataclass(frozen=True, slots=True)
 class RaceSettings:
-    """A race: of the runs that the study file allows, those are made that answer its questions at the least cost."""
+    """A race: only those runs of the study file that decide its questions at the least cost."""
 
     runs: Annotated[Annotated[int, Ge(2)] | None, Says("Most runs in all", "None for no such limit.")] = None
     minutes: Annotated[
@@ -69,7 +69,7 @@ class RaceSettings:
 
 @dataclass(frozen=True, slots=True)
 class EngineSettings:
-    """How a study is carried out.
+    """Execution of a study: workers, devices, timeouts and what is kept.
 
     Workers and limits change no result. Another number of threads, or a GPU, adds the same numbers in another order,
     which changes the last digits: their cells are kept apart from those of one thread on the CPU.
@@ -148,19 +148,19 @@ class EngineSettings:
 
     @property
     def is_inline(self) -> bool:
-        """Whether cells are done in the runner itself."""
+        """Whether runs are made in the main process."""
         return self.backend == "inline" or self.workers == 0
 
     @property
     def cell_resources(self) -> dict[str, dict[str, float]]:
-        """What a cell of every role asks a cluster for: as many processors as it has threads, and a GPU on "cuda"."""
+        """The resources that each kind of cell requests from a cluster: one CPU per thread, and a GPU on "cuda"."""
         usual = {"cpus": float(self.threads), "gpus": float(self.device.startswith("cuda"))}
         return {role: usual | self.resources.get(role, {}) for role in get_args(Role)}
 
 
 @dataclass(frozen=True, slots=True)
 class TrackSettings:
-    """Programs that show the runs of a study while it runs; they change no result."""
+    """Experiment trackers that show the runs of a study; they change no result."""
 
     mlflow: Annotated[
         str | None, Says("Where MLflow keeps its runs", "A folder, or the URI of a tracking server or database.")
@@ -177,6 +177,6 @@ class TrackSettings:
 
     @property
     def places(self) -> dict[str, str]:
-        """Where each tracker that is wanted keeps its runs."""
+        """The location of each requested tracker."""
         named = {"mlflow": self.mlflow, "tensorboard": self.tensorboard, "wandb": self.wandb}
         return {name: place for name, place in named.items() if place is not None}

@@ -24,7 +24,7 @@ Better = Literal["lower", "higher"]
 
 @dataclass(frozen=True, kw_only=True)
 class RankQuestion:
-    """How networks are rated on a target."""
+    """Settings of a ranking of pretrained networks."""
 
     labels: Annotated[
         Count | None,
@@ -47,7 +47,7 @@ class RankQuestion:
 
 @dataclass(frozen=True, kw_only=True)
 class DiagnoseQuestion:
-    """How a trained network is looked at."""
+    """Settings of a diagnosis of a trained network."""
 
     labels: Annotated[
         Count | None,
@@ -74,7 +74,7 @@ class DiagnoseQuestion:
 
 @dataclass(frozen=True, kw_only=True)
 class PlanQuestion:
-    """What is asked of learning curves over numbers of labels."""
+    """Settings of a label plan."""
 
     target_score: Annotated[Finite | None, Says("The score that is wanted, in its unit", "None without one.")] = None
     cost_label: Annotated[NotNegative | None, Says("Cost of a labelled target example", "None when unknown.")] = None
@@ -94,7 +94,7 @@ class PlanQuestion:
 
 @dataclass(frozen=True, kw_only=True)
 class ScalingQuestion:
-    """What is asked of errors at sizes of pre-training."""
+    """Settings of a scaling analysis."""
 
     target_score: Annotated[
         Size | None,
@@ -131,7 +131,7 @@ class ScalingQuestion:
 
 @dataclass(frozen=True)
 class LabelColumns:
-    """Which column of a table of scores at numbers of labels holds what; None to find it by common names."""
+    """The columns of a table of scores by number of labels; None to find them by common names."""
 
     labels: Annotated[str | None, Says("The number of labels")] = None
     arm: Annotated[
@@ -172,7 +172,7 @@ class LabelColumns:
 
 @dataclass(frozen=True)
 class Columns:
-    """Which column of a table of errors at sizes holds what.
+    """The columns of a table of errors by size.
 
     Raises:
         SettingsError: A column was given twice, or both standard errors and repeats were asked for.
@@ -203,7 +203,7 @@ class Columns:
 
     @property
     def numeric(self) -> tuple[str, ...]:
-        """The columns that hold numbers."""
+        """The numeric columns."""
         return tuple(
             name
             for name in (self.error, self.pretrain_size, self.finetune_size, self.stderr, self.budget)

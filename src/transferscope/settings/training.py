@@ -110,7 +110,7 @@ class TrainingSettings:
             raise SettingsError(f"{seen} of steps and epochs were given; give exactly one, as in steps = 3000")
 
     def check_labels(self, *, on_grid: bool) -> None:
-        """Refuse augmentation for labels on a grid over each image: it would move images and leave labels behind.
+        """Refuse augmentation for labels on a grid over each image, which would move images but not labels.
 
         Raises:
             SettingsError: They do, and images are augmented.
@@ -122,7 +122,7 @@ class TrainingSettings:
             )
 
     def n_steps(self, n_examples: int) -> int:
-        """Optimiser steps of a run over `n_examples` training examples (at least 1)."""
+        """Return the number of optimiser steps over `n_examples` training examples (at least 1)."""
         if self.steps is not None:
             return self.steps
         assert self.epochs is not None
@@ -130,7 +130,7 @@ class TrainingSettings:
 
 
 def batches_per_epoch(n_examples: int, batch_size: int) -> int:
-    """Batches in one pass over some examples.
+    """Return the number of batches in one pass over the examples.
 
     The last batch has what is left; a single example that is left joins the batch before it, because batch
     normalisation and penalties on a batch's features need two.
@@ -139,7 +139,7 @@ def batches_per_epoch(n_examples: int, batch_size: int) -> int:
 
 
 def lr_factor(settings: TrainingSettings, step: int, n_steps: int) -> float:
-    """The learning rate of a step as a share of the initial rate, in [0, 1]: linear warm-up times the schedule.
+    """Return the learning rate of a step relative to the initial rate, in [0, 1]: linear warm-up times the schedule.
 
     Args:
         step: Counted from 0.

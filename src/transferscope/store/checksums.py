@@ -31,7 +31,7 @@ def step_codes(steps: Iterable[int | None]) -> Int[np.ndarray, " n"]:
 def record_checksums(
     cells: Int[np.ndarray, " n_records"], columns: Sequence[Shaped[np.ndarray, " n_records"]]
 ) -> Iterator[tuple[int, str]]:
-    """Yield each cell that has records with the digest of these.
+    """Yield each cell with records, and the digest of its records.
 
     Args:
         cells: The cell of each record, in ascending order, its records in theirs.

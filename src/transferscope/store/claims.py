@@ -24,7 +24,7 @@ _UNKNOWN = "?"
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """A process that does cells.
+    """A process that executes cells.
 
     Two machines, or two containers on one machine, may have one name, so a process is only looked for where boot and
     namespace are those of this process. The start is counted from boot where the system tells it: it does not move when
@@ -45,12 +45,12 @@ class Owner:
 
     @classmethod
     def current(cls) -> Self:
-        """This process."""
+        """Return the owner of this process."""
         return cls(platform.node() or _UNKNOWN, *_surroundings(), os.getpid(), _started(os.getpid()))
 
     @classmethod
     def parse(cls, text: object) -> Self | None:
-        """The owner that `str` wrote down; None for text that no present version writes."""
+        """Parse an owner written by `str`; None for unknown formats."""
         parts = str(text).rsplit(" ", 4)
         try:
             host, boot, namespace, pid, started = parts
@@ -62,7 +62,7 @@ class Owner:
         return f"{self.host} {self.boot} {self.namespace} {self.pid} {self.started}"
 
     def is_gone(self, *, silent: float) -> bool:
-        """Whether its cells are free: its process has ended (if it can be seen from here), or its lease has.
+        """Return whether its cells are free: its process has ended (if visible from here), or its lease has expired.
 
         Args:
             silent: Seconds since it last said that it lives, by the database's clock.
@@ -105,13 +105,13 @@ Queue = deque[tuple[int, int]]
 
 
 def ready(connection: Connection, study: int) -> Queue:
-    """Cells that could be done now, the first thousand at most."""
+    """Return the next ready cells, at most a thousand."""
     query = _ready(study).order_by(schema.study_cells.c.position).limit(_READ_AHEAD)
     return deque((row.position, row.id) for row in connection.execute(query))
 
 
 def add_ready(connection: Connection, study: int, queue: Queue, done: str) -> None:
-    """Put cells that the end of `done` has made ready where they belong in a queue that was read before.
+    """Insert the cells that became ready after `done` at their places in a queue.
 
     Without it all pre-training of a study would come before any use of it. What comes after the last cell of the
     queue is found when it is empty.
@@ -130,7 +130,7 @@ def add_ready(connection: Connection, study: int, queue: Queue, done: str) -> No
 
 
 def _ready(study: int) -> Select[tuple[int, int]]:
-    """The place and number of every cell of a study that is planned and whose needs are done."""
+    """Select the position and number of every planned cell of a study whose needs are done."""
     needed = _cells.alias("needed")
     unmet = (
         select(schema.needs.c.need_id)
@@ -154,7 +154,7 @@ def take(
     *,
     at_most: int,
 ) -> list[int]:
-    """Claim up to `at_most` candidates that are still free; take them and those before off the queue. Their numbers.
+    """Claim up to `at_most` free candidates and remove them and those before from the queue; return their numbers.
 
     SQLite has one writer at a time; elsewhere the rows that are looked at are locked, and those that another runner has
     locked are passed over: two runners never reach for the same cell, and none waits for another.
@@ -184,7 +184,7 @@ def take(
 
 
 def free_abandoned(connection: Connection, now: ColumnElement[float]) -> None:
-    """Make the running cells free whose owner is gone."""
+    """Free the running cells whose owner has ended."""
     last = func.max(func.coalesce(_cells.c.heartbeat, 0.0))
     running = select(_cells.c.owner, last.label("last"), (now - last).label("silent"))
     for row in connection.execute(running.where(_cells.c.state == "running").group_by(_cells.c.owner)).all():
@@ -196,12 +196,12 @@ def free_abandoned(connection: Connection, now: ColumnElement[float]) -> None:
 
 
 def release(connection: Connection, owner: Owner, *, but: Collection[str] = ()) -> None:
-    """Make the cells of `owner` free, but those with these keys."""
+    """Free the cells of `owner`, except those with these keys."""
     _free(connection, str(owner), _cells.c.key.not_in(list(but)) if but else true())
 
 
 def retry_failed(connection: Connection, study: int, kinds: Sequence[FailureKind]) -> int:
-    """Make cells of a study that failed in one of these ways planned again; how many there were."""
+    """Plan cells of a study again that failed in one of these ways; return their number."""
     failures, members = schema.failures, schema.study_cells
     query = select(failures.c.cell_id).join(members, members.c.cell_id == failures.c.cell_id)
     failed = list(connection.scalars(query.where(members.c.study_id == study, failures.c.kind.in_(kinds))))

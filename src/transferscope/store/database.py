@@ -70,14 +70,14 @@ _PATIENCE_OF_PSYCOPG = {
 
 @dataclass(frozen=True)
 class Database:
-    """A database with a transaction for reading and one for writing; `place`, for messages, holds no password."""
+    """A database with read and write transactions; `place`, for messages, contains no password."""
 
     engine: Engine
     place: str
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """A transaction that sees one state of the database throughout; a StoreError if it cannot be read."""
+        """Open a transaction that sees one state of the database throughout; raises StoreError if it cannot be read."""
         with self._explained(), self.engine.connect() as connection:
             if self.engine.dialect.name != "sqlite":  # which does so by itself
                 connection = connection.execution_options(isolation_level="REPEATABLE READ")
@@ -90,7 +90,7 @@ class Database:
 
     @contextmanager
     def write(self, *, alone: bool = False) -> Iterator[Connection]:
-        """A transaction that is written as a whole or not at all; on SQLite it waits for other writers first.
+        """Open a transaction that is written as a whole or not at all; on SQLite it waits for other writers first.
 
         Args:
             alone: Wait for all other transactions that ask for this, on PostgreSQL too.
@@ -104,11 +104,11 @@ class Database:
 
     @property
     def now(self) -> ColumnElement[float]:
-        """The time by the database's clock, seconds since the epoch: it is the same for all who use it."""
+        """The time of the database's clock in seconds since the epoch, common to all its users."""
         return sql(_CLOCKS.get(self.engine.dialect.name, "extract(epoch from current_timestamp)"), Float)
 
     def share(self) -> None:
-        """Let readers of a new SQLite file read while another process writes (write-ahead log); kept in the file."""
+        """Turn on the write-ahead log of a new SQLite file, so that readers do not block a writer."""
         if self.engine.dialect.name != "sqlite":
             return
         with self._explained(), self.engine.connect() as connection:
@@ -131,14 +131,13 @@ class Database:
             raise
 
     def _is_lost(self, error: SQLAlchemyError | sqlite3.Error) -> bool:
-        """Whether there is no connection: it could not be made, or it is broken."""
         if self.engine.dialect.name == "sqlite" or not isinstance(error, OperationalError):
             return False
         return error.connection_invalidated or error.statement is None
 
 
 def connect(url: str | Path) -> Database:
-    """A database at a path (SQLite) or URL; nothing is read or written yet.
+    """Connect to a database at a path (SQLite) or URL, without reading or writing.
 
     Args:
         url: A path, or a database URL as SQLAlchemy reads them ("postgresql+psycopg://user@host/name"). A password is
@@ -176,7 +175,7 @@ def connect(url: str | Path) -> Database:
 
 
 def without_password(url: str) -> str:
-    """A store's address as it may be shown and stored: a path as it is, a URL with `***` for what is secret."""
+    """Return a store's address for display and storage: a path unchanged, a URL with `***` for its secrets."""
     if "://" not in url:
         return url
     try:
@@ -193,7 +192,9 @@ def without_password(url: str) -> str:
 
 
 def sqlite_path(url: str | Path) -> Path | None:
-    """The file of a SQLite store; None for another database; a StoreError in memory, with options, or for no file."""
+    """Return the file of a SQLite store, or None for another database; raises StoreError for an in-memory store or
+    options.
+    """
     address = str(url)
     if "\0" in address:
         raise StoreError(f"the store {address!r} holds a null character, which no file name has; give another path")
@@ -236,7 +237,7 @@ def _compiled_insert(table: Table, dialect: Dialect, columns: tuple[str, ...]) -
 
 
 def _sqlite_url(path: Path) -> URL:
-    """The file; one that may not be written, or lies on a read-only medium, as one that nobody changes.
+    """Return the URL of the file, as immutable if it cannot be written or lies on a read-only medium.
 
     SQLite would leave two files beside it, which it cannot take away at the end.
     """

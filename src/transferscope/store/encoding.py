@@ -18,7 +18,7 @@ _strict = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=
 
 
 def to_json(value: object) -> str:
-    """JSON text with sorted keys and without spaces; a StoreError for what JSON has no word for."""
+    """Return JSON text with sorted keys and without spaces; raises StoreError for values that JSON cannot represent."""
     try:
         return _in_utf8(_encoder.encode(value))
     except (TypeError, ValueError, RecursionError) as error:
@@ -26,7 +26,7 @@ def to_json(value: object) -> str:
 
 
 def _in_utf8(text: str) -> str:
-    """JSON text without halves of surrogate pairs, which no database takes: they are escaped, as JSON can."""
+    """Escape halves of surrogate pairs in JSON text, which no database accepts."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -35,7 +35,7 @@ def _in_utf8(text: str) -> str:
 
 
 def from_json(text: object) -> Any:
-    """The value of a JSON text; a StoreError if it is damaged: a column of SQLite may hold anything."""
+    """Parse JSON text; raises StoreError if it is damaged, since a column of SQLite may contain anything."""
     if not isinstance(text, str):
         raise StoreError(DAMAGED)
     try:
@@ -45,7 +45,7 @@ def from_json(text: object) -> Any:
 
 
 def table_from_json(text: object) -> dict[str, Any]:
-    """The JSON object in a text; a StoreError if it is damaged or another kind of value."""
+    """Parse a JSON object; raises StoreError if it is damaged or another kind of value."""
     value = from_json(text)
     if not isinstance(value, dict):
         raise StoreError(DAMAGED)
@@ -53,7 +53,7 @@ def table_from_json(text: object) -> dict[str, Any]:
 
 
 def tables_from_json(texts: Sequence[object]) -> list[dict[str, Any]]:
-    """`table_from_json` for many texts: they are read as one list, in a fifth of the time where they are short."""
+    """Apply `table_from_json` to many texts, parsed as one list, which takes a fifth of the time for short ones."""
     if not set(map(type, texts)) <= {str}:
         raise StoreError(DAMAGED)
     decoded = from_json(f"[{','.join(map(str, texts))}]")
@@ -63,7 +63,7 @@ def tables_from_json(texts: Sequence[object]) -> list[dict[str, Any]]:
 
 
 def to_bytes(name: str, array: np.ndarray) -> bytes:
-    """An array in NumPy's own format; a StoreError if it holds Python objects or named fields."""
+    """Return an array in NumPy's format; raises StoreError for Python objects or named fields."""
     if array.dtype.hasobject or array.dtype.names:
         what = "named fields" if array.dtype.names else "Python objects"
         raise StoreError(f"array {name!r} holds {what}; only numbers and text can be stored")
@@ -73,7 +73,7 @@ def to_bytes(name: str, array: np.ndarray) -> bytes:
 
 
 def from_bytes(content: object) -> np.ndarray:
-    """The array in `content`, which cannot be written to; a StoreError if it is damaged."""
+    """Return the read-only array in `content`; raises StoreError if it is damaged."""
     if not isinstance(content, bytes):
         raise StoreError(DAMAGED)
     try:
@@ -89,7 +89,9 @@ def from_bytes(content: object) -> np.ndarray:
 
 @lru_cache(maxsize=64)
 def _header(content: bytes) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Shape, order and type of an array, from how its bytes begin: most arrays of a study begin alike."""
+    """Return shape, order and dtype of an array from the beginning of its bytes; cached, since most arrays of a study
+    begin alike.
+    """
     stream = io.BytesIO(content)
     if np.lib.format.read_magic(stream) != (1, 0):
         raise StoreError(DAMAGED)
@@ -98,7 +100,7 @@ def _header(content: bytes) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
 
 
 def document_to_bytes(name: str, document: Mapping[str, Any]) -> bytes:
-    """A JSON document as UTF-8 text that any JSON reader takes; a StoreError for what is none, such as NaN."""
+    """Return a JSON document as UTF-8 text in strict JSON; raises StoreError for values such as NaN."""
     try:
         return _in_utf8(_strict.encode(document)).encode()
     except (TypeError, ValueError, RecursionError) as error:
@@ -108,10 +110,10 @@ def document_to_bytes(name: str, document: Mapping[str, Any]) -> bytes:
 
 
 def to_number(value: float | np.floating) -> float | None:
-    """A number, with NaN as None: SQLite cannot keep NaN."""
+    """Return a number, with None for NaN, which SQLite cannot store."""
     return None if math.isnan(value) else float(value)
 
 
 def printable(text: str) -> str:
-    """Text that every database takes: null characters and halves of surrogate pairs are written as escapes."""
+    """Escape null characters and halves of surrogate pairs, which not every database accepts."""
     return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")

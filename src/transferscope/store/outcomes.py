@@ -21,7 +21,7 @@ _LONGEST_SHOWN = 100
 
 
 def check_outcome(outcome: object) -> Outcome:
-    """An outcome, if every database can keep all of it; a StoreError otherwise."""
+    """Return the outcome if every database can store all of it; raises StoreError otherwise."""
     if not isinstance(outcome, Outcome):
         raise StoreError(f"the work gave {_shown(outcome)}; expected an Outcome")
     try:
@@ -41,7 +41,7 @@ def check_outcome(outcome: object) -> Outcome:
 
 
 def write_outcome(connection: Connection, key: str, outcome: Outcome, claim: Claim | None) -> bool:
-    """Store the outcome of a cell and call it done.
+    """Store the outcome of a cell and mark it as done.
 
     Returns:
         Whether it was stored: a cell that is done already stays as it is, and so does one that was claimed anew since
@@ -85,7 +85,7 @@ def checksum_of(records: Sequence[tuple[Any, ...]]) -> str:
 
 
 def write_failure(connection: Connection, key: str, failure: Failure, claim: Claim | None) -> bool:
-    """Store why a cell failed; returns and raises as `write_outcome`."""
+    """Store the failure of a cell; returns and raises like `write_outcome`."""
     cell_id = _settle(connection, key, "failed", claim)
     if cell_id is None:
         return False
@@ -100,7 +100,7 @@ def write_failure(connection: Connection, key: str, failure: Failure, claim: Cla
 
 
 def forget_outcome(connection: Connection, key: str) -> None:
-    """Make a cell that is done planned again; nothing happens to any other."""
+    """Plan a finished cell again; other cells do not change."""
     table = schema.cells
     cell_id = connection.scalar(select(table.c.id).where(table.c.key == key, table.c.state == "done"))
     if cell_id is None:
@@ -111,7 +111,7 @@ def forget_outcome(connection: Connection, key: str) -> None:
 
 
 def _settle(connection: Connection, key: str, state: CellState, claim: Claim | None) -> int | None:
-    """Give a cell its last state; its number, or None when it is another process's to do so, or done."""
+    """Set the final state of a cell; return its number, or None if another process holds it or it is done."""
     table = schema.cells
     cell_id = connection.scalar(select(table.c.id).where(table.c.key == key))
     if cell_id is None:

@@ -14,7 +14,7 @@ from transferscope.store.rows import PlannedCell, StudyRow, gc_paused
 
 @gc_paused()
 def write_plan(connection: Connection, study: StudyRow, cells: Sequence[PlannedCell]) -> None:
-    """Make the cells of `study` exactly `cells`, in this order.
+    """Set the cells of `study` to exactly `cells`, in this order.
 
     Cells that are stored already keep their state and outcome. Cells that leave the plan stay stored, and leave the
     study. Planning the same again writes nothing but the study's spec and facts; its `created` stays.

@@ -46,17 +46,17 @@ _WHOLES: frozenset[type] = frozenset({int, type(None)})
 
 
 def read_studies(connection: Connection) -> list[StudyRow]:
-    """All studies, in the order of their first planning."""
+    """Return all studies in the order of their first planning."""
     return [_study(row) for row in connection.execute(select(schema.studies).order_by(schema.studies.c.id))]
 
 
 def read_study(connection: Connection, study: int) -> StudyRow:
-    """One study by its number."""
+    """Return one study by its number."""
     return _study(connection.execute(select(schema.studies).where(schema.studies.c.id == study)).one())
 
 
 def study_id(connection: Connection, name: str) -> int:
-    """The number of a study; an UnknownNameError if the store has none of that name."""
+    """Return the number of a study; raises UnknownNameError if there is none of that name."""
     known = {row.name: row.id for row in connection.execute(select(schema.studies.c.name, schema.studies.c.id))}
     if name not in known:
         raise unknown_name("study", name, known)
@@ -64,7 +64,7 @@ def study_id(connection: Connection, name: str) -> int:
 
 
 def read_counts(connection: Connection, study: int) -> StudyCounts:
-    """How many cells of the study stand where."""
+    """Count the cells of the study by state."""
     states = _of_study(select(schema.cells.c.state, func.count().label("cells")), study)
     counts: dict[str, int] = {_state(s): n for s, n in connection.execute(states.group_by(schema.cells.c.state))}
     waits = schema.cells.c.id.in_(select(_blocked().c.cell_id))
@@ -75,7 +75,7 @@ def read_counts(connection: Connection, study: int) -> StudyCounts:
 
 
 def read_standings(connection: Connection, study: int) -> list[Standing]:
-    """Where every cell of the study stands, in no particular order."""
+    """Return the state of every cell of the study, in no particular order."""
     columns = (schema.cells.c.key, schema.cells.c.state, schema.outcomes.c.seconds)
     query = _of_study(select(*columns), study)
     query = query.outerjoin(schema.outcomes, schema.outcomes.c.cell_id == schema.cells.c.id)
@@ -91,7 +91,7 @@ _COST = ("seconds", "peak_memory", "trained_parameters", "examples_seen", "steps
 
 @gc_paused()
 def read_cells(connection: Connection, study: int, *, only: CellState | None = None) -> list[StoredCell]:
-    """The cells of a study in the order of its plan; all of them, or those in the stored state `only`."""
+    """Return the cells of a study in the order of its plan, all or those in the state `only`."""
     cells, outcomes, failures = schema.cells.c, schema.outcomes.c, schema.failures.c
     of_outcome = (*(outcomes[name] for name in _COST), outcomes.notes, outcomes.checksum)
     of_failure = (failures.kind, failures.message, failures.details)
@@ -128,7 +128,7 @@ def _all_planned(
     payloads: Mapping[int, dict[str, Any]],
     needs: Mapping[int, tuple[str, ...]],
 ) -> Iterator[PlannedCell]:
-    """Cells as planned, by columns, which may hold anything."""
+    """Return planned cells from columns of unchecked values."""
     _require_keys(keys)
     if not set(roles) <= set(get_args(Role)):
         raise StoreError(DAMAGED)
@@ -140,7 +140,7 @@ def _all_planned(
 
 
 def _outcomes(*columns: Sequence[Any]) -> list[tuple[Cost | None, dict[str, Any]]]:
-    """What each cell took and what was noted of it, from the columns _COST and notes; nothing unless it is done."""
+    """Return cost and notes of each cell from the columns _COST and notes; empty unless it is done."""
     *costs, notes = columns
     done = [seconds is not None for seconds in costs[0]]
     seconds, *whole = (list(compress(column, done)) for column in costs)
@@ -154,7 +154,7 @@ def _outcomes(*columns: Sequence[Any]) -> list[tuple[Cost | None, dict[str, Any]
 
 
 def _damaged_outcomes(numbers: Sequence[int], *columns: Sequence[Any]) -> list[int]:
-    """The cells whose cost or notes are not those of their checksum, the last column; its rows are None without one."""
+    """Return the cells whose cost or notes do not match the checksum in the last column; `rows` are None without one."""
     return [
         number
         for number, *values, stored in zip(numbers, *columns, strict=True)
@@ -163,7 +163,7 @@ def _damaged_outcomes(numbers: Sequence[int], *columns: Sequence[Any]) -> list[i
 
 
 def _refuse_damaged(connection: Connection, numbers: Collection[int]) -> None:
-    """Say which runs are damaged, if any, with a DamagedRunError."""
+    """Raise DamagedRunError with the damaged runs, if any."""
     if not numbers:
         return
     query = select(schema.cells.c.key, schema.cells.c.role, _members.c.labels).join(
@@ -178,7 +178,7 @@ def _refuse_damaged(connection: Connection, numbers: Collection[int]) -> None:
 
 
 def damaged_runs(connection: Connection, study: int, fits: Mapping[str, Fits]) -> list[str]:
-    """The keys of the runs of a study of which anything is not what was stored, or an array is none that fits.
+    """Return the keys of the runs of a study with damaged records or notes, or an array that does not fit.
 
     Args:
         fits: What arrays can be, by their name; others can be any.
@@ -201,7 +201,7 @@ def damaged_runs(connection: Connection, study: int, fits: Mapping[str, Fits]) -
 def _failures(
     kinds: Sequence[Any], messages: Sequence[Any], details: Sequence[Any], *, there: Sequence[bool]
 ) -> dict[int, Failure]:
-    """Why cells failed, by their place; `there` says which are not done."""
+    """Return the failures of cells by position, for those in `there`."""
     places = [i for i, kind in enumerate(kinds) if kind is not None and there[i]]
     _require_all([column[i] for i in places for column in (messages, details)], str)
     if not {kinds[i] for i in places} <= set(get_args(FailureKind)):
@@ -214,7 +214,7 @@ _ROWS_AT_A_TIME = 50_000
 
 @gc_paused()
 def read_records(connection: Connection, study: int) -> RecordColumns:
-    """All records of the study's cells, in the order of its plan."""
+    """Return all records of the study's cells in the order of its plan."""
     read = _read_records(connection, study)
     _refuse_damaged(connection, read.damaged)
     cells = _of_study(select(schema.cells.c.id, schema.cells.c.key), study).order_by(_members.c.position)
@@ -259,7 +259,7 @@ class _Records(NamedTuple):
 
 
 def _read_records(connection: Connection, study: int) -> _Records:
-    """All records of the study's cells.
+    """Read all records of the study's cells.
 
     They are read in the order of the table, which the database need not sort, a part at a time, and of every text and
     step only one copy is kept: of a million records, names are few.
@@ -299,7 +299,7 @@ def _read_records(connection: Connection, study: int) -> _Records:
 
 
 def read_notes(connection: Connection, keys: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """What was noted of those of these cells that are done, by key."""
+    """Return the notes of those of these cells that are done, by key."""
     outcomes = schema.outcomes.c
     columns = (schema.cells.c.id, schema.cells.c.key, *(outcomes[name] for name in _COST), outcomes.notes)
     query = select(*columns, outcomes.checksum).join(schema.outcomes, outcomes.cell_id == schema.cells.c.id)
@@ -311,7 +311,7 @@ def read_notes(connection: Connection, keys: Sequence[str]) -> dict[str, dict[st
 
 
 def read_arrays(connection: Connection, study: int, name: str, fits: Fits) -> dict[str, np.ndarray]:
-    """The array `name` of every cell of the study that has it, by key."""
+    """Return the array `name` of every cell of the study that has it, by key."""
     arrays = schema.arrays.c
     query = _of_study(select(schema.cells.c.id, schema.cells.c.key, arrays.content, arrays.checksum), study)
     query = query.join(schema.arrays, schema.arrays.c.cell_id == schema.cells.c.id).where(schema.arrays.c.name == name)
@@ -324,7 +324,7 @@ def read_arrays(connection: Connection, study: int, name: str, fits: Fits) -> di
 
 
 def read_claims(connection: Connection, study: int, numbers: Sequence[int], owner: str) -> list[Claim]:
-    """The claims of an owner on cells of a study, in the order of these numbers."""
+    """Return the claims of an owner on cells of a study, in the order of these numbers."""
     cells = schema.cells
     columns = (cells.c.id, cells.c.key, cells.c.role, cells.c.attempt, _members.c.labels, schema.payloads.c.content)
     query = _of_study(select(*columns), study).join(schema.payloads, schema.payloads.c.id == _members.c.payload_id)
@@ -347,7 +347,7 @@ def _of_study(query: Select[Any], study: int) -> Select[Any]:
 
 
 def _blocked() -> CTE:
-    """Cells that need a failed cell, directly or through others."""
+    """Select cells that need a failed cell, directly or through others."""
     needs, cells = schema.needs, schema.cells
     direct = select(needs.c.cell_id).join(cells, cells.c.id == needs.c.need_id).where(cells.c.state == "failed")
     blocked = direct.cte("blocked", recursive=True)
@@ -361,7 +361,7 @@ def _payloads(connection: Connection, study: int) -> dict[int, dict[str, Any]]:
 
 
 def _needs(connection: Connection, study: int, cells: Sequence[int] | None = None) -> dict[int, tuple[str, ...]]:
-    """What cells of the study, or all, need: pre-training first, then in the order of the plan, as cells are planned.
+    """Return the needs of the study's cells, or of all: pretraining first, then in the order of the plan.
 
     Numbers of cells tell no order: they are those of whichever plan had a cell first.
     """
@@ -405,7 +405,7 @@ def _labels(texts: Sequence[object]) -> list[dict[str, Label]]:
 
 
 def _require_keys(keys: Collection[object]) -> None:
-    """Check that keys are what hashes make, with a StoreError: they become the names of files."""
+    """Check that keys are digests, since they become file names; raises StoreError."""
     _require_all(keys, str)
     for key in keys:
         if not _KEY.fullmatch(str(key)):
@@ -416,6 +416,6 @@ def _require_keys(keys: Collection[object]) -> None:
 
 
 def _require_all(values: Iterable[object], *kinds: type) -> None:
-    """Check the types of values, with a StoreError: a SQLite column takes values of any."""
+    """Check the types of values, since a SQLite column accepts any; raises StoreError."""
     if not set(map(type, values)) <= set(kinds):
         raise StoreError(DAMAGED)

@@ -20,7 +20,7 @@ Label = str | int | float | None
 
 @dataclass(frozen=True, slots=True)
 class PlannedCell:
-    """One unit of work, before it is done.
+    """A unit of work before its execution.
 
     Attributes:
         key: Hash of everything that can change the answer, and of nothing else.
@@ -39,7 +39,7 @@ class PlannedCell:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A cell that one owner may do, until it is free again: what comes of an earlier claim is not stored.
+    """The claim of one owner on a cell until the cell is free again; results of an earlier claim are not stored.
 
     Attributes:
         owner: Who does it, as the store writes owners down.
@@ -52,13 +52,13 @@ class Claim:
 
     @property
     def key(self) -> str:
-        """Key of the cell."""
+        """The key of the cell."""
         return self.cell.key
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a cell.
+    """The result of a cell.
 
     Attributes:
         records: Named numbers, training curves included.
@@ -74,7 +74,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class StoredCell:
-    """A cell as the store has it.
+    """A cell in the store.
 
     Attributes:
         state: Where it stands; a running cell whose process is gone counts as planned again.
@@ -92,7 +92,7 @@ class StoredCell:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where a cell stands, without its content: quick to read for a hundred thousand cells.
+    """The state of a cell without its content, fast to read for a hundred thousand cells.
 
     Attributes:
         state: Where it stands; "planned" for a blocked cell too.
@@ -106,7 +106,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class StudyRow:
-    """A study as the store has it.
+    """A study in the store.
 
     Attributes:
         spec: The validated study file as JSON values.
@@ -122,7 +122,7 @@ class StudyRow:
 
 @dataclass(frozen=True, slots=True)
 class StudyCounts:
-    """How many cells of a study stand where; `blocked` ones wait for a cell that has failed."""
+    """The number of cells of a study by state; `blocked` cells need one that failed."""
 
     planned: int = 0
     running: int = 0
@@ -132,7 +132,7 @@ class StudyCounts:
 
     @property
     def total(self) -> int:
-        """All cells of the study."""
+        """The number of cells of the study."""
         return self.planned + self.running + self.done + self.failed + self.blocked
 
 
@@ -161,13 +161,13 @@ class RecordColumns:
         return len(self.key)
 
     def columns(self) -> dict[str, Any]:
-        """The columns by name, as `pandas.DataFrame` takes them."""
+        """Return the columns by name, for `pandas.DataFrame`."""
         return {column.name: getattr(self, column.name) for column in fields(self)}
 
 
 @contextmanager
 def gc_paused() -> Iterator[None]:
-    """Suspend Python's cyclic garbage collector while very many rows are made that all stay.
+    """Suspend Python's cyclic garbage collector while many long-lived rows are created.
 
     Searching a plan of 100,000 cells again and again would take a third of the time of making it.
     """

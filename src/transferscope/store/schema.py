@@ -145,18 +145,18 @@ Index("needs_by_need", needs.c.need_id)
 
 
 def create(connection: Connection) -> None:
-    """Create the tables of an empty database and write down their version."""
+    """Create the tables of an empty database and write their version."""
     metadata.create_all(connection)
     connection.execute(meta.insert().values(name=_VERSION_ROW, value=str(SCHEMA_VERSION)))
 
 
 def is_empty(connection: Connection) -> bool:
-    """Whether the database has no tables at all."""
+    """Return whether the database has no tables."""
     return not inspect(connection).get_table_names()
 
 
 def check(connection: Connection, place: str) -> None:
-    """Check that a database that is not empty is a store of this version; a StoreError otherwise."""
+    """Check that a non-empty database is a store of this version; raises StoreError otherwise."""
     if not {"meta", "studies", "cells"} <= set(inspect(connection).get_table_names()):
         raise StoreError(
             f"{place} is a database of something else; give the path of a transferscope store or a new file"

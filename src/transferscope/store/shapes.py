@@ -56,7 +56,7 @@ class _Data(TypedDict, total=False):
 
 
 class Facts(TypedDict, total=False):
-    """What was found out of the data, and where."""
+    """The facts of a study: its data and their origin."""
 
     target: _Data
     sources: dict[str, _Data]
@@ -83,7 +83,7 @@ class _Trial(TypedDict):
 
 
 class Notes(TypedDict, total=False):
-    """What a run has noted."""
+    """The notes of a run."""
 
     status: str
     budget: dict[str, float | str | None] | None
@@ -104,7 +104,7 @@ class Notes(TypedDict, total=False):
 
 
 class Labels(TypedDict, total=False):
-    """What tells the runs of a study apart."""
+    """The labels that identify the runs of a study."""
 
     source: str | None
     method: str | None
@@ -126,7 +126,7 @@ LONGEST_SHOWN = 80
 
 
 def require_shape(adapter: TypeAdapter[Any], value: Table | Sequence[Table], what: str) -> None:
-    """Refuse JSON of another shape.
+    """Refuse JSON of an unexpected shape.
 
     Args:
         what: What it is, as in "the facts of the study digits".

@@ -119,11 +119,11 @@ class Store:
 
     @property
     def network_disk(self) -> str | None:
-        """The kind of network file system that a SQLite file lies on, as in "nfs4"; None for any other store."""
+        """The kind of network file system of a SQLite file, as in "nfs4"; None for any other store."""
         return network_file_system(Path(self.place)) if self._database.engine.dialect.name == "sqlite" else None
 
     def check_files(self) -> None:
-        """Make sure that all runners of a database keep the trained networks in one folder.
+        """Check that all runners of a database keep their trained networks in one folder.
 
         The first of them leaves a mark in its folder, and the mark in the database. A SQLite file has its folder beside
         it, and nothing is checked.
@@ -153,7 +153,7 @@ class Store:
 
     @property
     def place(self) -> str:
-        """Where the store is: a path, or a URL without its password."""
+        """The location of the store: a path, or a URL without its password."""
         return self._database.place
 
     def close(self) -> None:
@@ -167,7 +167,7 @@ class Store:
         self.close()
 
     def plan(self, study: StudyRow, cells: Sequence[PlannedCell]) -> None:
-        """Make the cells of `study` exactly `cells`, in this order; cells stored already keep their outcome.
+        """Set the cells of `study` to exactly `cells`, in this order; stored cells keep their outcome.
 
         Args:
             study: The study; spec and facts replace those stored, `created` stays as first planned.
@@ -188,7 +188,7 @@ class Store:
                 planning.write_plan(connection, study, cells)
 
     def claim(self, study: str, owner: Owner, *, at_most: int = 1) -> list[Claim]:
-        """Claim the next cells of a study whose needs are done; no other process can claim them meanwhile.
+        """Claim the next cells of a study whose needs are done, so that no other process can claim them.
 
         Cells of owners that are gone are free again: at once when their process could be seen from here, after a
         minute without a heartbeat when it runs on another machine or in another container.
@@ -216,7 +216,7 @@ class Store:
             return reads.read_claims(connection, study_id, taken, str(owner)) if taken else []
 
     def finish(self, key: str, outcome: Outcome, *, claim: Claim | None = None, is_needed: bool = True) -> bool:
-        """Store the outcome of a cell, unless it is done already; whether it was stored.
+        """Store the outcome of a cell, unless it is already done; return whether it was stored.
 
         Args:
             claim: The claim under which it was done: nothing happens if that has ended, because the cell was freed or
@@ -234,7 +234,8 @@ class Store:
             return is_stored
 
     def fail(self, key: str, failure: Failure, *, claim: Claim | None = None) -> bool:
-        """Store why a cell failed, unless it is done already; whether it was stored. `claim` is as for `finish`.
+        """Store the failure of a cell, unless it is already done; return whether it was stored. `claim` is as for
+        `finish`.
 
         Raises:
             StoreError: There is no such cell, or the store cannot be written.
@@ -243,13 +244,13 @@ class Store:
             return outcomes.write_failure(connection, key, failure, claim)
 
     def redo(self, keys: Iterable[str]) -> None:
-        """Plan cells that are done again, because what they left outside the store is gone; other cells stay."""
+        """Plan finished cells again whose files outside the store are gone; other cells do not change."""
         with self._database.write() as connection:
             for key in keys:
                 outcomes.forget_outcome(connection, key)
 
     def redo_damaged(self, study: str, *, fits: Mapping[str, Fits] | None = None) -> None:
-        """Plan those cells of a study again of which a record, an array or a note is not what was stored.
+        """Plan those cells of a study again with a damaged record, array or note.
 
         Args:
             fits: Whether an array can be what it is stored as, by its name.
@@ -259,49 +260,49 @@ class Store:
         self.redo(damaged)
 
     def release(self, owner: Owner, *, but: Collection[str] = ()) -> None:
-        """Give up every claim of `owner`, but those on cells with these keys."""
+        """Release every claim of `owner`, except those on cells with these keys."""
         with self._database.write() as connection:
             claims.release(connection, owner, but=but)
 
     def heartbeat(self, owner: Owner) -> None:
-        """Say that `owner` still works on its cells; due well within a minute."""
+        """Renew the lease of `owner` on its cells; due well within a minute."""
         with self._database.write() as connection:
             held = schema.cells.update().where(schema.cells.c.state == "running", schema.cells.c.owner == str(owner))
             connection.execute(held.values(heartbeat=self._database.now))
 
     def retry_failed(self, study: str, *, kinds: Sequence[FailureKind] = get_args(FailureKind)) -> int:
-        """Plan cells of a study that failed in one of these ways again; how many that were."""
+        """Plan cells of a study again that failed in one of these ways; return their number."""
         with self._database.write() as connection:
             return claims.retry_failed(connection, reads.study_id(connection, study), kinds)
 
     def studies(self) -> list[StudyRow]:
-        """All studies, in the order of their first planning."""
+        """Return all studies in the order of their first planning."""
         with self._database.read() as connection:
             return reads.read_studies(connection)
 
     def study(self, name: str) -> StudyRow:
-        """One study; an UnknownNameError if there is none of that name."""
+        """Return one study; raises UnknownNameError if there is none of that name."""
         with self._database.read() as connection:
             return reads.read_study(connection, reads.study_id(connection, name))
 
     def counts(self, study: str) -> StudyCounts:
-        """How many cells of a study stand where."""
+        """Count the cells of a study by state."""
         with self._database.read() as connection:
             return reads.read_counts(connection, reads.study_id(connection, study))
 
     def standings(self, study: str) -> list[Standing]:
-        """Where every cell of a study stands, in no particular order."""
+        """Return the state of every cell of the study, in no particular order."""
         with self._database.read() as connection:
             return reads.read_standings(connection, reads.study_id(connection, study))
 
     def done(self, keys: Iterable[str]) -> set[str]:
-        """Which of these cells are done, whatever study they belong to."""
+        """Return those of these cells that are done, in any study."""
         cells = schema.cells
         with self._database.read() as connection:
             return set(keys) & set(connection.scalars(select(cells.c.key).where(cells.c.state == "done")))
 
     def notes(self, keys: Iterable[str]) -> dict[str, dict[str, Any]]:
-        """What was noted of those of these cells that are done, by key."""
+        """Return the notes of those of these cells that are done, by key."""
         wanted = list(keys)
         if not wanted:
             return {}
@@ -309,22 +310,22 @@ class Store:
             return reads.read_notes(connection, wanted)
 
     def cells(self, study: str) -> list[StoredCell]:
-        """The cells of a study in the order of its plan."""
+        """Return the cells of a study in the order of its plan."""
         with self._database.read() as connection:
             return reads.read_cells(connection, reads.study_id(connection, study))
 
     def failed_cells(self, study: str) -> list[StoredCell]:
-        """The failed cells of a study in the order of its plan."""
+        """Return the failed cells of a study in the order of its plan."""
         with self._database.read() as connection:
             return reads.read_cells(connection, reads.study_id(connection, study), only="failed")
 
     def records(self, study: str) -> RecordColumns:
-        """All records of a study's cells, by column: `pandas.DataFrame(store.records(study).columns())`."""
+        """Return all records of a study's cells by column: `pandas.DataFrame(store.records(study).columns())`."""
         with self._database.read() as connection:
             return reads.read_records(connection, reads.study_id(connection, study))
 
     def arrays(self, study: str, name: str, *, fits: Fits = lambda array: True) -> dict[str, np.ndarray]:
-        """The array `name` of each cell of a study that has it, by the cell's key.
+        """Return the array `name` of each cell of a study that has it, by the cell's key.
 
         Args:
             fits: Whether an array can be what it is stored as; a run with one that cannot is damaged.
@@ -333,7 +334,7 @@ class Store:
             return reads.read_arrays(connection, reads.study_id(connection, study), name, fits)
 
     def put_study_array(self, study: str, name: str, array: np.ndarray) -> None:
-        """Keep an array with a study, such as "target_test_labels"; one of the same name is replaced.
+        """Store an array with a study, such as "target_test_labels", replacing one of the same name.
 
         Raises:
             StoreError: It holds Python objects, or the store cannot be written.
@@ -341,7 +342,7 @@ class Store:
         self._put_content(study, name, to_bytes(name, array))
 
     def study_array(self, study: str, name: str, *, fits: Fits = lambda array: True) -> np.ndarray | None:
-        """An array kept with a study; None when there is none of that name. `fits` is as for `arrays`."""
+        """Return an array stored with a study, or None if there is none of that name. `fits` is as for `arrays`."""
         kept = self._contents(study, schema.study_arrays.c.name == name)
         array = from_bytes(kept[name]) if kept else None
         if array is not None and not fits(array):
@@ -349,7 +350,7 @@ class Store:
         return array
 
     def put_study_document(self, study: str, name: str, document: Mapping[str, Any]) -> None:
-        """Keep a JSON document with a study, such as "ranking"; one of the same name is replaced.
+        """Store a JSON document with a study, such as "ranking", replacing one of the same name.
 
         It stays when the study is planned again or resumed. An array may have the same name.
 
@@ -361,7 +362,7 @@ class Store:
         self._put_content(study, _DOCUMENT + name, document_to_bytes(name, document))
 
     def study_documents(self, study: str) -> dict[str, dict[str, Any]]:
-        """Every JSON document kept with a study, by name; an UnknownNameError without the study."""
+        """Return every JSON document stored with a study, by name; raises UnknownNameError without the study."""
         kept = self._contents(study, schema.study_arrays.c.name.startswith(_DOCUMENT))
         return {name.removeprefix(_DOCUMENT): _document(content) for name, content in kept.items()}
 
@@ -374,7 +375,7 @@ class Store:
             connection.execute(insert(table).values(row))
 
     def _contents(self, study: str, names: ColumnElement[bool]) -> dict[str, object]:
-        """What is kept with a study under names, as it was stored; a StoreError where it is not."""
+        """Return the named contents of a study as stored; raises StoreError if they are damaged."""
         table = schema.study_arrays
         with self._database.read() as connection:
             study_id = reads.study_id(connection, study)
@@ -396,7 +397,7 @@ class _KnownFiles:
 
     @property
     def is_seen(self) -> bool:
-        """Whether the same folder is there under the same path."""
+        """Whether the same folder exists at the same path."""
         own = Path(self.path) / _MARK
         return own.is_file() and own.read_text(encoding="ascii", errors="replace") == self.mark
 

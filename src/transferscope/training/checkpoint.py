@@ -20,7 +20,7 @@ _CHECKSUM_BYTES = 32
 
 @dataclass
 class RunState:
-    """Where a run stands.
+    """The state of a run: steps taken, history and batches.
 
     Attributes:
         seconds: Time spent so far, earlier sessions included.
@@ -43,7 +43,7 @@ class RunState:
 
 @dataclass(frozen=True)
 class CheckpointFile:
-    """One run's checkpoint: written atomically, read without unpickling objects.
+    """One run's checkpoint, written atomically and read without unpickling objects.
 
     Attributes:
         tag: Names the run; a file with another tag belongs to another run and is ignored.
@@ -53,7 +53,7 @@ class CheckpointFile:
     tag: str
 
     def save(self, state: RunState, module: nn.Module, optimiser: torch.optim.Optimizer, device: torch.device) -> None:
-        """Write everything that the next step depends on, or leave the old file as it was."""
+        """Write everything that the next step depends on, atomically."""
         content = {
             "tag": self.tag,
             "state": asdict(state),
@@ -70,7 +70,7 @@ class CheckpointFile:
             stream.write(packed)
 
     def load(self, module: nn.Module, optimiser: torch.optim.Optimizer, device: torch.device) -> RunState | None:
-        """Put module, optimiser and random state back; where the run stood, None without a usable checkpoint."""
+        """Restore module, optimiser and random state; return the state of the run, or None without a usable checkpoint."""
         content = self._read()
         if content is None:
             return None
@@ -101,5 +101,5 @@ class CheckpointFile:
 
 
 def _checksum(packed: memoryview) -> bytes:
-    """torch.load does not notice a changed byte in a tensor."""
+    """Return a digest of the tensors, since torch.load does not notice a changed byte."""
     return hashlib.blake2b(packed, digest_size=_CHECKSUM_BYTES).digest()

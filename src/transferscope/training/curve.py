@@ -19,7 +19,7 @@ LEAST_EXAMPLES = 100
 
 @dataclass(frozen=True)
 class CurvePlan:
-    """Where a curve is measured.
+    """The steps at which a learning curve is measured.
 
     Attributes:
         every: Steps between two points; the last step is one, too.
@@ -30,14 +30,14 @@ class CurvePlan:
     examples: int
 
     def wants(self, step: int, n_steps: int) -> bool:
-        """Whether a step is a point."""
+        """Return whether a step is a point of the curve."""
         return step % self.every == 0 or step == n_steps
 
 
 def curve_plan(
     training: TrainingSettings, *, n_steps: int, n_train: int, n_test: int, n_parameters: int, examples: int
 ) -> CurvePlan:
-    """The points of a run's curve.
+    """Return the points of a run's learning curve.
 
     They are `eval_every` steps apart, or 20 in all. Where they would take more than MOST_SHARE of the time of training
     a large network and `eval_every` is not given, as many as that are left, at least five, and then as few examples as

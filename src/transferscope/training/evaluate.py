@@ -29,7 +29,7 @@ _remembered: dict[str, tuple[Tensor, Tensor]] = {}
 def outputs_of(
     network: nn.Module, data: TensorSet, *, keep: bool | None = None, again: bool = False
 ) -> Float[Tensor, "N K ..."]:
-    """Outputs of a network in evaluation mode, for all examples in order.
+    """Return the outputs of a network in evaluation mode, for all examples in order.
 
     The modes of the network and its parts are what they were when this returns.
 
@@ -53,7 +53,7 @@ def outputs_of(
 
 @torch.no_grad()
 def frozen_features(network: Network, data: TensorSet) -> Float[Tensor, "N m"]:
-    """Features of a backbone that is not trained, in evaluation mode, for all examples in order.
+    """Return the features of a frozen backbone in evaluation mode, for all examples in order.
 
     The same numbers as `outputs_of(network.features, data)`, from the disk where they were computed before.
     """
@@ -70,7 +70,7 @@ def _computed(network: nn.Module, data: TensorSet) -> Float[Tensor, "N K ..."]:
 
 
 def _computed_once(network: nn.Module, data: TensorSet) -> Float[Tensor, "N K ..."]:
-    """The outputs of all examples: those computed last, if weights and examples are the same as then."""
+    """Return the outputs of all examples, cached if weights and examples are the same as last time."""
     if n_weights(network) < LEAST_PARAMETERS:
         return _computed(network, data)
     key, few = content_key(network, data), _computed(network, data.spread(LOOKED_AT))
@@ -86,7 +86,7 @@ def _computed_once(network: nn.Module, data: TensorSet) -> Float[Tensor, "N K ..
 
 
 def _in_order(data: TensorSet) -> tuple[TensorSet, int, Int[Tensor, " N"] | None]:
-    """Examples in the order in which they are read, how many at once, and where each was; None for as they were."""
+    """Return examples in reading order, the batch size, and their original positions; None for unchanged order."""
     if data.inputs.dtype != torch.int32:
         return data, max(16, min(CHUNK, CHUNK * 64**2 // data.inputs[0].numel())), None
     order = (data.inputs >= 0).any(dim=1).sum(dim=1).argsort(stable=True)
@@ -99,7 +99,7 @@ def _put_back(outputs: Tensor, order: Tensor | None) -> Tensor:
 
 @dataclass(frozen=True)
 class Measures:
-    """How well outputs fit labels: plain numbers with their standard errors over examples.
+    """Metrics of outputs against labels, with their standard errors over examples.
 
     Attributes:
         records: "accuracy" and "loss" (cross-entropy in nats) for classification; "mse" and "r2" for regression; for
@@ -156,7 +156,7 @@ def measure(outputs: Float[Tensor, "N K ..."], labels: Tensor, *, part: str, ste
 
 
 def _of_classes_on_grid(outputs: Float[Tensor, "N K h w"], labels: Tensor) -> dict[str, Estimate]:
-    """Measures of semantic segmentation: Long, Shelhamer and Darrell 2015, section 5.
+    """Return metrics of semantic segmentation: Long, Shelhamer and Darrell 2015, section 5.
 
     Errors are those of ratios of means over images, linearised; of the mean over classes, of its sum.
     """
@@ -182,7 +182,9 @@ def _of_classes_on_grid(outputs: Float[Tensor, "N K h w"], labels: Tensor) -> di
 
 
 def _of_several_labels(outputs: Float[Tensor, "N K"], labels: Tensor) -> dict[str, Estimate]:
-    """Measures of multi-label classification: Tsoumakas and Katakis 2007, section 4; see numerics.average_precision."""
+    """Return metrics of multi-label classification: Tsoumakas and Katakis 2007, section 4; see
+    numerics.average_precision.
+    """
     losses = F.binary_cross_entropy_with_logits(outputs, labels.to(outputs.dtype), reduction="none").mean(dim=1)
     predicted = outputs > 0
     right = 2 * (predicted & labels).sum(dim=1).to(torch.float64)
@@ -198,7 +200,7 @@ def _of_several_labels(outputs: Float[Tensor, "N K"], labels: Tensor) -> dict[st
 
 
 def _ratio(above: Float[Tensor, " N"], below: Float[Tensor, " N"]) -> Estimate:
-    """A ratio of two means over examples, with the error of its linearisation."""
+    """Return a ratio of two means over examples, with the error of its linearisation."""
     n, whole = len(above), float(below.mean())
     if whole == 0.0:
         return Estimate.missing("undefined", n)
@@ -208,7 +210,7 @@ def _ratio(above: Float[Tensor, " N"], below: Float[Tensor, " N"]) -> Estimate:
 
 
 def mean_over_examples(values: Float[Tensor, " N"]) -> Estimate:
-    """A mean with its standard error; of status "non_finite" where a value is."""
+    """Return a mean with its standard error; with status "non_finite" if a value is."""
     n = len(values)
     mean = float(values.mean())
     if not torch.isfinite(values).all():

@@ -38,7 +38,7 @@ EfficientNet-lite0, whose weights are digested in as much."""
 
 
 def is_kept(features: nn.Module) -> bool:
-    """Whether the features of a frozen backbone are worth keeping, and may be.
+    """Return whether the features of a frozen backbone are cached.
 
     Raises:
         SettingsError: TRANSFERSCOPE_FEATURES is no number of bytes.
@@ -47,7 +47,7 @@ def is_kept(features: nn.Module) -> bool:
 
 
 def kept_features(features: nn.Module, data: TensorSet, size: int) -> Float[Tensor, "N m"]:
-    """Features of all examples by a backbone in evaluation mode, from the disk if there; `size` are read at once."""
+    """Return the features of all examples in evaluation mode, from the disk if cached; `size` are computed per batch."""
     batches = (batch.inputs for batch in data.chunks(size))
     file = cache_folder() / "features" / f"{content_key(features, data)}.safetensors"
     first = next(batches)
@@ -68,7 +68,7 @@ def kept_features(features: nn.Module, data: TensorSet, size: int) -> Float[Tens
 
 
 def content_key(features: nn.Module, data: TensorSet) -> str:
-    """Digest of a network's weights and structure and of examples, and of what the last digits depend on."""
+    """Return a digest of a network's weights and structure, of the examples, and of what affects the last digits."""
     digest = hashlib.blake2b(digest_size=16)
     state = {name: tensor.detach().cpu().contiguous() for name, tensor in features.state_dict().items()}
     pooling = [getattr(module, POOLING, None) for module in features.modules()]
@@ -81,7 +81,7 @@ def content_key(features: nn.Module, data: TensorSet) -> str:
 
 
 def _read(file: Path) -> dict[str, Tensor] | None:
-    """What a file holds; None where there is none, or a damaged one."""
+    """Return the tensors of a file; None if it is missing or damaged."""
     try:
         with safe_open(file, framework="pt") as stored:
             tensors = {name: stored.get_tensor(name) for name in ("features", "few")}
@@ -92,7 +92,7 @@ def _read(file: Path) -> dict[str, Tensor] | None:
 
 
 def _make_room(folder: Path) -> None:
-    """Delete what was not used for longest, until the rest fits."""
+    """Delete the least recently used files until the rest fits."""
     with suppress(OSError):
         sizes = sorted((file.stat().st_mtime, file.stat().st_size, file) for file in folder.glob("*.safetensors"))
         total = sum(size for _, size, _ in sizes)

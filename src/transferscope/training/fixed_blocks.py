@@ -37,7 +37,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class _Part:
-    """A module that need not run.
+    """A module whose output is cached.
 
     Attributes:
         shape: Of its output for one example; None where that is the number of tokens.
@@ -53,13 +53,13 @@ class _Part:
         return (output, *[None] * (self.length - 1)) if self.length else output
 
     def shape_of(self, n: int, n_tokens: int) -> tuple[int, ...]:
-        """Shape of its output for so many examples of so many tokens."""
+        """Return the shape of its output for a number of examples with a number of tokens."""
         return (n, *[n_tokens if size is None else size for size in self.shape])
 
 
 @dataclass
 class FixedBlocks:
-    """The outputs of the last fixed block for all training examples, and passes that begin with them.
+    """The outputs of the last fixed block for all training examples, and passes that start from them.
 
     Attributes:
         skipped: Parts before the last, from the input up.
@@ -86,7 +86,7 @@ class FixedBlocks:
 
     @torch.no_grad()
     def compute(self, data: TensorSet, order: Int[Tensor, " N"], batch_size: int) -> None:
-        """Compute what is kept, in batches as large as those of training, so that the same arithmetic is used.
+        """Compute the outputs in batches as large as those of training, so that the arithmetic is the same.
 
         Args:
             order: All of them, in the order in which they are read.
@@ -115,7 +115,7 @@ class FixedBlocks:
                     kept[index] = output
 
     def shapes(self, n: int) -> list[tuple[int, ...]]:
-        """Shapes of what is kept of so many examples."""
+        """Return the shapes of the cached outputs of a number of examples."""
         return [self.last.shape_of(n, n_tokens) for n_tokens in self.longest]
 
     def _reached(self, inputs: Tensor) -> list[Tensor]:
@@ -127,7 +127,7 @@ class FixedBlocks:
 
     @contextmanager
     def begun(self, batch: Batch, index: Int[Tensor, " n"]) -> Iterator[None]:
-        """Within, a pass of the backbone over the batch's very inputs begins with what is kept of them.
+        """Start passes of the backbone over exactly the batch's inputs from their cached outputs.
 
         Args:
             batch: Of one training step, not blended, and augmented by nothing but flips.
@@ -157,7 +157,7 @@ class FixedBlocks:
             yield
 
     def replayed(self, plain: Callable[..., Any], inputs: Tensor, kept: list[Tensor], *, filling: float = 0.0) -> Any:
-        """The features of inputs, from what is kept of them.
+        """Return the features of inputs from their cached outputs.
 
         Args:
             filling: What the outputs of the blocks before it are filled with.
@@ -183,7 +183,7 @@ class FixedBlocks:
             return plain(inputs)
 
     def state_now(self) -> list[object]:
-        """Which weights the fixed blocks have, whether these are trained, and the modes of their modules."""
+        """Return the weights of the fixed blocks, whether they are trained, and the modes of their modules."""
         state: list[object] = []
         for part in (*self.skipped, self.last):
             tensors = (*part.module.parameters(), *part.module.buffers())
@@ -193,7 +193,7 @@ class FixedBlocks:
 
 
 def fixed_blocks(learner: Learner, settings: TrainingSettings, n_steps: int) -> FixedBlocks | None:
-    """The fixed first blocks of the network that a learner trains, for steps that need not run them again.
+    """Return the fixed first blocks of the network that a learner trains, for steps that skip them.
 
     Args:
         learner: In training mode, in which it is left.
@@ -249,13 +249,13 @@ def fixed_blocks(learner: Learner, settings: TrainingSettings, n_steps: int) -> 
 
 
 def _with_mirrors(data: TensorSet) -> TensorSet:
-    """The examples, and behind them all their mirrors from left to right."""
+    """Return the examples followed by their horizontal mirror images."""
     inputs = torch.cat([data.inputs, data.inputs.flip(3)])
     return replace(data, inputs=inputs, labels=torch.cat([data.labels, data.labels]), mapped=None)
 
 
 def _fixed_modules(network: Network) -> tuple[list[nn.Module], bool]:
-    """The modules up to the last fixed block, and whether each is given what the one before it returns."""
+    """Return the modules up to the last fixed block, and whether each takes the output of the one before."""
     features, blocks = network.features, network.named_blocks()
     names = []
     for name, block in blocks.items():
@@ -287,7 +287,7 @@ def _tried_out(
     is_mixed: bool,
     learner: Learner,
 ) -> FixedBlocks:
-    """Passes over a few examples: a backbone that is cut behind the last module; a ValueError where it cannot be."""
+    """Check on a few examples that the backbone can be cut after the last module; raises ValueError if not."""
     few = order[torch.linspace(0, len(data) - 1, _TRIED, device=data.device).long()]
     one = [0, 0, 0]  # the shortest text, which is longer beside others
     whole, part = data.batch(few).inputs, data.batch(few[one]).inputs
@@ -322,17 +322,17 @@ def _tried_out(
 
 
 def _lengths(inputs: Tensor, apart: bool) -> list[int]:
-    """Number of tokens of the longest text that the blocks run on, in each run of one pass."""
+    """Return the number of tokens of the longest text in each run of the blocks during one pass."""
     return [run.shape[-1] for run in (halves(inputs) if apart else (inputs,))]
 
 
 def _first_runs(inputs: Tensor, apart: bool) -> tuple[Tensor, ...]:
-    """Inputs of which the first run reads what the runs over `inputs` do: of pairs, the two texts change places."""
+    """Return inputs whose first run reads what the runs over `inputs` do: the two texts of pairs are swapped."""
     return (inputs, inputs[:, [2, 3, 0, 1]]) if apart else (inputs,)
 
 
 def _part(module: nn.Module, runs: list[tuple[Any, int]], *, apart: bool) -> _Part:
-    """A module by what it returned, in runs over texts of which the longest has the number of tokens beside it."""
+    """Return a module by its outputs in runs over texts with the given longest lengths."""
     shapes = [_first(output).shape[1:] for output, _ in runs]
     if len({len(shape) for shape in shapes}) > 1:
         raise ValueError(f"outputs of {shapes}")
@@ -356,7 +356,7 @@ def _first(output: Any) -> Tensor:
 
 
 def _outputs(features: nn.Module, modules: list[nn.Module], inputs: Tensor) -> tuple[list[list[Any]], Tensor]:
-    """What each module returns in one pass, by run, and the features.
+    """Return the outputs of each module in one pass, by run, and the features.
 
     In a run all are called once and in order; there is a second one only for pairs of texts.
     """
@@ -376,11 +376,11 @@ def _outputs(features: nn.Module, modules: list[nn.Module], inputs: Tensor) -> t
 
 
 class _ReachedError(Exception):
-    """A pass has come to the module, and need not go on."""
+    """Stops a pass that has reached the module."""
 
 
 def _reached(features: nn.Module, last: nn.Module, inputs: Tensor) -> Tensor:
-    """What leaves a module in a pass that ends there."""
+    """Return the output of a module in a pass that ends there."""
     reached: list[Any] = []
 
     def stop(module: nn.Module, args: object, output: Any) -> None:

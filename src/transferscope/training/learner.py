@@ -27,7 +27,7 @@ class ParameterGroup:
 
 @dataclass(frozen=True)
 class Draw:
-    """A set that batches are drawn from.
+    """A data set that batches are drawn from.
 
     Attributes:
         batch_size: Examples per step; None for the batch size of the settings.
@@ -42,13 +42,13 @@ class Objective(Protocol):
     """A loss on batches, one from each set that the learner draws from."""
 
     def __call__(self, batches: Mapping[str, Batch], step: int) -> Float[Tensor, ""]:
-        """The loss of one step; its graph reaches every trained parameter."""
+        """Return the loss of one step; its graph reaches every trained parameter."""
         ...
 
 
 @dataclass(frozen=True)
 class Learner:
-    """One thing to train.
+    """A module to train, with its objective and data.
 
     Attributes:
         module: Everything with state that training changes; this is what a checkpoint keeps.
@@ -66,11 +66,11 @@ class Learner:
     network: Network | None = None
 
     def train_mode(self) -> None:
-        """Training mode for all but the frozen modules."""
+        """Set training mode for all but the frozen modules."""
         self.module.train()
         for module in self.frozen:
             module.eval()
 
     def trained_parameters(self) -> list[nn.Parameter]:
-        """Every parameter that the optimiser may change, each once."""
+        """Return every parameter that the optimiser may change, each once."""
         return list({id(p): p for group in self.groups for p in group.parameters}.values())

@@ -42,7 +42,7 @@ _TELL_SECONDS = 0.5
 
 @dataclass(frozen=True)
 class RunOptions:
-    """How one run is carried out; of these, only the seed can change its result.
+    """Execution options of one run; only the seed can change its result.
 
     Attributes:
         seed: Seed of the data order, augmentation and dropout.
@@ -59,7 +59,7 @@ class RunOptions:
 
 @dataclass(frozen=True)
 class TrainingRun:
-    """What came of training; the trained values are in the learner's module.
+    """The result of training; the trained values are in the learner's module.
 
     Attributes:
         status: "max_steps" after the full budget, "non_finite" when the loss stopped being a number, "converged" when
@@ -225,7 +225,7 @@ class _Loop:
         return loss.detach()
 
     def _kept(self, name: str, step: int) -> torch.Tensor:
-        """Which of the outputs that are kept a batch begins with: those of mirrors lie behind those of all examples."""
+        """Return the cached outputs of a batch; those of mirror images follow those of all examples."""
         index, data = self.streams[name].indices(step), self.learner.draws[name].data
         if self.settings.augment != "flip" or data.inputs.ndim != 4:
             return index
@@ -271,7 +271,7 @@ class _Loop:
 
 
 def make_optimiser(learner: Learner, settings: TrainingSettings) -> torch.optim.Optimizer:
-    """The optimiser of the settings over the learner's groups."""
+    """Return the optimiser of the settings for the learner's groups."""
     groups = [
         {
             "params": list(group.parameters),
@@ -292,7 +292,7 @@ def make_optimiser(learner: Learner, settings: TrainingSettings) -> torch.optim.
 
 
 def _without_compiler(kind: type[_Optimiser]) -> type[_Optimiser]:
-    """The optimiser with the functions below torch's wrappers for its compiler, whose import takes a second."""
+    """Return the optimiser without torch's compiler wrappers, whose import takes a second."""
     names = ("add_param_group", "zero_grad", "state_dict", "load_state_dict")
     plain = {name: inspect.unwrap(getattr(kind, name)) for name in names}
     step = torch.no_grad()(inspect.unwrap(kind.step))
@@ -303,7 +303,7 @@ _Sgd, _AdamW = _without_compiler(torch.optim.SGD), _without_compiler(torch.optim
 
 
 def memory_in_use(device: torch.device) -> int:
-    """Memory in bytes: resident memory of this process, or the most that was allocated on a CUDA device."""
+    """Return the memory in use in bytes: resident memory of this process, or the peak allocated on a CUDA device."""
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device)
     return int(psutil.Process().memory_info().rss)

@@ -12,7 +12,7 @@ from transferscope.training.tensors import Batch, TensorSet
 
 
 def check_data(settings: TrainingSettings, train: LabelledSet) -> None:
-    """Refuse what cannot be done with training examples of their kind.
+    """Refuse settings that do not apply to this kind of training examples.
 
     Raises:
         DataError: Weights of classes were asked for examples that have none, or blends of texts.
@@ -34,7 +34,7 @@ def check_data(settings: TrainingSettings, train: LabelledSet) -> None:
 def task_loss(
     outputs: Float[Tensor, "n K ..."], labels: Tensor, weights: Float[Tensor, "..."] | None = None
 ) -> Float[Tensor, ""]:
-    """Mean loss of a batch, by the type of its labels.
+    """Return the mean loss of a batch, by the type of its labels.
 
     Cross-entropy for classes, binary cross-entropy of each label on its own for several labels of each input, mean
     squared error for regression targets. On a grid, the same of each cell; cells without a label are left out.
@@ -66,7 +66,7 @@ def task_loss(
 
 
 def batch_loss(outputs: Float[Tensor, "n K ..."], batch: Batch) -> Float[Tensor, ""]:
-    """Mean loss of a batch, with the weights of its classes and the labels of both examples of each blend.
+    """Return the mean loss of a batch, with class weights and both labels of each mix-up.
 
     Of a blend with the share s it is s times the loss against the labels of the one example plus 1 - s times that
     against those of the other, whose gradient is that of the loss against blended labels, squared errors included.
@@ -82,7 +82,7 @@ def batch_loss(outputs: Float[Tensor, "n K ..."], batch: Batch) -> Float[Tensor,
 
 
 def class_weights(labels: Tensor, n_outputs: int) -> Float[Tensor, "..."]:
-    """Weights with which every class counts the same in a sum over all training examples.
+    """Return weights that give every class the same total over all training examples.
 
     Args:
         labels: All training labels: int64 classes (N,), or truth values (N, K).
@@ -109,19 +109,19 @@ def class_weights(labels: Tensor, n_outputs: int) -> Float[Tensor, "..."]:
 
 
 def weights_in(training: TrainingSettings, data: TensorSet) -> Float[Tensor, "..."] | None:
-    """Weights of the classes of a set, as the settings say; None for none, and for labels that are numbers."""
+    """Return the class weights of a data set; None if unused, and for numeric labels."""
     if training.class_weights == "none" or data.labels.is_floating_point():
         return None
     return class_weights(data.labels, data.n_outputs)
 
 
 def example_weights(labels: Tensor, weights: Float[Tensor, "..."]) -> Float[Tensor, "n ..."]:
-    """The weight of each example, (n,), or of each of its several labels, (n, K), from `class_weights`."""
+    """Return the weight of each example, (n,), or of each of its several labels, (n, K), from `class_weights`."""
     return torch.where(labels, weights[1], weights[0]) if labels.dtype == torch.bool else weights[labels.long()]
 
 
 def check_targets(targets: Tensor, shape: tuple[int, ...]) -> None:
-    """Refuse targets of another shape: (n,) against (n, 1) would be compared each with each.
+    """Refuse targets of another shape, since (n,) and (n, 1) would be broadcast.
 
     Raises:
         DataError: The shapes differ.
@@ -134,7 +134,7 @@ def check_targets(targets: Tensor, shape: tuple[int, ...]) -> None:
 
 
 def encode(labels: Tensor, n_outputs: int) -> Float[Tensor, "n K"]:
-    """Labels as float32 targets of a squared loss.
+    """Return labels as float32 targets of a squared loss.
 
     Classes become e_c - 1/K, the natural form for K classes of the code "e_c - 0.1" that MeRLin (Liu et al. 2020,
     section A.3) uses for ten, and several labels y - 1/2, its form for two classes, so that an output above 0 says that

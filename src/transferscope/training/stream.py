@@ -17,7 +17,9 @@ from transferscope.training.tensors import sent
 
 
 def stream_seed(seed: int, *names: str) -> int:
-    """A 63-bit seed for one purpose of a run, such as "order", independent of those of others; `seed` is at least 0."""
+    """Return a 63-bit seed for one purpose of a run, such as "order", independent of other purposes; `seed` is at least
+    0.
+    """
     words = [int.from_bytes(name.encode(), "little") for name in names]
     return int(np.random.SeedSequence([seed, *words]).generate_state(1, np.uint64)[0] >> np.uint64(1))
 
@@ -48,7 +50,7 @@ class BatchStream:
         self.batch_size = min(self.batch_size, self.n_examples)
 
     def indices(self, step: int) -> Int[Tensor, " n"]:
-        """Indices of the batch of `step` (counted from 0); see `batches_per_epoch` for how many."""
+        """Return the indices of the batch of `step`, counted from 0; see `batches_per_epoch` for their number."""
         n_batches = batches_per_epoch(self.n_examples, self.batch_size)
         epoch, place = divmod(step, n_batches)
         if epoch != self._epoch:
@@ -60,7 +62,7 @@ class BatchStream:
 
 
 def mix_shares(alpha: float, *, seed: int, step: int, n: int) -> tuple[float, Int[Tensor, " n"]]:
-    """How a batch is blended with itself (mixup; Zhang et al. 2018, section 2, one share for a batch as in its code).
+    """Return share and partners of a mix-up (Zhang et al. 2018, section 2, one share for a batch as in its code).
 
     Args:
         alpha: Of the Beta(alpha, alpha) distribution of the share, above 0.
@@ -74,10 +76,10 @@ def mix_shares(alpha: float, *, seed: int, step: int, n: int) -> tuple[float, In
 
 
 class Augmentation(Protocol):
-    """Changes the images of a batch (n, C, H, W) at random, as a function of seed and step."""
+    """Random changes of the images of a batch (n, C, H, W), as a function of seed and step."""
 
     def __call__(self, images: Tensor, *, seed: int, step: int) -> Tensor:
-        """The changed images, of the same shape."""
+        """Return the changed images, of the same shape."""
         ...
 
 
@@ -91,7 +93,7 @@ TURN, ZOOM, SHIFT = math.radians(10), 0.1, 0.1
 
 
 def warp(images: Float[Tensor, "n C H W"], *, seed: int, step: int) -> Float[Tensor, "n C H W"]:
-    """Rotate, scale and shift each image a little, each uniformly between minus and plus its most.
+    """Rotate, scale and shift each image, uniformly between minus and plus the maximum.
 
     One affine map for an image, interpolated bilinearly; what comes from outside continues the border.
     """
@@ -107,7 +109,7 @@ def warp(images: Float[Tensor, "n C H W"], *, seed: int, step: int) -> Float[Ten
 
 
 def flipped(n: int, *, seed: int, step: int) -> Bool[Tensor, " n"]:
-    """Which images of a batch are flipped: each with probability one half."""
+    """Return which images of a batch are flipped, each with probability one half."""
     generator = torch.Generator().manual_seed(stream_seed(seed, f"flip {step}"))
     return torch.rand(n, generator=generator) < 0.5
 
@@ -141,7 +143,7 @@ def flip_crop(images: Float[Tensor, "n C H W"], *, seed: int, step: int) -> Floa
 
 
 def resized_crop(images: Float[Tensor, "n C H W"], *, seed: int, step: int) -> Float[Tensor, "n C H W"]:
-    """Crop each image to a random part, enlarge that to the image's size and flip it with probability one half.
+    """Crop each image to a random part, resize it to the image's size and flip it with probability one half.
 
     The crops of section 6 of "Going Deeper with Convolutions" (Szegedy et al. 2015), drawn as torchvision's
     RandomResizedCrop does: the area is uniform between 8 % and 100 % of the image's, the logarithm of width over height
@@ -175,7 +177,8 @@ def resized_crop(images: Float[Tensor, "n C H W"], *, seed: int, step: int) -> F
 
 
 def _positions(first: Tensor, length: Tensor, side: int) -> Tensor:
-    """Where `side` pixels lie that parts of an axis are enlarged to, (n, side), -1 and 1 its first and last pixel.
+    """Return the positions of `side` pixels on resized parts of an axis, (n, side), where -1 and 1 are the first and
+    last pixel.
 
     None lies beyond the middles of the first and the last pixel of its part.
     """

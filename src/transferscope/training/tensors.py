@@ -28,7 +28,7 @@ _LISTED = 4  # channels of a scale in words
 
 @dataclass(frozen=True)
 class PixelScale:
-    """How inputs are brought to mean 0 and standard deviation 1.
+    """Standardisation of inputs: mean and standard deviation.
 
     Attributes:
         mean: Per channel of images (bytes read as 0..1), per feature of vectors; shape (C,) or (D,), float32.
@@ -44,7 +44,7 @@ class PixelScale:
 
     @classmethod
     def from_text(cls, text: str) -> Self:
-        """A scale as it is written on the command line.
+        """Parse a scale of the command line.
 
         Args:
             text: "none" for inputs as they are (bytes as 0..1, so mean 0 and standard deviation 1), or MEAN/STD in the
@@ -77,7 +77,7 @@ class PixelScale:
 
     @classmethod
     def from_notes(cls, notes: Mapping[str, str]) -> Self | None:
-        """The scale that `as_notes` wrote down; None if there is none.
+        """Return the scale written by `as_notes`; None if there is none.
 
         Raises:
             SettingsError: There is one that cannot be read.
@@ -99,7 +99,7 @@ class PixelScale:
             ) from error
 
     def fitted_to(self, data: LabelledSet) -> Self:
-        """The scale with one number for each channel or feature of these data.
+        """Return the scale with one number for each channel or feature of these data.
 
         Raises:
             SettingsError: It has another number of them.
@@ -114,7 +114,7 @@ class PixelScale:
 
     @property
     def words(self) -> str:
-        """The numbers: "mean 0.131 and standard deviation 0.308"."""
+        """The numbers as text: "mean 0.131 and standard deviation 0.308"."""
         if len(self.mean) > _LISTED:
             return f"a mean and standard deviation for each of {len(self.mean)} features"
         mean, std = (", ".join(f"{number:.4g}" for number in numbers.tolist()) for numbers in (self.mean, self.std))
@@ -122,7 +122,7 @@ class PixelScale:
 
 
 def pixel_scale(train: LabelledSet, ways: Sequence[Scaled] = ("all", "numbers")) -> PixelScale:
-    """Mean and standard deviation per channel (images) or per feature (vectors) of training inputs.
+    """Return mean and standard deviation per channel (images) or per feature (vectors) of training inputs.
 
     No single way to scale the features of a table is right (a rare category that is standardised outweighs every
     number, and one that is not says little), so it is the one under which ridge regression, with its best penalty, has
@@ -166,7 +166,7 @@ def pixel_scale(train: LabelledSet, ways: Sequence[Scaled] = ("all", "numbers"))
 
 
 def _ridge_risk(train: LabelledSet, scale: PixelScale) -> float:
-    """Least leave-one-out error of ridge regression on inputs that are scaled so."""
+    """Return the minimum leave-one-out error of ridge regression on inputs with this scale."""
     rows = np.unique(np.linspace(0, len(train) - 1, min(len(train), _JUDGED)).astype(np.int64))
     varies = scale.std > 0
     design = (train.inputs[rows].astype(np.float64) - scale.mean)[:, varies] / scale.std[varies]
@@ -176,7 +176,7 @@ def _ridge_risk(train: LabelledSet, scale: PixelScale) -> float:
 
 
 def scale_of(network: Network, train: LabelledSet) -> PixelScale:
-    """How inputs are scaled for a network: as it is said of the network, else by the training examples.
+    """Return the scaling of inputs for a network: that of the network, or that of the training examples.
 
     Args:
         train: Training examples of the same data; never pass test examples here.
@@ -219,7 +219,7 @@ def _check_shape(images: LabelledSet, known: NetworkInput) -> None:
 
 
 def check_kind(data: LabelledSet, known: NetworkInput | None) -> None:
-    """Refuse texts for a network that reads numbers, numbers for one that reads texts, and tokens that it lacks.
+    """Refuse texts for a network that reads numbers, numbers for one that reads texts, and unknown tokens.
 
     Raises:
         DataError: They do not belong together.
@@ -259,7 +259,7 @@ class Batch:
 
     @property
     def labels(self) -> Tensor:
-        """The labels of a batch whose examples count the same and are not blended.
+        """The labels of a batch without example weights and mix-up.
 
         Raises:
             SettingsError: They are blended or weighted: the loss of such a batch is `batch_loss`.
@@ -273,7 +273,7 @@ class Batch:
 
     @property
     def terms(self) -> tuple[tuple[float, Tensor], ...]:
-        """Labels with their shares in the loss, which sum to 1."""
+        """The labels with their shares in the loss, which sum to 1."""
         if self.partners is None:
             return ((1.0, self.drawn),)
         return ((self.share, self.drawn), (1.0 - self.share, self.partners))
@@ -281,7 +281,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class TensorSet:
-    """A labelled set that lives on a device; bytes stay bytes until a batch is drawn.
+    """A labelled set on a device; bytes stay bytes until a batch is drawn.
 
     Attributes:
         inputs: As in the labelled set, (N, *input_shape), uint8, float32 or int32 tokens.
@@ -305,15 +305,15 @@ class TensorSet:
 
     @property
     def device(self) -> torch.device:
-        """Where the tensors live."""
+        """The device of the tensors."""
         return self.inputs.device
 
     def batch(self, index: Int[Tensor, " n"]) -> Batch:
-        """The examples at `index` (n,), standardised."""
+        """Return the standardised examples at `index` (n,)."""
         return self._ready(self.inputs[index], self.labels[index])
 
     def chunks(self, size: int) -> Iterator[Batch]:
-        """All examples in order, at most `size` at a time; mapped pages are given back on the way."""
+        """Yield all examples in order, at most `size` at a time, and release mapped pages on the way."""
         read = 0
         for start in range(0, len(self), size):
             raw = self.inputs[start : start + size]
@@ -325,7 +325,7 @@ class TensorSet:
         give_back(self.mapped)
 
     def spread(self, n: int) -> "TensorSet":
-        """`n` examples at even distances (all of them when there are fewer)."""
+        """Return `n` evenly spaced examples (all of them if there are fewer)."""
         if n >= len(self):
             return self
         index = torch.linspace(0, len(self) - 1, n, dtype=torch.float64).round().long().to(self.device)
@@ -364,7 +364,7 @@ def to_tensors(data: LabelledSet, scale: PixelScale, device: str | torch.device 
 
 
 def joined(parts: Iterable[Tensor], n: int) -> Tensor:
-    """Parts of `n` rows in all, one after the other, written into one tensor as they come.
+    """Concatenate parts with `n` rows in total into one tensor, without a copy of all parts.
 
     A list would leave small blocks of memory between the large ones that parts take and free: gigabytes, for images.
     """
@@ -378,7 +378,7 @@ def joined(parts: Iterable[Tensor], n: int) -> Tensor:
 
 
 def choose_device(name: str) -> torch.device:
-    """The device that a setting names.
+    """Return the device of a setting.
 
     Args:
         name: "cpu", "cuda", "cuda:1", "mps", or "auto": the CPU, whose cores train as many small networks side by side.
@@ -406,12 +406,12 @@ def choose_device(name: str) -> torch.device:
 
 
 def sent(tensor: Tensor, device: torch.device) -> Tensor:
-    """A tensor on a device, for which CUDA does not wait; on MPS the copy could read memory that is free by then."""
+    """Copy a tensor to a device, asynchronously on CUDA only, since on MPS the memory could be freed first."""
     return tensor.to(device, non_blocking=device.type == "cuda")
 
 
 def exact_device(name: str) -> torch.device:
-    """The device that diagnostics compute on, which need float64: the CPU in the place of MPS.
+    """Return the device of diagnostics, which need float64: the CPU instead of MPS.
 
     Raises:
         SettingsError: As `choose_device`.
@@ -421,7 +421,7 @@ def exact_device(name: str) -> torch.device:
 
 
 def random_states(device: torch.device) -> dict[str, Tensor]:
-    """The state of the global generator of the CPU, and of that of the device where it is another."""
+    """Return the state of the global generator of the CPU, and of the device if it is another."""
     states = {"cpu": torch.get_rng_state()}
     if device.type == "cuda":
         states["cuda"] = torch.cuda.get_rng_state(device)
@@ -431,7 +431,7 @@ def random_states(device: torch.device) -> dict[str, Tensor]:
 
 
 def set_random_states(states: Mapping[str, Tensor], device: torch.device) -> None:
-    """Put global generators back; see `random_states`."""
+    """Restore global generators; see `random_states`."""
     torch.set_rng_state(states["cpu"].cpu())
     if "cuda" in states:
         torch.cuda.set_rng_state(states["cuda"].cpu(), device)
@@ -441,7 +441,7 @@ def set_random_states(states: Mapping[str, Tensor], device: torch.device) -> Non
 
 @contextmanager
 def forked_random_states(device: torch.device) -> Iterator[None]:
-    """Put global generators back afterwards."""
+    """Restore global generators on exit."""
     states = random_states(device)
     try:
         yield
@@ -452,7 +452,7 @@ def forked_random_states(device: torch.device) -> Iterator[None]:
 def choose_precision(
     asked: Literal["float32", "bfloat16", "auto"], device: torch.device
 ) -> Literal["float32", "bfloat16"]:
-    """The precision that a setting names.
+    """Return the precision of a setting.
 
     Args:
         asked: "auto" is "bfloat16" where the device has instructions for it, otherwise "float32": on a processor
