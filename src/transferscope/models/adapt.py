@@ -92,7 +92,7 @@ def adapt(
 
 
 def check_answers(module: nn.Module, input_shape: tuple[int, ...], vocabulary: int | None = None) -> None:
-    """Refuse a module whose answers in evaluation mode are random, or depend on the other inputs of the batch.
+    """Refuse a module whose outputs in evaluation mode are random, or depend on the other inputs of the batch.
 
     Three random inputs are read twice, or more often where a global generator was drawn from, and two of them once more
     without the third; of texts these two are shorter.
@@ -132,7 +132,7 @@ _REPEATED = 50
 
 
 def sample_inputs(input_shape: tuple[int, ...], vocabulary: int | None, *, n: int = 2) -> Tensor:
-    """Random inputs, drawn from torch's global generator: texts of full length for a network with a vocabulary."""
+    """Draw inputs from torch's global generator: texts of full length for a network with a vocabulary."""
     return torch.randn(n, *input_shape) if vocabulary is None else sample_tokens(vocabulary, input_shape, n=n)
 
 
@@ -142,7 +142,7 @@ def _random_state() -> tuple[object, ...]:
 
 
 def alike(one: Tensor, other: Tensor, tolerance: float | None = None) -> bool:
-    """Whether answers are the same but for rounding.
+    """Return whether outputs are equal up to rounding.
 
     Args:
         tolerance: In units of the largest; None for what other sizes of a batch may change: a thousandth, or of types
@@ -157,7 +157,7 @@ def alike(one: Tensor, other: Tensor, tolerance: float | None = None) -> bool:
 
 
 class OneTensor(nn.Module):
-    """A module whose outputs are an object, as one tensor (N, width).
+    """A module that returns an object, wrapped to return one tensor (N, width).
 
     `logits` where there are any, or a projection's `image_embeds`, otherwise features: the pooled ones, or of a
     sequence of hidden states the first, where the module has a class token, and their mean where it has none; of a
@@ -169,7 +169,7 @@ class OneTensor(nn.Module):
         self.module = module
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """The tensor."""
+        """Return the tensor."""
         if reads_texts(self.module):
             return encoded(self.module, inputs)
         outputs = self.module(inputs)
@@ -186,7 +186,7 @@ class OneTensor(nn.Module):
         return tensor.mean(dim=(2, 3)) if tensor.ndim == 4 else tensor
 
     def reset_parameters(self) -> None:
-        """Draw the weights again, as a model of transformers is configured.
+        """Initialise the weights again, as the configuration of a transformers model says.
 
         Raises:
             NetworkError: The module has no configuration.
@@ -218,7 +218,7 @@ _FIELDS = ("logits", "image_embeds", "pooler_output", "last_hidden_state")
 
 
 def find_blocks(features: nn.Module) -> tuple[str, ...]:
-    """Names of the groups of a backbone: encoder layers, stages, or top-level children.
+    """Return the names of the groups of a backbone: encoder layers, stages, or top-level children.
 
     The children that have parameters, in the order in which the module lists them. Taken apart further are lists of
     modules, a group that has such a list, one called "features", and one with more than nine tenths of the parameters.
@@ -248,7 +248,7 @@ def find_blocks(features: nn.Module) -> tuple[str, ...]:
 
 
 def _as_run(features: nn.Module, blocks: tuple[str, ...], inputs: Tensor) -> tuple[str, ...]:
-    """The blocks in the order of their first runs, which need not be that in which a module lists them.
+    """Return the blocks in the order of their first calls, which may differ from the order of definition.
 
     One that is not called, such as a list of modules, stays behind the one that is listed before it.
     """
@@ -276,7 +276,7 @@ def _check_name(module: nn.Module, head: str) -> None:
 
 
 def _one_tensor(module: nn.Module, inputs: Tensor) -> nn.Module:
-    """The module itself where it returns a tensor, or its outputs as one."""
+    """Return the module, wrapped if it does not return a tensor."""
     if reads_texts(module):
         return OneTensor(module)
     try:
@@ -289,7 +289,7 @@ def _one_tensor(module: nn.Module, inputs: Tensor) -> nn.Module:
 
 
 def _last_linear(module: nn.Module, inputs: Tensor) -> str:
-    """The linear layer that is called last, once its outputs are seen to be those of the module."""
+    """Return the linear layer that is called last, after checking that its outputs are those of the module."""
     called: list[tuple[str, Tensor]] = []
     with ExitStack() as hooks, evaluated(module):
         for name, layer in module.named_modules():
@@ -315,7 +315,7 @@ def _last_linear(module: nn.Module, inputs: Tensor) -> str:
 
 
 def _try_out(module: nn.Module, features: nn.Module, head: nn.Module, inputs: Tensor) -> int:
-    """Width of the features, once the split computes what the module does."""
+    """Check that the split computes the same as the module, and return the width of the features."""
     _run(copy.deepcopy(module).train(), inputs, "the network in training mode")
     expected = _run(copy.deepcopy(module).eval(), inputs, "the network")
     seen = _run(copy.deepcopy(features).eval(), inputs, "the network without its head")
@@ -329,7 +329,7 @@ def _try_out(module: nn.Module, features: nn.Module, head: nn.Module, inputs: Te
 
 
 def _run(module: nn.Module, inputs: Tensor, what: str) -> Tensor:
-    """One tensor (N, width) from a module, or an error that says what came instead."""
+    """Return the output (N, width) of a module; raises NetworkError for other outputs."""
     try:
         outputs = module(inputs)
     except NetworkError:

@@ -47,12 +47,12 @@ def check_image(name: str, input_shape: tuple[int, ...], *, smallest: int) -> No
 
 
 def linear(input_shape: tuple[int, ...], widths: tuple[()]) -> Backbone:
-    """Features are the flattened inputs, so that the network is one linear map; no layers, no parameters."""
+    """Return a backbone without layers: features are the flattened inputs, and the network is one linear map."""
     return Backbone(nn.Sequential(OrderedDict(flatten=nn.Flatten())), prod(input_shape))
 
 
 def mlp(input_shape: tuple[int, ...], widths: tuple[int, ...]) -> Backbone:
-    """A multilayer perceptron with ReLU after every layer; blocks `hidden1`, `hidden2`, ... on flattened inputs.
+    """Return a multilayer perceptron with ReLU after every layer; blocks `hidden1`, `hidden2`, ... on flattened inputs.
 
     Args:
         widths: Units of each hidden layer, from the input up; the last one is the width of the features.
@@ -68,7 +68,7 @@ LENET_SMALLEST = 16  # pixels: the side that leaves one pixel after two convolut
 
 
 def lenet(input_shape: tuple[int, ...], widths: tuple[int, int, int]) -> Backbone:
-    """Two 5 x 5 convolutions without padding, each with 2 x 2 max pooling and ReLU, and one hidden layer.
+    """Return two 5 x 5 convolutions without padding, each with 2 x 2 max pooling and ReLU, and one hidden layer.
 
     The Caffe variant of LeNet-5 (LeCun et al. 1998), with 431,080 parameters on 28 x 28 grey images and ten classes.
 
@@ -90,7 +90,7 @@ def lenet(input_shape: tuple[int, ...], widths: tuple[int, int, int]) -> Backbon
 
 
 def _pooled(side: int) -> int:
-    """Side in pixels after a 5 x 5 convolution and 2 x 2 pooling."""
+    """Return the side in pixels after a 5 x 5 convolution and 2 x 2 pooling."""
     return (side - 4) // 2
 
 
@@ -98,7 +98,7 @@ CONV4_SMALLEST = 16  # pixels: the side that leaves one pixel after four pooling
 
 
 def conv4(input_shape: tuple[int, ...], widths: tuple[int, int, int, int]) -> Backbone:
-    """Four blocks of a 3 x 3 convolution, batch normalisation, ReLU and 2 x 2 max pooling.
+    """Return four blocks of a 3 x 3 convolution, batch normalisation, ReLU and 2 x 2 max pooling.
 
     Conv-4 of "Matching Networks for One Shot Learning" (Vinyals et al. 2016, section 4.1.1; there with 64 channels),
     with the 32 channels of "Model-Agnostic Meta-Learning" (Finn et al. 2017, section 5.2) by default: on 32 x 32 images
@@ -118,7 +118,7 @@ def conv4(input_shape: tuple[int, ...], widths: tuple[int, int, int, int]) -> Ba
 
 
 class GlobalAverage(nn.Module):
-    """Global average pooling: maps (N, C, h, w) to their means (N, C), or nothing where `keeps_maps`.
+    """Global average pooling of maps (N, C, h, w) to means (N, C), or the identity with `keeps_maps`.
 
     A linear head reads either: the outputs of a linear map of means are the means of its outputs at every place.
     """
@@ -128,7 +128,7 @@ class GlobalAverage(nn.Module):
         self.keeps_maps = keeps_maps
 
     def forward(self, maps: Float[Tensor, "N C h w"]) -> Float[Tensor, "N C ..."]:
-        """The means, or the maps."""
+        """Return the means, or the maps."""
         return maps if self.keeps_maps else F.adaptive_avg_pool2d(maps, 1).flatten(1)
 
 
@@ -150,7 +150,7 @@ class ResidualBlock(nn.Module):
         self.n_new = n_out - n_in
 
     def forward(self, x: Float[Tensor, "N C H W"]) -> Float[Tensor, "N K h w"]:
-        """The block's output, at 1 / stride of the input's resolution."""
+        """Return the block's output, at 1 / stride of the input's resolution."""
         residual = self.bn2(self.conv2(F.relu(self.bn1(self.conv1(x)))))
         before = self.n_new // 2
         shortcut = F.pad(x[:, :, :: self.stride, :: self.stride], (0, 0, 0, 0, before, self.n_new - before))
@@ -158,7 +158,7 @@ class ResidualBlock(nn.Module):
 
 
 def resnet(input_shape: tuple[int, ...], widths: tuple[int, int, int], *, name: str, n_per_stage: int) -> Backbone:
-    """A residual network with one, three, five or nine blocks in each of its three stages.
+    """Return a residual network with one, three, five or nine blocks in each of its three stages.
 
     The CIFAR-10 networks of section 4.2 of "Deep Residual Learning for Image Recognition" (He et al. 2016): a 3 x 3
     convolution, three stages at full, half and quarter resolution, and global average pooling. Batch normalisation

@@ -33,7 +33,7 @@ MOST_LAYERS = 64
 
 @dataclass(frozen=True, slots=True)
 class BackboneEntry:
-    """A backbone as `BACKBONES` lists it.
+    """A backbone in `BACKBONES`.
 
     Attributes:
         build: Makes it from the input shape and the widths, drawing from torch's global CPU generator.
@@ -48,13 +48,13 @@ class BackboneEntry:
 
 @dataclass(frozen=True, slots=True, eq=False)  # what is callable need not have a hash
 class FactoryEntry:
-    """A function or class of another package that makes a whole module, head included, of keyword arguments alone."""
+    """A function or class of another package that returns a whole module, with its head, from keyword arguments."""
 
     function: Callable[..., object]
 
 
 def _as_entry(maker: object) -> BackboneEntry | FactoryEntry:
-    """The entry of a function of another package: `function(input_shape)` or `function(input_shape, widths=(...))`.
+    """Return the entry of a user's function: `function(input_shape)` or `function(input_shape, widths=(...))`.
 
     It returns the features as a module from inputs (N, *input_shape) to (N, n_features), or as a `Backbone`. A function
     that does not take `input_shape` first makes a whole module, as does a class of modules.
@@ -84,7 +84,7 @@ def _as_entry(maker: object) -> BackboneEntry | FactoryEntry:
 
 
 def _measured(features: object, input_shape: tuple[int, ...]) -> Backbone:
-    """A backbone from its features, whose width is that of their outputs on zeros."""
+    """Return a backbone whose width is that of its features on zeros."""
     if not isinstance(features, nn.Module):
         raise NetworkError(f"the network is a {type(features).__name__}; expected its features, a torch.nn.Module")
     features.eval()
@@ -137,7 +137,7 @@ InputChoice = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class NetworkSettings:
-    """Which network.
+    """A network by name, with its settings.
 
     Raises:
         UnknownNameError: There is no such backbone.
@@ -182,12 +182,12 @@ class NetworkSettings:
 
     @property
     def _entry(self) -> BackboneEntry | FactoryEntry | None:
-        """What `BACKBONES` has by the name; None for a network of a hub."""
+        """The entry of `BACKBONES`; None for a network of a hub."""
         return None if self.name.partition(":")[0] in HUBS else BACKBONES[self.name]
 
     @property
     def module(self) -> NamedModule | None:
-        """What the name stands for; None for a backbone, which is built for the shape of the inputs."""
+        """The named module; None for a backbone, which is built for the shape of the inputs."""
         return self._module(self._entry)
 
     def _module(self, entry: BackboneEntry | FactoryEntry | None) -> NamedModule | None:
@@ -200,13 +200,13 @@ class NetworkSettings:
 
     @property
     def code(self) -> dict[str, str]:
-        """The digest of the code of a user's function by the network's name, for `planned_code`; else empty."""
+        """The digest of the code of a user's function by the network's name, for `planned_code`; otherwise empty."""
         entry = self._entry
         return {} if entry is None else BACKBONES.code(entry)
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What of a network can change an answer, as JSON values; one of another package by its source too."""
+        """Everything about the network that can change a result, as JSON values; for user code including its source."""
         plain: dict[str, Any] = {"name": self.name, "widths": self.widths}
         entry = self._entry  # once: the registry knows of the last one that it gave where its code is
         module = self._module(entry)
@@ -222,7 +222,7 @@ class NetworkSettings:
         return plain if known is None else {**plain, "input": asdict(known)}
 
     def read_as(self, input_shape: tuple[int, ...]) -> str:
-        """The end of a message about weights that do not belong to this network."""
+        """Return the end of an error message about weights of another network."""
         entry = self._entry
         if not isinstance(entry, BackboneEntry):
             return f". It was read as {self.name}; choose the network as in its training"
@@ -239,7 +239,7 @@ def _factory(entry: FactoryEntry, name: str, options: str) -> Factory:
 
 
 def input_of(settings: NetworkSettings) -> NetworkInput | None:
-    """How inputs are brought to a network: as the settings say, and for the rest as its own files say.
+    """Return the preprocessing of a network: its settings, and for the rest its own files.
 
     Returns:
         Size, channels and scaling; None where nothing is said, as of the backbones: their inputs keep their size and
@@ -259,12 +259,12 @@ def input_of(settings: NetworkSettings) -> NetworkInput | None:
 
 
 def is_network_name(text: str) -> bool:
-    """Whether a text names a network that need not be a backbone, rather than a file of weights or data."""
+    """Return whether a text names a network other than a backbone, rather than a file of weights or data."""
     return text.partition(":")[0] in HUBS or registry.is_reference(text)
 
 
 def makes_network(text: str) -> bool:
-    """Whether a name stands for a whole network, rather than for data; of a reference that leads nowhere, no."""
+    """Return whether a name is a whole network rather than data; False for a reference that cannot be loaded."""
     if text.partition(":")[0] in HUBS:
         return True
     if not registry.is_reference(text):
@@ -280,7 +280,7 @@ def makes_network(text: str) -> bool:
 
 
 def seen_from(name: str, folder: Path) -> str:
-    """A name as it is meant in a file of `folder`, with the paths of code and of folders of transformers absolute."""
+    """Return a name in a file of `folder` with absolute paths of code and of transformers folders."""
     hub, _, rest = name.partition(":")
     if hub == "hf" and rest:
         place, tower = split_tower(rest)
@@ -292,7 +292,7 @@ def seen_from(name: str, folder: Path) -> str:
 def build_network(
     settings: NetworkSettings | str, input_shape: tuple[int, ...], n_outputs: int, *, seed: int
 ) -> Network:
-    """A freshly initialised network, of random weights whatever its name stands for.
+    """Return an initialised network with random weights.
 
     Args:
         input_shape: Shape of one input, as the network reads it: (C, H, W) for images, (D,) for vectors.
@@ -333,7 +333,7 @@ def build_network(
 
 
 def frame_network(settings: NetworkSettings, input_shape: tuple[int, ...], n_outputs: int) -> Network:
-    """A network of the architecture with any weights, for `open_network` to put others in their place.
+    """Return a network of the architecture with arbitrary weights, which `open_network` replaces.
 
     Unlike `build_network` it takes a function's network that cannot be initialised again.
     """
@@ -361,7 +361,7 @@ _WIDE = 4096
 
 
 def _check_memory(entry: BackboneEntry, name: str, input_shape: tuple[int, ...], widths: tuple[int, ...]) -> None:
-    """Refuse a network whose weights, gradients, momenta and copy exceed the free memory; none is allocated."""
+    """Refuse a network whose weights, gradients, momenta and copy exceed the free memory, before allocation."""
     try:
         with torch.device("meta"):
             size: float = n_weights(entry.build(input_shape, widths).features)

@@ -28,7 +28,7 @@ _NEXT_TOKEN = ("ForCausalLM", "LMHeadModel")
 
 
 def family_of(network: Network, name: str) -> Family:
-    """The family of a network.
+    """Return the family of a network.
 
     Args:
         name: As in `NetworkSettings.name`; those of the package's own have no colon.

@@ -254,13 +254,13 @@ _SAYS_NOTHING: tuple[object, ...] = (None, False, "", [], {})
 
 
 def treatment_of(file: str, name: str) -> Field | None:
-    """The entry of a field, that with its name before that of all others; None for one that is not known."""
+    """Return the entry of a field by its name, or a general entry; None for an unknown field."""
     fitting = [field for field in FIELDS if fnmatch(file, field.file)]
     return next((f for f in fitting if name in f.names), next((f for f in fitting if f.names == ("*",)), None))
 
 
 def refusal_of(file: str, fields: Mapping[str, Any]) -> str | None:
-    """What a file says and nothing here does, as the end of a sentence; None where all is followed or harmless.
+    """Return the unsupported fields of a file as the end of a sentence; None if all are followed or harmless.
 
     Args:
         file: Its name within the folder of the network.
@@ -275,7 +275,7 @@ def refusal_of(file: str, fields: Mapping[str, Any]) -> str | None:
 
 
 def check_fields(path: Path, fields: Mapping[str, Any], file: str = "") -> None:
-    """Refuse what a file says and nothing here does.
+    """Refuse unsupported fields of a file.
 
     Args:
         file: Its name within the folder of the network; "" for one that lies in the folder itself.
@@ -289,7 +289,7 @@ def check_fields(path: Path, fields: Mapping[str, Any], file: str = "") -> None:
 
 
 def read_fields(path: Path, file: str = "") -> dict[str, Any]:
-    """The fields of a JSON file, once all are followed or harmless.
+    """Return the fields of a JSON file, after checking that all are followed or harmless.
 
     Args:
         file: Its name within the folder of the network; "" for one in a folder of that folder.
@@ -305,7 +305,7 @@ def read_fields(path: Path, file: str = "") -> dict[str, Any]:
 
 
 def read_json(path: Path) -> Any:
-    """What a JSON file holds; a NetworkError where it cannot be read."""
+    """Read a JSON file; raises NetworkError if it cannot be read."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, OSError, RecursionError) as error:
@@ -313,7 +313,7 @@ def read_json(path: Path) -> Any:
 
 
 def check_folder(folder: Path) -> None:
-    """Refuse a folder of transformers of which a field would not be followed.
+    """Refuse a folder of transformers with an unsupported field.
 
     Raises:
         NetworkError: A field, or a file, is refused.

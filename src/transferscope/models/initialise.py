@@ -11,7 +11,7 @@ from transferscope.wording import few
 
 
 def reinitialise(network: Network, *, seed: int) -> Network:
-    """A copy whose weights are drawn anew, so that nothing is left of those it had.
+    """Return a copy with newly initialised weights.
 
     Each module with parameters draws them by its own `reset_parameters`, from the inputs up; a module may also draw
     those of the modules within it.
@@ -33,7 +33,7 @@ def reinitialise(network: Network, *, seed: int) -> Network:
 
 
 def draw_again(module: nn.Module, *, seed: int) -> None:
-    """Draw the weights of a module on the CPU anew, in place; see `reinitialise`.
+    """Initialise the weights of a module on the CPU in place; see `reinitialise`.
 
     All numbers that are saved with it are blotted out (NaN) before, so that none can be missed.
 
@@ -61,7 +61,7 @@ def _inner_first(module: nn.Module) -> list[nn.Module]:
 
 
 def _reset(module: nn.Module) -> Any:
-    """How a module draws its weights; None when it cannot."""
+    """Return the function that initialises a module; None if it has none."""
     if isinstance(module, nn.MultiheadAttention):
         return module._reset_parameters
     reset = getattr(module, "reset_parameters", None)

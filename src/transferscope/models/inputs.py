@@ -22,7 +22,7 @@ Fit = Literal["stretch", "crop", "keep", "none"]
 
 
 def _fit(name: str) -> str:
-    """Return the name of a way to the size of a network; a SettingsError where it is none."""
+    """Return the name of a resizing mode; raises SettingsError for an unknown one."""
     if name not in get_args(Fit):
         raise unknown_name("way to the size of a network (fit)", name, list(get_args(Fit)))
     return name
@@ -30,7 +30,7 @@ def _fit(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class NetworkInput:
-    """What a network expects of its inputs.
+    """The preprocessing of a network's inputs.
 
     A byte b is read as (scale * b - mean) / std. Images in floating point are taken as b / 255, so from 0 to 1.
 
@@ -133,7 +133,7 @@ class NetworkInput:
 
     @property
     def _mean_and_std(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
-        """Both as numbers for each channel, or one for all."""
+        """Mean and standard deviation for each channel, or one for all."""
         given = (0.0 if self.mean is None else self.mean, 1.0 if self.std is None else self.std)
         mean, std = (tuple(map(float, one)) if isinstance(one, tuple) else (float(one),) for one in given)
         return mean, std
@@ -145,7 +145,7 @@ class NetworkInput:
 
     @property
     def per_unit(self) -> tuple[Float[np.ndarray, " C"], Float[np.ndarray, " C"]]:
-        """Mean and standard deviation of values read as 0..1, as 255 times the scale would have them; float32."""
+        """Mean and standard deviation of values in 0..1, in float32."""
         unit = 255.0 * (1 / 255 if self.scale is None else self.scale)
         mean, std = map(np.array, self._mean_and_std)
         n = max(len(mean), len(std))
@@ -153,7 +153,7 @@ class NetworkInput:
 
     @property
     def transforms(self) -> tuple[str, ...]:
-        """The transformations that bring images to the size and channels, as data name them."""
+        """The transforms that convert images to the size and channels, by their names in data settings."""
         channels = {None: (), 1: ("grey",), 3: ("colour",)}[self.channels]
         if self.size is None or self.fit == "none":
             return channels
@@ -166,12 +166,12 @@ class NetworkInput:
         return (*channels, f"{'short-side' if self.fit == 'crop' else 'resize'}:{resized}", *cut)
 
     def reads(self, height: int, width: int) -> bool:
-        """Whether images of these sides are of the network's size."""
+        """Return whether images of these sides have the network's size."""
         is_fitting = self.fit == "keep" or height == width
         return self.size is None or (self.size == min(height, width) and is_fitting)
 
     def over(self, known: "NetworkInput | None") -> "NetworkInput":
-        """What is set here, and for the rest what is known; mean, std and scale go together."""
+        """Return these settings, completed by known ones; mean, std and scale are taken together."""
         if known is None:
             return self
         if known.vocabulary is not None and (self.size, self.channels, self.is_scaled) != (None, None, False):
@@ -191,7 +191,7 @@ class NetworkInput:
         )
 
     def __str__(self) -> str:
-        """In words: "64 x 64 pixels, 3 channels, (1 * byte - 127) / 128"."""
+        """Return the preprocessing as text: "64 x 64 pixels, 3 channels, (1 * byte - 127) / 128"."""
         if self.vocabulary is not None:
             return f"texts of {self.vocabulary:,} tokens"
         parts = [] if self.size is None else [f"{self.size} x {self.size} pixels"]
@@ -217,7 +217,7 @@ _OF_PILLOW = {1: "lanczos", 2: "bilinear", 3: "bicubic"}
 
 
 class _Processor(NamedTuple):
-    """An image processor of transformers that resizes, cuts, rescales and normalises in this order.
+    """A transformers image processor that resizes, crops, rescales and normalises in this order.
 
     Attributes:
         resample: Its usual interpolation, as a number of Pillow.
@@ -256,7 +256,7 @@ _PLAIN = {
 
 
 def read_image_processor(folder: Path) -> NetworkInput | None:
-    """The input that a folder's `preprocessor_config.json` (of an image processor of transformers) says.
+    """Read the preprocessing from a folder's `preprocessor_config.json` (of a transformers image processor).
 
     Args:
         folder: As `save_pretrained` writes it; without that file, what `processor_config.json` says of images.
@@ -333,7 +333,7 @@ def read_image_processor(folder: Path) -> NetworkInput | None:
 
 
 def _side(size: object, square: object) -> tuple[int, bool]:
-    """A side in pixels as image processors write it, and whether it is both sides of a square or else the short one."""
+    """Return a side in pixels from an image processor, and whether it is both sides of a square or the short one."""
     if isinstance(size, list) and len(size) == 2:
         size = {"height": size[0], "width": size[1]}
     if isinstance(size, Mapping):

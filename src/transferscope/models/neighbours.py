@@ -12,7 +12,7 @@ _TIE = 1e-3  # of a vote: among classes with as many votes, the nearer neighbour
 
 
 class NeighbourHead(nn.Module):
-    """Reads features by their nearest neighbours among kept ones; a file of weights holds all of it.
+    """A head that predicts from the nearest neighbours among stored features.
 
     Args:
         features: Those that are kept.
@@ -33,16 +33,18 @@ class NeighbourHead(nn.Module):
 
     @property
     def out_features(self) -> int:
-        """Number of outputs."""
+        """The number of outputs."""
         return self.values.shape[1]
 
     def forward(self, features: Float[Tensor, "n m"]) -> Float[Tensor, "n K"]:
-        """Votes or means of the k nearest."""
+        """Return votes or means of the k nearest neighbours."""
         similarity, k = F.normalize(features, dim=1) @ self.directions.T, int(self.k)
         return self.read(self._nearest(similarity, k), k)
 
     def nearest_others(self, k: int) -> Tensor:
-        """For every kept feature the indices of the k others of the largest cosine, nearest first, shape (N, k)."""
+        """Return for every stored feature the indices of the k others of the largest cosine, nearest first, shape (N,
+        k).
+        """
         nearest = []
         for start in range(0, len(self.directions), _ROWS):
             similarity = self.directions[start : start + _ROWS] @ self.directions.T
@@ -52,7 +54,7 @@ class NeighbourHead(nn.Module):
         return torch.cat(nearest)
 
     def read(self, neighbours: Tensor, k: int) -> Float[Tensor, "n K"]:
-        """What the k first of neighbours, shape (n, at least k), say."""
+        """Return the prediction of the first k of neighbours with shape (n, at least k)."""
         values = self.values[neighbours[:, :k]]
         if not self.votes:
             return values.mean(dim=1)
@@ -64,7 +66,7 @@ class NeighbourHead(nn.Module):
 
 
 def neighbours_of(given: Mapping[str, Tensor], n_features: int) -> NeighbourHead | None:
-    """Return a head in the shapes of these tensors; None where they are not those of nearest neighbours."""
+    """Return a head for tensors of these shapes; None if they are not those of nearest neighbours."""
     if given.keys() != {"directions", "values", "k", "votes"}:
         return None
     features, values, k, votes = (given[name] for name in ("directions", "values", "k", "votes"))

@@ -24,7 +24,7 @@ SCALE_NOTE = "transferscope.pixel_scale"
 
 
 def scaled_in(notes: Mapping[str, str]) -> Scaled | None:
-    """Which features a file of weights says to have been scaled; None where it says nothing of its scale.
+    """Return which features a file of weights marks as scaled; None without a note on its scale.
 
     Raises:
         CorruptDataError: The note cannot be read.
@@ -41,7 +41,7 @@ def scaled_in(notes: Mapping[str, str]) -> Scaled | None:
 
 
 class GridHead(nn.Linear):
-    """A linear head at every place of a map: a 1 x 1 convolution, its outputs brought to a grid by interpolation.
+    """A linear head at every position of a map: a 1 x 1 convolution with interpolation to a grid.
 
     Args:
         grid: Rows and columns of the outputs.
@@ -52,7 +52,7 @@ class GridHead(nn.Linear):
         self.grid = grid
 
     def forward(self, maps: Float[Tensor, "N m h w"]) -> Float[Tensor, "N K H W"]:
-        """Outputs (N, n_outputs, *grid)."""
+        """Return outputs (N, n_outputs, *grid)."""
         outputs = super().forward(maps.movedim(1, -1)).movedim(-1, 1)
         if tuple(outputs.shape[2:]) == self.grid:
             return outputs
@@ -79,11 +79,11 @@ class TwoLayerHead(nn.Module):
 
     @property
     def out_features(self) -> int:
-        """Number of outputs."""
+        """The number of outputs."""
         return self.output.out_features
 
     def forward(self, features: Float[Tensor, "N m"]) -> Float[Tensor, "N K"]:
-        """Outputs (N, n_outputs)."""
+        """Return outputs (N, n_outputs)."""
         hidden, norm = self.hidden(features), self.normalise
         if self.training and len(features) == 1:
             hidden = F.batch_norm(hidden, norm.running_mean, norm.running_var, norm.weight, norm.bias, eps=norm.eps)
@@ -94,7 +94,7 @@ class TwoLayerHead(nn.Module):
 
 
 class Network(nn.Module):
-    """A backbone that makes features and a head that reads them.
+    """A backbone that computes features and a head on them.
 
     Args:
         features: Maps inputs (N, *input_shape) to features (N, n_features), or to maps (N, n_features, h, w) under a
@@ -136,16 +136,16 @@ class Network(nn.Module):
         self.is_frozen = False
 
     def forward(self, inputs: Num[Tensor, "N ..."]) -> Float[Tensor, "N K ..."]:
-        """Outputs of the head on the features of `inputs`."""
+        """Return the outputs of the head on the features of `inputs`."""
         outputs: Tensor = self.head(self.features(inputs))
         return outputs
 
     def blocks(self) -> list[nn.Module]:
-        """The backbone's blocks that have parameters, from the input up; together they have all of its parameters."""
+        """Return the backbone's blocks with parameters, from the input up; together they have all of its parameters."""
         return list(self.named_blocks().values())
 
     def named_blocks(self) -> dict[str, nn.Module]:
-        """The blocks by name; parameters outside of all of them, such as a class token, belong to the first."""
+        """Return the blocks by name; parameters outside all blocks, such as a class token, belong to the first."""
         if self.block_names:
             blocks = {name: self.features.get_submodule(name) for name in self.block_names}
         elif isinstance(self.features, nn.Sequential):
@@ -165,11 +165,12 @@ class Network(nn.Module):
 
     @property
     def grid(self) -> tuple[int, int] | None:
-        """The grid over each image that outputs lie on; None for outputs of whole inputs."""
+        """The grid of outputs over each image; None for outputs of whole inputs."""
         return self.head.grid if isinstance(self.head, GridHead) else None
 
     def on_grid(self, grid: tuple[int, int] | None) -> "Network":
-        """The same weights, shared, with outputs on a grid (rows, columns) over each image; None for whole inputs.
+        """Return a network that shares the weights, with outputs on a grid (rows, columns) over each image; None for
+        whole inputs.
 
         Returns:
             A network on the same blocks under the same linear head; this very network where nothing is to change.
@@ -199,17 +200,17 @@ class Network(nn.Module):
         return other.train(self.training)
 
     def copy(self) -> "Network":
-        """A deep copy that shares no memory with this network."""
+        """Return a deep copy that shares no memory with this network."""
         return copy.deepcopy(self)
 
     def with_head(self, head: nn.Module) -> "Network":
-        """A copy of the backbone under another head."""
+        """Return a copy of the backbone with another head."""
         copied = self.under(head)
         copied.features = copy.deepcopy(self.features)
         return copied
 
     def under(self, head: nn.Module) -> "Network":
-        """This very backbone under another head; the two networks share it."""
+        """Return a network with this backbone, shared, and another head."""
         return Network(
             self.features,
             head,
@@ -222,7 +223,7 @@ class Network(nn.Module):
 
 
 def new_head(n_features: int, n_outputs: int, *, seed: int, grid: tuple[int, int] | None = None) -> nn.Linear:
-    """A linear head with torch's default initialisation, drawn from `seed`.
+    """Return a linear head with torch's default initialisation, drawn from `seed`.
 
     Args:
         n_features: Width of the features, at least 1.
@@ -244,7 +245,7 @@ def new_head(n_features: int, n_outputs: int, *, seed: int, grid: tuple[int, int
 
 @contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Draw from `seed` inside the block, on the CPU whatever the default device; the global state is restored after it.
+    """Draw from `seed` inside the block, on the CPU whatever the default device; restore the global state after it.
 
     Only the CPU generator is touched: `torch.manual_seed` would also reseed every GPU.
     """
@@ -254,7 +255,7 @@ def seeded(seed: int) -> Iterator[None]:
 
 
 def linear_of(weight: Float[Tensor, "K m"], bias: Float[Tensor, " K"] | None, *, device: torch.device) -> nn.Linear:
-    """A linear layer of given numbers, in torch's default type."""
+    """Return a linear layer with the given numbers, in torch's default dtype."""
     layer = nn.Linear(weight.shape[1], len(weight), bias=bias is not None, device="meta").to_empty(device=device)
     with torch.no_grad():
         layer.weight.copy_(weight)
@@ -264,18 +265,18 @@ def linear_of(weight: Float[Tensor, "K m"], bias: Float[Tensor, " K"] | None, *,
 
 
 def n_weights(module: nn.Module) -> int:
-    """Numbers among a module's parameters."""
+    """Return the number of parameters of a module."""
     return sum(parameter.numel() for parameter in module.parameters())
 
 
 def device_of(module: nn.Module) -> torch.device:
-    """Where a module's parameters live; the CPU when it has none."""
+    """Return the device of a module's parameters; the CPU if it has none."""
     return next((parameter.device for parameter in module.parameters()), torch.device("cpu"))
 
 
 @contextmanager
 def preserved_mode(module: nn.Module) -> Iterator[None]:
-    """Put every submodule's training / evaluation mode back afterwards."""
+    """Restore every submodule's training / evaluation mode on exit."""
     modes = {part: part.training for part in module.modules()}
     try:
         yield
@@ -287,20 +288,20 @@ def preserved_mode(module: nn.Module) -> Iterator[None]:
 
 @contextmanager
 def evaluated(module: nn.Module) -> Iterator[None]:
-    """Evaluation mode within; afterwards every submodule has its own mode again."""
+    """Set evaluation mode; restore every submodule's mode on exit."""
     with preserved_mode(module):
         module.eval()
         yield
 
 
 def is_recurrent(*networks: nn.Module) -> bool:
-    """Whether a network has recurrent layers (RNN, GRU, LSTM)."""
+    """Return whether a network has recurrent layers (RNN, GRU, LSTM)."""
     return any(isinstance(module, nn.RNNBase) for network in networks for module in network.modules())
 
 
 @contextmanager
 def recurrent_backward(*networks: nn.Module) -> Iterator[None]:
-    """Within, recurrent layers in evaluation mode have a gradient on CUDA too, where those of cuDNN have none."""
+    """Allow gradients of recurrent layers in evaluation mode on CUDA, which cuDNN does not support."""
     if not is_recurrent(*networks):
         yield
         return
@@ -314,7 +315,7 @@ def recurrent_backward(*networks: nn.Module) -> Iterator[None]:
 
 @contextmanager
 def computing(module: nn.Module, function: Callable[..., Any]) -> Iterator[None]:
-    """Within, a module computes something else: a function stands for its forward."""
+    """Replace the forward of a module by a function inside the block."""
     before = module.__dict__.get("forward")
     module.__dict__["forward"] = function
     try:

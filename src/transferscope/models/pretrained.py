@@ -39,7 +39,7 @@ USUAL = "lenet"
 
 @dataclass(frozen=True, slots=True)
 class Pretrained:
-    """A pretrained network as it is named.
+    """A pretrained network by name, with its settings and weights.
 
     Attributes:
         network: The architecture, and how its inputs are scaled.
@@ -63,7 +63,7 @@ class Pretrained:
 
     @property
     def name(self) -> str:
-        """What to call it: its file, or its name."""
+        """The display name: its file, or its name."""
         return self.network.name if self.weights is None else str(self.weights)
 
 
@@ -75,7 +75,7 @@ def open_pretrained(
     head: Literal["frame", "either"] = "frame",
     seed: int = 0,
 ) -> OpenedNetwork:
-    """A pretrained network for inputs of a shape.
+    """Open a pretrained network for inputs of a shape.
 
     Args:
         n_outputs: Outputs of the head where it is a new one.
@@ -142,7 +142,7 @@ _SIDES = (8, 12, 14, 16, 20, 24, 28, 32, 36, 40, 48, 56, 64, 72, 80, 84, 96, 112
 
 
 def _side_of(weights: Path, settings: NetworkSettings, input_shape: tuple[int, ...]) -> int | None:
-    """The side of square images on which a backbone has weights of the shapes in a file; None for no usual one."""
+    """Return the side of square images for which a backbone has the weight shapes of a file; None if there is none."""
     if len(input_shape) != 3:
         return None
     stored = {name: tensor.shape for name, tensor in read_state_dict(weights).items()}
@@ -156,14 +156,14 @@ def _side_of(weights: Path, settings: NetworkSettings, input_shape: tuple[int, .
 
 
 def notes_of(network: NetworkSettings) -> dict[str, str]:
-    """What a file of weights says of its network: which of the own ones it is, or the digest of the user's code."""
+    """Return the network notes of a file of weights: its built-in network, or the digest of the user's code."""
     if network.code:
         return {_CODE_NOTE: " ".join(network.code.values())}
     return {} if ":" in network.name else {_NETWORK_NOTE: json.dumps({"name": network.name, "widths": network.widths})}
 
 
 def as_file_says(network: NetworkSettings, file: Path) -> NetworkSettings:
-    """What a file of weights is read as: where the usual network is named, the one that the file says, if it does.
+    """Return the network settings of a file of weights, if the settings name the default network.
 
     Raises:
         CorruptDataError: What it says is no network.
@@ -185,7 +185,7 @@ def as_file_says(network: NetworkSettings, file: Path) -> NetworkSettings:
 
 
 def check_code(settings: NetworkSettings, file: Path) -> None:
-    """Refuse weights that a study trained in another code of the same network; of other files nothing is known.
+    """Refuse weights that a study trained with other code of the same network; other files are not checked.
 
     Raises:
         CorruptDataError: The code has changed.
@@ -200,14 +200,14 @@ def check_code(settings: NetworkSettings, file: Path) -> None:
 
 
 def fingerprint_of(opened: OpenedNetwork) -> str:
-    """Digest of the backbone's weights, whatever file they came from."""
+    """Return a digest of the backbone's weights, independent of the file."""
     return digest_of(opened.network.features.state_dict())
 
 
 def _load(
     module: nn.Module, stored: Mapping[str, Tensor], pretrained: Pretrained
 ) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Take over what fits; which of the module's weights are missing then, as a message says it, and what is left."""
+    """Load the tensors that fit; return the missing weights, with the reason, and the unused ones."""
     assert pretrained.weights is not None
     own = module.state_dict()
     stored = with_tied(stored, own, pretrained.weights)
@@ -231,7 +231,7 @@ def _load(
 def _report(
     network: Network, module: nn.Module, missing: Mapping[str, str], unexpected: tuple[str, ...], pretrained: Pretrained
 ) -> LoadReport:
-    """What the weights gave to the backbone, once it is enough."""
+    """Return a report of the loaded weights, after checking that they suffice."""
     prefix = "module." if isinstance(network.features, OneTensor) else ""
     state = {name.removeprefix(prefix): tensor for name, tensor in network.features.state_dict().items()}
     needed = {name: tensor.numel() for name, tensor in state.items() if tensor.is_floating_point()}

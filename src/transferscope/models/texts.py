@@ -28,7 +28,7 @@ ACTIVATIONS = ("Identity", "Tanh", "ReLU", "GELU", "SiLU", "Sigmoid", "LeakyReLU
 
 
 class Dense(nn.Module):
-    """A linear layer with an activation, one of `ACTIVATIONS`, as of sentence-transformers."""
+    """A linear layer with an activation, one of `ACTIVATIONS`, as in sentence-transformers."""
 
     def __init__(self, n_in: int, n_out: int, bias: bool, activation: str) -> None:
         super().__init__()
@@ -36,37 +36,37 @@ class Dense(nn.Module):
         self.activation = getattr(nn, activation)()
 
     def forward(self, rows: Tensor) -> Tensor:
-        """Rows (N, n_out)."""
+        """Return rows (N, n_out)."""
         made: Tensor = self.activation(self.linear(rows))
         return made
 
 
 class Normalize(nn.Module):
-    """Rows of length 1."""
+    """Normalisation of rows to length 1."""
 
     def forward(self, rows: Tensor) -> Tensor:
-        """Rows (N, m)."""
+        """Return rows (N, m)."""
         return F.normalize(rows, dim=-1)
 
 
 def reads_texts(module: nn.Module) -> bool:
-    """Whether a module is a model of transformers that reads ids of tokens."""
+    """Return whether a module is a transformers model of token ids."""
     return getattr(module, "main_input_name", None) == "input_ids" and vocabulary_of(module) is not None
 
 
 def vocabulary_of(module: nn.Module) -> int | None:
-    """Number of tokens that a model of transformers knows; None where its configuration says none."""
+    """Return the vocabulary size of a transformers model; None if its configuration has none."""
     size = getattr(getattr(module, "config", None), "vocab_size", None)
     return size if isinstance(size, int) else None
 
 
 def first_tensor(outputs: object, names: Sequence[str]) -> Tensor | None:
-    """The first of these attributes of what a model returned that is a tensor; None where none is."""
+    """Return the first of these attributes of a model's output that is a tensor; None if none is."""
     return next((value for name in names if isinstance(value := getattr(outputs, name, None), Tensor)), None)
 
 
 def sample_tokens(vocabulary: int, input_shape: tuple[int, ...], *, n: int = 2) -> Tensor:
-    """Random texts of full length, drawn from torch's global generator; int32 (n, *input_shape).
+    """Draw random texts of full length from torch's global generator; int32 (n, *input_shape).
 
     Args:
         input_shape: (2, L) or (4, L), as in a `LabelledSet`.
@@ -77,7 +77,7 @@ def sample_tokens(vocabulary: int, input_shape: tuple[int, ...], *, n: int = 2) 
 
 
 def encoded(module: nn.Module, tokens: Tensor) -> Tensor:
-    """What a model of transformers makes of texts, one row for each.
+    """Return the encoding of texts by a transformers model, one row each.
 
     Args:
         tokens: As in a `LabelledSet`, (N, 2, L), of any type; or (N, 4, L), of which each half is read on its own.
@@ -124,7 +124,7 @@ def encoded(module: nn.Module, tokens: Tensor) -> Tensor:
 
 
 def pooled_row(hidden: Tensor, there: Tensor, mode: Pooling) -> Tensor:
-    """One row for each text.
+    """Return one pooled row per text.
 
     Args:
         hidden: Hidden states of its tokens (N, L, m).
@@ -145,16 +145,16 @@ def pooled_row(hidden: Tensor, there: Tensor, mode: Pooling) -> Tensor:
 
 
 def are_pairs(tokens: Tensor) -> bool:
-    """Whether tokens (N, 2 or 4, L) are pairs of texts that are read apart."""
+    """Return whether tokens (N, 2 or 4, L) are pairs of texts encoded apart."""
     return tokens.shape[1] == 4
 
 
 def halves(tokens: Tensor) -> tuple[Tensor, Tensor]:
-    """The first and the second texts (N, 2, L) of pairs (N, 4, L) that are read apart, each as long as its longest."""
+    """Return the first and the second texts (N, 2, L) of pairs (N, 4, L), each trimmed to its longest."""
     return _trimmed(tokens[:, :2]), _trimmed(tokens[:, 2:])
 
 
 def _trimmed(tokens: Tensor) -> Tensor:
-    """Texts without the places that all of them leave empty at the end: of a pair, one is often much shorter."""
+    """Remove trailing padding shared by all texts; one text of a pair is often much shorter."""
     taken = (tokens[:, 0] >= 0).any(dim=0).nonzero()
     return tokens[:, :, : int(taken[-1]) + 1 if len(taken) else 1]

@@ -28,7 +28,7 @@ _LISTED = 5  # names in a message; the rest is counted
 
 @dataclass(frozen=True, slots=True)
 class LoadReport:
-    """What a file gave to a network.
+    """The weights that a file provided to a network.
 
     Attributes:
         missing: Weights of the network that the file lacks: counters of batches at most, which no output depends on.
@@ -47,14 +47,14 @@ class LoadReport:
 
 @dataclass(frozen=True)
 class OpenedNetwork:
-    """A network with the weights of a file; it shares no memory with the one that gave the architecture."""
+    """A network with the weights of a file; it shares no memory with the network of the architecture."""
 
     network: Network
     report: LoadReport
 
 
 def save_weights(network: Network, path: Path, *, notes: Mapping[str, str] | None = None) -> None:
-    """Write all weights and buffers to a safetensors file, which appears whole or not at all.
+    """Write all weights and buffers atomically to a safetensors file.
 
     Args:
         path: The file, in a folder that exists; replaced if it is there already.
@@ -66,12 +66,12 @@ def save_weights(network: Network, path: Path, *, notes: Mapping[str, str] | Non
 
 
 def checksum_notes(tensors: Mapping[str, Tensor]) -> dict[str, str]:
-    """What a safetensors file says of its tensors, so that whoever opens it sees a change of them."""
+    """Return the checksum note of tensors for a safetensors file."""
     return {_CHECKSUM: digest_of(tensors)}
 
 
 def is_whole(path: Path) -> bool:
-    """Whether a file of weights is there, undamaged; of one without a checksum its header tells."""
+    """Return whether a file of weights exists undamaged; without a checksum its header is checked."""
     try:
         return bool(read_tensors(path))
     except (DataError, OSError, MemoryError):
@@ -79,7 +79,7 @@ def is_whole(path: Path) -> bool:
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
-    """The tensors of a safetensors file by name, compared with its checksum where it has one.
+    """Return the tensors of a safetensors file by name, after verifying its checksum, if any.
 
     Raises:
         DataError: It is no regular file.
@@ -102,7 +102,7 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
 
 
 def check_checksum(path: Path) -> None:
-    """Refuse a damaged file of our own, for a library to read it after; of other files nothing is known.
+    """Refuse a damaged file of our own before a library reads it; other files are not checked.
 
     Raises:
         DataError: It is damaged, or no regular file.
@@ -119,7 +119,7 @@ def _unreadable(path: Path) -> CorruptDataError:
 
 
 def read_notes(path: Path) -> dict[str, str]:
-    """The metadata of a safetensors file; empty for a file of another kind, or one without.
+    """Return the metadata of a safetensors file; empty for a file of another kind, or one without.
 
     Raises:
         MissingDataError: There is no such file.
@@ -138,7 +138,7 @@ def read_notes(path: Path) -> dict[str, str]:
 def open_network(
     frame: Network, path: Path, *, head: Literal["file", "frame", "either"] = "file", read_as: str = ""
 ) -> OpenedNetwork:
-    """The network whose weights a file holds.
+    """Return the network with the weights of a file.
 
     The file must give the whole backbone under the network's names: dense floating-point numbers of the network's
     shapes, all finite and not all zero. Counters of batches (integer buffers) may be absent.
@@ -204,7 +204,7 @@ def open_network(
 
 
 def digest_of(tensors: Mapping[str, Tensor]) -> str:
-    """Digest of tensors with their names, types and shapes: 32 hexadecimal digits."""
+    """Return a digest of tensors with their names, types and shapes: 32 hexadecimal digits."""
     digest = hashlib.blake2b(digest_size=16)
     for name in sorted(tensors):
         tensor = tensors[name]
@@ -214,7 +214,7 @@ def digest_of(tensors: Mapping[str, Tensor]) -> str:
 
 
 def read_state_dict(path: Path) -> dict[str, Tensor]:
-    """The tensors of a file by name, out of what training scripts put around them; no code in it is run.
+    """Return the tensors of a training checkpoint by name; code in it is never executed.
 
     Args:
         path: A safetensors file, or a state dict written by `torch.save`; see `open_network`.
@@ -268,7 +268,7 @@ def _named_tensors(stored: Any, path: Path) -> dict[str, Tensor]:
 
 
 def _held(stored: Any, place: str) -> Iterator[tuple[str, list[Tensor]]]:
-    """Every collection of tensors in what a training script stored, but for the state of an optimiser."""
+    """Yield every collection of tensors in a training checkpoint, except the state of an optimiser."""
     if not isinstance(stored, Mapping | list | tuple) or (isinstance(stored, Mapping) and "param_groups" in stored):
         return
     items = stored.items() if isinstance(stored, Mapping) else enumerate(stored)
@@ -282,7 +282,7 @@ def _held(stored: Any, place: str) -> Iterator[tuple[str, list[Tensor]]]:
 
 
 def check_one_set(taken: Mapping[str, Tensor], others: Mapping[str, Tensor], path: Path) -> None:
-    """Refuse a file whose other tensors are the network's once more, such as averaged ones under other names.
+    """Refuse a file with a second set of the network's tensors, such as averaged ones under other names.
 
     Raises:
         CorruptDataError: All matrices that are taken are there a second time, with something before their names, their
@@ -300,7 +300,9 @@ def check_one_set(taken: Mapping[str, Tensor], others: Mapping[str, Tensor], pat
 
 
 def _again(tail: str, shape: torch.Size, group: Mapping[str, torch.Size]) -> str | None:
-    """The name in a group that ends in another one, with its points or, as LitEma writes it, without, of its shape."""
+    """Return the name in a group that ends in another one, with its dots or, as LitEma writes it, without, of its
+    shape.
+    """
     forms = (f".{tail}", f".{tail.replace('.', '')}")
     return next((name for name, held in group.items() if tail and held == shape and name.endswith(forms)), None)
 
@@ -313,7 +315,7 @@ def _two_sets(path: Path, *places: str) -> CorruptDataError:
 
 
 def with_tied(stored: Mapping[str, Tensor], own: Mapping[str, Tensor], path: Path) -> dict[str, Tensor]:
-    """The tensors of a file, and those that it gives under another name of the same weight of the network.
+    """Return the tensors of a file, including tied weights stored under another name.
 
     Safetensors writes a weight that a network uses in several places once.
 
@@ -343,7 +345,7 @@ def with_tied(stored: Mapping[str, Tensor], own: Mapping[str, Tensor], path: Pat
 
 
 def _equal(one: Tensor, other: Tensor) -> bool:
-    """Whether two tensors hold the same numbers; what is refused for its form counts as equal."""
+    """Return whether two tensors hold the same numbers; tensors refused for their form count as equal."""
     if any(tensor.layout != torch.strided or tensor.is_quantized or tensor.is_meta for tensor in (one, other)):
         return True
     first, second = (tensor.reshape(-1).view(torch.uint8) for tensor in (one, other))  # of NaN too
@@ -351,7 +353,7 @@ def _equal(one: Tensor, other: Tensor) -> bool:
 
 
 def head_of(given: Mapping[str, Tensor], frame: Network) -> nn.Linear | TwoLayerHead | NeighbourHead | None:
-    """A head of the kind that the tensors of one have, on the device of the frame; None for other tensors."""
+    """Return a head of the kind of these tensors, on the device of the frame; None for other tensors."""
     shapes = {name: tuple(tensor.shape) for name, tensor in given.items()}
     weight, hidden, output = (shapes.get(name, ()) for name in ("weight", "hidden.weight", "output.weight"))
     head: nn.Linear | TwoLayerHead | NeighbourHead
@@ -369,7 +371,7 @@ def head_of(given: Mapping[str, Tensor], frame: Network) -> nn.Linear | TwoLayer
 
 
 def _check_form(given: Mapping[str, Tensor], own: Mapping[str, Tensor], path: Path | str) -> None:
-    """Whether all are dense numbers with a point, or whole ones where the network counts batches."""
+    """Check that all are dense floating-point numbers, or integers where the network counts batches."""
     for name, tensor in given.items():
         counts = name in own and not own[name].is_floating_point()
         whole = counts and not tensor.is_complex() and not tensor.is_quantized
@@ -390,7 +392,7 @@ def _not_dense(path: Path | str, what: str) -> CorruptDataError:
 def _check_names(
     stored: Mapping[str, Tensor], own: Mapping[str, Tensor], needed: Mapping[str, Tensor], path: Path, read_as: str
 ) -> None:
-    """Whether the file has the whole backbone, in the network's shapes, and no more of one."""
+    """Check that the file has exactly the backbone, in the network's shapes."""
     if needed and not needed.keys() & stored.keys():
         raise NetworkError(
             f"{path} shares no name with the network's backbone: it has {listed(stored)}, and the network "
@@ -422,7 +424,7 @@ def _check_names(
 
 
 def check_weights(given: Mapping[str, Tensor], own: Mapping[str, Tensor], place: Path | str) -> None:
-    """Whether weights can be those of a trained network.
+    """Check that weights can be those of a trained network.
 
     Args:
         own: The network's own tensors by name.
@@ -446,7 +448,7 @@ def _check_zeros(given: Mapping[str, Tensor], path: Path | str) -> None:
 
 
 def _check_values(given: Mapping[str, Tensor], path: Path | str) -> None:
-    """Whether all are finite, as the float32 that networks compute with."""
+    """Check that all values are finite in float32."""
     wrong = [name for name, tensor in given.items() if not torch.isfinite(tensor.to(torch.float32)).all()]
     if wrong:
         raise NetworkError(
@@ -456,7 +458,7 @@ def _check_values(given: Mapping[str, Tensor], path: Path | str) -> None:
 
 
 def listed(items: Iterable[str]) -> str:
-    """The first names, and how many more there are."""
+    """List the first names and the number of others."""
     names = list(items)
     shown = ", ".join(names[:_LISTED])
     return shown if len(names) <= _LISTED else f"{shown} and {len(names) - _LISTED} more"

@@ -10,7 +10,7 @@ WORK = "transferscope.study.by_role:work"
 
 
 def work(cell: PlannedCell, context: WorkContext) -> Outcome:
-    """Do a cell of a study; see `study.context.Work`."""
+    """Execute a cell of a study; see `study.context.Work`."""
     of_commands = "commands.call" if "call" in cell.payload else "commands.run"
     module = f"transferscope.study.{of_commands if cell.role == 'command' else 'work'}"
     do: Work = import_module(module).work

@@ -20,7 +20,7 @@ from transferscope.training import TrainingSettings
 
 @dataclass(frozen=True)
 class _Planned:
-    """What payloads hold beside tables of settings; see the recipes."""
+    """The entries of payloads besides tables of settings; see the recipes."""
 
     checkpoints: tuple[int, ...] = ()
     snapshots: tuple[int, ...] | None = None
@@ -30,13 +30,12 @@ class _Planned:
 
     @classmethod
     def of(cls, payload: Mapping[str, Any]) -> Self:
-        """Those of a payload."""
         return settings_of(cls, {item.name: payload[item.name] for item in fields(cls) if item.name in payload})
 
 
 @dataclass(frozen=True)
 class PretrainRecipe:
-    """How a cell of role "pretrain" is done; its labels say `n_source` and `seed`.
+    """The recipe of a cell of role "pretrain"; its labels are `n_source` and `seed`.
 
     Attributes:
         source: The data to pretrain on, of which the cell takes the `n_source` first by its seed.
@@ -51,13 +50,13 @@ class PretrainRecipe:
     contents: Mapping[str, str] = field(default_factory=dict)
 
     def as_payload(self) -> dict[str, Any]:
-        """The recipe as JSON values."""
+        """Return the recipe as JSON values."""
         return {**asdict(self), **_code(self.network.code)}
 
     @classmethod
     @reading()
     def from_payload(cls, payload: Mapping[str, Any]) -> Self:
-        """The recipe that `as_payload` wrote down."""
+        """Parse a recipe written by `as_payload`."""
         _require(payload, *(item.name for item in fields(cls)))
         kept = _Planned.of(payload)
         return cls(
@@ -71,7 +70,7 @@ class PretrainRecipe:
 
 @dataclass(frozen=True)
 class CellTuning:
-    """How a cell chooses its settings (see `TuningSettings`) on its target training data.
+    """The hyperparameter search of a cell (see `TuningSettings`) on its target training data.
 
     Attributes:
         grid: Values to try for each setting of the method or of the training; empty to try none.
@@ -84,7 +83,7 @@ class CellTuning:
 
 @dataclass(frozen=True)
 class MethodRecipe:
-    """How a cell of role "method" is done; its labels say `n_target`, `n_source` and `seed`.
+    """The recipe of a cell of role "method"; its labels are `n_target`, `n_source` and `seed`.
 
     Attributes:
         target: The target's data, of which the cell takes the `n_target` first training examples by its seed.
@@ -109,14 +108,14 @@ class MethodRecipe:
     draw: Draw = "stratified"
 
     def as_payload(self) -> dict[str, Any]:
-        """The recipe as JSON values."""
+        """Return the recipe as JSON values."""
         code = _code(self.network.code, METHODS.code(type(self.method)))
         return {**asdict(self), "method": method_as_json(self.method), **code}
 
     @classmethod
     @reading()
     def from_payload(cls, payload: Mapping[str, Any]) -> Self:
-        """The recipe that `as_payload` wrote down."""
+        """Parse a recipe written by `as_payload`."""
         _require(payload, *(item.name for item in fields(cls)))
         _require(payload["method"], "name", "settings")
         source, tuning, kept = payload["source"], payload["tuning"], _Planned.of(payload)
@@ -136,7 +135,7 @@ class MethodRecipe:
 
 @dataclass(frozen=True)
 class DiagnoseRecipe:
-    """How a cell of role "diagnose" is done: one diagnostic of the networks of one method cell.
+    """The recipe of a cell of role "diagnose": one diagnostic of the networks of one method cell.
 
     Its labels are those of the method cell; its last need is the method cell, and its first one the pre-training that
     the method starts from, if it does.
@@ -149,7 +148,7 @@ class DiagnoseRecipe:
     diagnostic: DiagnosticSettings
 
     def as_payload(self) -> dict[str, Any]:
-        """The recipe as JSON values."""
+        """Return the recipe as JSON values."""
         fit, kind = self.fit.as_payload(), type(self.diagnostic.diagnostic)
         code = _code(fit.pop(_CODE, {}), DIAGNOSTICS.code(kind))
         return {"fit": fit, "diagnostic": self.diagnostic.as_json(), **code}
@@ -157,7 +156,7 @@ class DiagnoseRecipe:
     @classmethod
     @reading()
     def from_payload(cls, payload: Mapping[str, Any]) -> Self:
-        """The recipe that `as_payload` wrote down."""
+        """Parse a recipe written by `as_payload`."""
         _require(payload, "fit", "diagnostic")
         return cls(MethodRecipe.from_payload(payload["fit"]), DiagnosticSettings.from_json(payload["diagnostic"]))
 
@@ -167,13 +166,13 @@ _CODE = "code"
 
 
 def _code(*parts: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """What a payload says of the user's code; nothing where there is none."""
+    """Return the user code in a payload; empty if there is none."""
     code = {name: digest for part in parts for name, digest in part.items()}
     return {_CODE: code} if code else {}
 
 
 def code_of(cells: Iterable[PlannedCell], kind: str = "") -> dict[str, str]:
-    """The code of the user that cells of a study were planned with, for `code_as_planned`; of one kind, or all ("")."""
+    """Return the user code that cells were planned with, for `code_as_planned`; of one kind, or all ("")."""
     digests: dict[str, str] = {}
     for cell in cells:
         code = cell.payload.get(_CODE)
@@ -182,13 +181,13 @@ def code_of(cells: Iterable[PlannedCell], kind: str = "") -> dict[str, str]:
 
 
 def code_as_planned(code: Mapping[str, str]) -> AbstractContextManager[None]:
-    """Have methods, networks and diagnostics of the user be those of `code_of`; within it others are refused."""
+    """Resolve user methods, networks and diagnostics to the code of `code_of` inside the block, and refuse others."""
     remedy = "run the study file again, which redoes the cells that use it"
     return planned_code(code, since="the study was planned with it", remedy=remedy)
 
 
 def _require(plain: object, *names: str) -> None:
-    """Refuse stored values that lack something: the store is damaged, or another version wrote it."""
+    """Refuse an incomplete stored recipe."""
     lacking = [name for name in names if not isinstance(plain, Mapping) or name not in plain]
     if lacking:
         raise SettingsError(
@@ -198,12 +197,12 @@ def _require(plain: object, *names: str) -> None:
 
 
 def method_as_json(method: Method) -> dict[str, Any]:
-    """A method as JSON values: its name and its settings."""
+    """Return a method as JSON values: its name and its settings."""
     settings = {name: getattr(method, name) for name in setting_names(type(method))}
     return {"name": METHODS.reference(type(method)), "settings": settings}
 
 
 def method_identity(method: Method) -> dict[str, Any]:
-    """What of a method can change an answer, as JSON values; a method of another package by its source too."""
+    """Return everything about a method that can change a result, as JSON values; for user code including its source."""
     described, origin = method_as_json(method), METHODS.identity(type(method))
     return {**described, "version": method.version} | ({"name": method.name, "origin": origin} if origin else {})

@@ -29,15 +29,15 @@ def no_progress(done: int, total: int) -> None:
 
 
 class CellTimeout(Exception):
-    """A cell takes longer than a cell may."""
+    """A cell exceeds its timeout."""
 
 
 class CellStopped(KeyboardInterrupt):
-    """The time of its race is over while a cell is done."""
+    """The time of the race is over while a cell runs."""
 
 
 class RunFailed(Exception):
-    """A command that was run gave no score.
+    """A command gave no score.
 
     Attributes:
         kind: What kind of failure that is; None to tell it by the message.
@@ -51,7 +51,7 @@ class RunFailed(Exception):
 
 @dataclass(frozen=True)
 class WorkContext:
-    """Where a cell is done.
+    """The places and limits of a cell's execution.
 
     Attributes:
         files: Folder of the trained networks, the store's.
@@ -71,43 +71,44 @@ class WorkContext:
 
     @property
     def thread_variables(self) -> dict[str, str]:
-        """Environment variables by which another process computes with as many threads."""
+        """Environment variables that give another process the same number of threads."""
         return dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(self.threads))
 
     def network(self, key: str) -> Path:
-        """Where the trained network of a cell is or goes; its folder exists."""
+        """Return the file of a cell's trained network; its folder exists."""
         return inside(self.files, f"{key}.safetensors")
 
     def snapshot(self, key: str, step: int) -> Path:
-        """Where the target network of a cell after a training step is or goes; its folder exists."""
+        """Return the file of a cell's target network after a training step; its folder exists."""
         return inside(self.files, f"{key}.step{step}.safetensors")
 
     def snapshots(self, key: str) -> dict[int, Path]:
-        """The snapshots of a cell that there are, by step in ascending order."""
+        """Return the existing snapshots of a cell, by step in ascending order."""
         steps = [path.stem.rpartition(".step")[2] for path in self.files.glob(f"{key}.step*.safetensors")]
         return {step: self.snapshot(key, step) for step in sorted(int(step) for step in steps if step.isdecimal())}
 
     def checkpoint(self, key: str) -> Path:
-        """Where a cell may keep the state of its training, to go on from after an interruption; its folder exists."""
+        """Return the checkpoint file of a cell's training, for resumption; its folder exists."""
         return inside(self.files, f"{key}.partial")
 
     def run_folder(self, key: str) -> Path:
-        """Where the folder of a command is or goes that is kept; its folder exists."""
+        """Return the folder kept from a command; its parent exists."""
         return inside(self.files, f"{key}.run")
 
     def output(self, key: str) -> Path:
-        """Where what a command prints goes; its folder exists."""
+        """Return the output file of a command; its folder exists."""
         return inside(self.files, f"{key}.output.txt")
 
 
 @runtime_checkable
 class Work(Protocol):
-    """Doing cells: a function that a worker process can import by its dotted name, as in "package.module:function".
+    """Execution of cells: a function that a worker process can import by its dotted name, as in
+    "package.module:function".
 
     It is a function of the cell alone: the same cell gives the same outcome, whichever process does it, and however
     often it was interrupted before. What it raises becomes the cell's failure; the study goes on.
     """
 
     def __call__(self, cell: PlannedCell, context: WorkContext) -> Outcome:
-        """Do a cell, whose payload is its recipe (`study/cell.py`); failed if `notes["status"] == "non_finite"`."""
+        """Execute a cell, whose payload is its recipe (`study/cell.py`); failed if `notes["status"] == "non_finite"`."""
         ...

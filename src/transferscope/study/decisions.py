@@ -19,7 +19,7 @@ MOST_SEEDS = 12
 
 @dataclass(frozen=True, slots=True, order=True)
 class Arm:
-    """A method with what it transfers from; `source` is "" for none."""
+    """A method with its source; `source` is "" for a baseline."""
 
     method: str
     source: str
@@ -29,7 +29,7 @@ class Arm:
 
 
 def arms_of(frames: StudyFrames, n_target: int) -> list[Arm]:
-    """The arms that a study plans at one number of labels: those without a source first, then as in its file."""
+    """Return the arms that a study plans at one number of labels: baselines first, then as in its file."""
     cells = frames.method_cells
     own = cells.loc[cells["n_target"] == n_target, ["method", "source"]].drop_duplicates()
     planned = {Arm(str(method), str(source)) for method, source in own.itertuples(index=False)}
@@ -38,14 +38,14 @@ def arms_of(frames: StudyFrames, n_target: int) -> list[Arm]:
 
 
 def arms_by_key(frames: StudyFrames) -> dict[str, str]:
-    """The name of the arm that each cell of a method is a run of, as the decisions have it."""
+    """Return the arm name of each method cell, as in the decisions."""
     cells = frames.method_cells
     rows = zip(cells["key"], cells["method"], cells["source"], strict=True)
     return {str(key): str(Arm(str(method), str(source))) for key, method, source in rows}
 
 
 class Asked(TypedDict):
-    """What `decide` and `next_runs` are asked; as there."""
+    """The arguments of `decide` and `next_runs`."""
 
     margin: float
     planned: int | None
@@ -53,7 +53,7 @@ class Asked(TypedDict):
 
 
 def asked_of(frames: StudyFrames) -> Asked:
-    """Return what a study is decided by: the one rule of every reader, and of its race."""
+    """Return the decision settings of a study, for every report and its race."""
     table, planned = frames.study.spec.get("decision"), frames.study.facts.get("planned_seeds")
     given = table if isinstance(table, Mapping) else {}
     margin, worth = given.get("margin"), given.get("worth")
@@ -67,7 +67,7 @@ def asked_of(frames: StudyFrames) -> Asked:
 def scores_of(
     frames: StudyFrames, n_target: int, *, arms: Sequence[Arm] | None = None, seeds: Sequence[int] | None = None
 ) -> Scores:
-    """What the runs of every arm at one number of labels have given, in points.
+    """Return the scores of the runs of every arm at one number of labels, in points.
 
     A point is a hundredth of an accuracy, another measure of classes, an average precision, or R² for numbers; of a
     measure that the study names see `Measure`.
@@ -113,7 +113,7 @@ def scores_of(
 
 
 def decisions(frames: StudyFrames) -> dict[int, Decision]:
-    """Return the decision on each number of labels of a study, ascending; see `decision.decide`."""
+    """Return the decision for each number of labels of a study, ascending; see `decision.decide`."""
     own = sources_that_are_target(frames.study.facts)
     made = {n: decide(scores_of(frames, n), **asked_of(frames)) for n in frames.sizes}
     return {n: _without_verdict(one) for n, one in made.items()} if own else made
@@ -128,7 +128,7 @@ def sources_that_are_target(facts: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _without_verdict(decision: Decision) -> Decision:
-    """Return a decision that keeps what was measured and says nothing of transfer."""
+    """Return a decision with the measured values and no statement on transfer."""
     bare = None if decision.difference is None else Difference(decision.difference.value, None, None, None)
     arms = tuple(
         arm
@@ -155,7 +155,7 @@ def _without_verdict(decision: Decision) -> Decision:
 
 
 def between_sources(frames: StudyFrames, n_target: int) -> Decision | None:
-    """Which of several sources is better: the arms of the one that leads beside those of all others, as by `decide`.
+    """Decide which of several sources is best: the arms of the leading one against those of all others.
 
     "helps" says that an arm of it is better than every arm of the others. The level is shared among the sources, any of
     which could have led. None where fewer than two have a run.
@@ -189,7 +189,7 @@ def between_sources(frames: StudyFrames, n_target: int) -> Decision | None:
 
 
 def best_without(frames: StudyFrames) -> Arm | None:
-    """The best arm without a source at the largest number of labels at which one has a run; None where none has."""
+    """Return the best baseline at the largest number of labels with a run of one; None without runs."""
     for n_target in reversed(frames.sizes):
         name = decide(scores_of(frames, n_target), **asked_of(frames)).best_without
         if name is not None:
@@ -198,7 +198,7 @@ def best_without(frames: StudyFrames) -> Arm | None:
 
 
 def _seconds(frames: StudyFrames, own: pd.DataFrame, places: list[int], n_arms: int) -> Float[np.ndarray, " arms"]:
-    """Mean time of a run of each arm with the pre-training that it starts from; NaN where nothing is known."""
+    """Return the mean time of a run of each arm including its pretraining; NaN if unknown."""
     at = frames.pretrained_at[frames.keys.get_indexer(pd.Index(own["key"]))]
     before = np.where(at >= 0, frames.cells["seconds"].to_numpy(dtype=np.float64)[at], 0.0)
     spent = pd.Series(own["seconds"].to_numpy(dtype=np.float64) + np.nan_to_num(before))
@@ -208,7 +208,7 @@ def _seconds(frames: StudyFrames, own: pd.DataFrame, places: list[int], n_arms: 
 def _example_variance(
     frames: StudyFrames, own: pd.DataFrame, places: list[int], columns: np.ndarray, values: np.ndarray
 ) -> Float[np.ndarray, "arms arms"] | None:
-    """What the draw of the test examples adds, from the stored predictions; None where there are none.
+    """Return the variance due to the draw of test examples, from stored predictions; None without them.
 
     Those that runs have left tell nothing of a run whose score is not their mean: the study has been judged by another
     number since.

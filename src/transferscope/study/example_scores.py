@@ -19,7 +19,7 @@ def example_scores(
     tolerance: float,
     error: Literal["squared", "absolute"] | None = None,
 ) -> Float[np.ndarray, " N"]:
-    """What each test example gives to a score, whose mean is the score.
+    """Return the contribution of each test example to a score, which is their mean.
 
     Args:
         columns: Of the examples, in an order that all runs share: "score", or "prediction" and "label". Of these the

@@ -54,7 +54,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """What an export wrote.
+    """The result of an export.
 
     Attributes:
         n_equal: For how many of them it predicts what the study stored: the same class, or numbers within 1e-5.
@@ -97,7 +97,7 @@ def chosen_run(
     labels: int | None = None,
     seed: int | None = None,
 ) -> Choice:
-    """The run to export: of the arm that the study recommends, or of the one that is named.
+    """Return the run to export: of the recommended arm, or of the named one.
 
     Args:
         method: Name of the method; None, without a source too, for the recommended arm.
@@ -165,7 +165,7 @@ def chosen_run(
 
 
 def finished_runs(cells: Sequence[StoredCell], frames: StudyFrames) -> list[Run]:
-    """Return the runs of methods that are done, of networks at the end of pre-training."""
+    """Return the finished runs of methods, from networks at the end of pretraining."""
     stored = {one.cell.key: one for one in cells if one.cell.role == "method"}
     metric, runs = frames.metric.judged.record, []
     final = frames.final(metric)
@@ -269,7 +269,7 @@ def _method(run: Run) -> Method:
 
 
 def _can_be_written(run: Run) -> bool:
-    """Whether a folder holds the network of a run: transformers has a place in its own heads for a linear one alone."""
+    """Return whether a folder can hold the network of a run; transformers supports only linear heads."""
     method, named = _method(run), MethodRecipe.from_payload(run.cell.cell.payload).network.module
     in_place = isinstance(named, HuggingFace) and named.head != NO_HEAD
     return method.keeps_network and (method.is_diagnosed or not in_place)
@@ -283,7 +283,7 @@ def _of(runs: Sequence[Run], what: str, wanted: str | None, name: Callable[[Run]
 
 
 def _trained(cell: PlannedCell, recipe: MethodRecipe, context: WorkContext) -> Network:
-    """The network of a run, trained again; the state of its training is kept on the way, and goes at the end."""
+    """Train the network of a run again, with a checkpoint that is deleted at the end."""
     fit = fit_method(cell, replace(recipe, snapshots=None), context, key=cell.key)
     context.checkpoint(cell.key).unlink(missing_ok=True)
     return fit.fitted.network

@@ -57,7 +57,7 @@ DATA_SETS_KEPT = 32
 
 @dataclass(frozen=True, slots=True)
 class SourceFacts:
-    """What a source is, as far as cells depend on it.
+    """The facts of a source that cells depend on.
 
     Attributes:
         fingerprint: Checksum of the data, or of the network's file.
@@ -69,13 +69,13 @@ class SourceFacts:
 
     @property
     def content(self) -> str:
-        """The checksum of the data without their further test sets."""
+        """The checksum of the data without the further test sets."""
         return self.fingerprint.partition(" ")[0]
 
 
 @dataclass(frozen=True, slots=True)
 class DataFacts:
-    """What the data of a study are, as far as cells depend on them.
+    """The facts of the data of a study that cells depend on.
 
     Attributes:
         target: Fingerprint of the target.
@@ -95,7 +95,7 @@ class DataFacts:
     families: Mapping[str, Family] = field(default_factory=dict)
 
     def traits(self, method: Method, source: str | None) -> Traits:
-        """What the recipe of a method depends on, from a source or none."""
+        """Return the inputs of a method's recipe, for a source or none."""
         if not method.uses_network:
             return replace(self.own_traits, family=self.small)
         all_own = bool(self.sources) and all(one.n_train is not None for one in self.sources.values())
@@ -121,7 +121,7 @@ class PretrainedSource:
     follows_batches: bool = False
 
     def as_json(self) -> dict[str, Any]:
-        """What the report says of it, as JSON values."""
+        """Return the facts for the report, as JSON values."""
         described = {
             "network": self.checksum,
             "file": self.pretrained.name,
@@ -161,7 +161,7 @@ class StudyData:
 
     @property
     def facts(self) -> DataFacts:
-        """What cells depend on."""
+        """The facts that cells depend on."""
         data = {name: SourceFacts(self._fingerprint(name), len(source.train)) for name, source in self.sources.items()}
         networks = {name: SourceFacts(file.checksum, None) for name, file in self.networks.items()}
         sources = {**data, **networks}
@@ -172,12 +172,12 @@ class StudyData:
         return DataFacts(self.target.fingerprint, len(train), sources, self.least_momentum, traits, small, families)
 
     def _fingerprint(self, source: str) -> str:
-        """Of a source and, where it has any, of its further test sets."""
+        """Return the fingerprint of a source and of its further test sets, if any."""
         further = [f"{name} {data.test.fingerprint}" for name, data in self.held_out.get(source, {}).items()]
         return " ".join([self.sources[source].fingerprint, *further])
 
     def as_json(self) -> dict[str, Any]:
-        """What the report says of the data, as JSON values."""
+        """Return the facts of the data for the report, as JSON values."""
         described = {name: describe(source) for name, source in self.sources.items()}
         described |= {name: file.as_json() for name, file in self.networks.items()}
         passes = {name: asdict(one) for name, one in self.passes.items()}
@@ -185,7 +185,7 @@ class StudyData:
 
 
 def read_data(data: DataSettings) -> Dataset:
-    """The data set that settings describe."""
+    """Load the data set of the settings."""
     return load(data.data, transforms=data.transforms, limit=data.limit, test_limit=data.test_limit)
 
 
@@ -194,7 +194,7 @@ kept_data = lru_cache(maxsize=DATA_SETS_KEPT)(read_data)
 
 
 def as_read(dataset: Dataset, data: DataSettings, network: NetworkSettings) -> Dataset:
-    """A data set as a network reads it, with its image size and channels; itself for a network that reads it as it is.
+    """Return a data set with the image size and channels of a network; unchanged without input settings.
 
     The test part is kept in memory. Raises as `examples_as_read`.
     """
@@ -206,7 +206,7 @@ def as_read(dataset: Dataset, data: DataSettings, network: NetworkSettings) -> D
 
 
 def examples_as_read(examples: LabelledSet, known: NetworkInput | None, name: str) -> LabelledSet:
-    """Examples as a network reads them; as they are where its input is None.
+    """Return examples as a network reads them; unchanged without input settings.
 
     Raises:
         DataError: They cannot be brought to the network's input, as vectors to an image size.
@@ -224,12 +224,12 @@ def _test_as_read(data: DataSettings, known: NetworkInput) -> LabelledSet:
 
 
 def shape_as_read(dataset: Dataset, network: NetworkSettings) -> tuple[int, ...]:
-    """The shape of one input as a network reads it; raises as `examples_as_read`."""
+    """Return the shape of one input as a network reads it; raises like `examples_as_read`."""
     return examples_as_read(dataset.train.take(np.arange(1)), input_of(network), dataset.name).input_shape
 
 
 def load_data(spec: StudySpec) -> StudyData:
-    """Load the data of a study, and check that the study can be done with them.
+    """Load the data of a study, and check that they suit it.
 
     What is wrong with one data set does not hide what is wrong with another.
 
@@ -310,7 +310,7 @@ def _wanted(spec: StudySpec) -> dict[str, DataSettings]:
 def _try_network(
     spec: StudySpec, target: Dataset, sources: Sequence[Dataset], passes: dict[str, Passes]
 ) -> tuple[Family, float | None]:
-    """Build the study's network and check that it can learn every data set; its family, and `least_momentum`."""
+    """Build the study's network and check that it can learn every data set; return its family, and `least_momentum`."""
     shape = shape_as_read(target, spec.network)
     check_kind(target.train, input_of(spec.network))
     network = build_network(spec.network, shape, target.train.n_outputs, seed=0)
@@ -329,7 +329,7 @@ def _try_network(
 def _opened(
     pretrained: Pretrained, target: Dataset, spec: StudySpec, digest: str | None, passes: dict[str, Passes]
 ) -> PretrainedSource:
-    """A pretrained network, opened and checked against the target; its digest is that of its file, if it has one."""
+    """Open a pretrained network and check it against the target; its digest is that of its file, if it has one."""
     opened = open_pretrained(pretrained, shape_as_read(target, pretrained.network))
     opened.network.on_grid(target.train.grid)
     known = input_of(pretrained.network)
@@ -347,7 +347,7 @@ def _opened(
 
 
 def reading_words(known: NetworkInput, size: str | None) -> str:
-    """Say how a network reads its inputs, and where images of mixed sizes were brought to a `size` before."""
+    """Describe how a network reads its inputs, and how images of mixed sizes were resized to a `size` before."""
     side = known.size if known.resize is None else known.resize
     if size is None or side is None or known.fit == "none" or int(size) == side:
         return str(known)
@@ -355,12 +355,12 @@ def reading_words(known: NetworkInput, size: str | None) -> str:
 
 
 def _passes(network: Network, target: Dataset, settings: NetworkSettings, spec: StudySpec) -> Passes:
-    """What passes through a network take on this machine, from which a race tells what its runs take."""
+    """Measure the time of passes through a network on this machine, for a race's estimates of run times."""
     return _timed(network, _few(target, settings, EXAMPLES if ":" in settings.name else spec.training.batch_size), spec)
 
 
 def _few(target: Dataset, settings: NetworkSettings, n: int) -> LabelledSet:
-    """Examples to time a network by; a batch for the own ones, which are small, so that calls take their time."""
+    """Return examples for timing: a whole batch for the built-in networks, which are small."""
     few = target.train.take(np.linspace(0, len(target.train) - 1, n).astype(np.int64))
     return examples_as_read(few, input_of(settings), target.name)
 
@@ -377,7 +377,7 @@ def _timed(network: Network, few: LabelledSet, spec: StudySpec) -> Passes:
 
 
 def _check_methods(spec: StudySpec, network: Network, family: Family, target: Dataset) -> list[TrainingSettings]:
-    """Refuse a pretrained network that the methods, with any settings that they may choose, cannot start from.
+    """Refuse a pretrained network that the methods cannot start from with any of their settings.
 
     Returns:
         How those that take steps train it.
@@ -416,7 +416,7 @@ def _raise_all(faults: Sequence[TransferscopeError]) -> None:
 
 
 def _check_amounts(spec: StudySpec, loaded: Mapping[str, Dataset], faults: list[TransferscopeError]) -> None:
-    """Whether there is as much of everything as the study asks for; of what could not be loaded nothing is said."""
+    """Check that there are as many examples of each kind as the study needs; data that failed to load are skipped."""
     target = loaded.get("[target]")
     if target is not None:
         faults += _too_many("[target] labels", spec.target.labels, target, spec.target.limit)
@@ -448,7 +448,9 @@ def _check_amounts(spec: StudySpec, loaded: Mapping[str, Dataset], faults: list[
 
 
 def count_leakage(data: StudyData) -> dict[str, Any]:
-    """Target test examples that are trained on, by source ("" for none); a DataError above the share `MAX_LEAKAGE`."""
+    """Count target test examples in training sets, by source ("" for none); raises DataError above the share
+    `MAX_LEAKAGE`.
+    """
     tasks = {"": TransferTask(data.target)}
     tasks |= {name: TransferTask(data.target, source) for name, source in data.sources.items()}
     reports = {name: check_leakage(task) for name, task in tasks.items()}
@@ -458,7 +460,7 @@ def count_leakage(data: StudyData) -> dict[str, Any]:
 
 
 def describe(dataset: Dataset) -> dict[str, Any]:
-    """What a data set is, as JSON values."""
+    """Describe a data set, as JSON values."""
     on_grid: dict[str, Any] = {} if dataset.train.grid is None else {"grid": list(dataset.train.grid)}
     if dataset.train.kind == "segmentation":
         cells = [np.bincount(part.labels[part.labels >= 0]) for part in (dataset.train, dataset.test)]
@@ -482,7 +484,7 @@ def describe(dataset: Dataset) -> dict[str, Any]:
 
 
 def surroundings() -> dict[str, Any]:
-    """Versions and machine, as JSON values; none of them is part of a key."""
+    """Return versions and machine as JSON values; they are not part of a key."""
     return {
         "versions": {"python": platform.python_version(), **{name: version(name) for name in _PACKAGES}},
         "machine": {
@@ -495,7 +497,7 @@ def surroundings() -> dict[str, Any]:
 
 
 def checksum(path: Path) -> str:
-    """SHA-256 of the content of a network's file; a MissingDataError if there is none."""
+    """Return the SHA-256 digest of a network's file; raises MissingDataError if there is none."""
     require_regular(path, "a file of weights")
     if not path.is_file():
         raise MissingDataError(f"there is no network file {path}; give the path of a safetensors file")

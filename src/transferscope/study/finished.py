@@ -23,7 +23,7 @@ where two standard errors over the test examples are less, as with a hundred cla
 
 @dataclass(frozen=True, slots=True)
 class ArmTraining:
-    """How far the training of one method from one source at one number of labels has come.
+    """The training progress of one method from one source at one number of labels.
 
     Attributes:
         fit: Accuracy, average precision or R² on its own training examples at the end, mean over seeds.
@@ -45,7 +45,7 @@ class ArmTraining:
 
 
 def arm_trainings(frames: StudyFrames) -> tuple[ArmTraining, ...]:
-    """How far every arm is trained that has training curves, by number of labels, then as in the study file.
+    """Return the training progress of every arm with training curves, by number of labels, then as in the study file.
 
     The loss in the middle is that of the measured step nearest to half of the steps; a curve without a measurement in
     the middle half of the steps says nothing, and its arm is left out unless it has learnt nothing. So are arms that
@@ -73,7 +73,7 @@ def arm_trainings(frames: StudyFrames) -> tuple[ArmTraining, ...]:
 
 
 def run_trainings(frames: StudyFrames) -> pd.DataFrame:
-    """One row per run with a curve that tells: source, method, n_target, steps, fit, late_fall, unfinished."""
+    """Return one row per run with a usable curve: source, method, n_target, steps, fit, late_fall, unfinished."""
     ends = run_ends(frames)
     runs = ends[(ends["middle"].notna() | ends["at_chance"]) & (ends["steps"] > 0)]
     fall = (runs["first"] - runs["last"]).where(lambda fell: fell > 0)
@@ -83,8 +83,9 @@ def run_trainings(frames: StudyFrames) -> pd.DataFrame:
 
 
 def run_ends(frames: StudyFrames) -> pd.DataFrame:
-    """One row per run with a curve and a fit: source, method, n_target, steps, loss (first, middle, last), fit and what
-    that is worth (poor, at_chance), and whether early stopping ended it (stopped)."""
+    """Return one row per run with a curve and a fit: source, method, n_target, steps, loss (first, middle, last), fit
+    and its assessment (poor, at_chance), and whether early stopping ended it (stopped).
+    """
     classes = frames.metric.higher_is_better
     curve = frames.curves("loss" if classes else "mse", "target_train").sort_values(["key", "step"])
     by_run = curve.groupby("key", sort=False)
@@ -111,7 +112,7 @@ def run_ends(frames: StudyFrames) -> pd.DataFrame:
 
 
 def share_of_one_answer(frames: StudyFrames) -> float:
-    """Accuracy on training examples of one answer to everything; -1 where there are no single classes, or no counts."""
+    """Return the training accuracy of a constant prediction; -1 without single classes or counts."""
     target = frames.study.facts.get("target", {})
     counts = target.get("class_counts", {}).get("train") if isinstance(target, Mapping) else None
     if not frames.metric.is_of_classes or frames.classes is None or not counts:

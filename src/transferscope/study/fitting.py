@@ -30,7 +30,7 @@ from transferscope.training.feature_cache import is_kept
 
 @dataclass(frozen=True)
 class CellFit:
-    """A method, fitted as a cell says.
+    """A fitted method of a cell.
 
     Attributes:
         options: The options that it was fitted with, chosen ones included.
@@ -44,7 +44,7 @@ class CellFit:
 
 
 def fit_method(cell: PlannedCell, recipe: MethodRecipe, context: WorkContext, *, key: str) -> CellFit:
-    """Fit the method of a cell, keeping the networks that its recipe asks for: snapshots first, the last one last.
+    """Fit the method of a cell and write the networks of its recipe, snapshots first.
 
     Args:
         cell: Its labels say sizes and seed; its first need is the pre-training, if the method starts from one.
@@ -82,7 +82,7 @@ def fit_method(cell: PlannedCell, recipe: MethodRecipe, context: WorkContext, *,
 
 
 def with_chosen(cell: PlannedCell, store: Store) -> PlannedCell:
-    """The cell with the settings that the run of the first seed has chosen.
+    """Return the cell with the settings chosen by the run of the first seed.
 
     A diagnostic has those of its run, whose networks it may have to make again; itself where nothing was chosen.
     """
@@ -95,7 +95,7 @@ def with_chosen(cell: PlannedCell, store: Store) -> PlannedCell:
 
 
 def network_notes(fitted: Fitted, recipe: MethodRecipe, key: str) -> dict[str, str]:
-    """What the file of a cell's network says: how inputs are scaled, the cell, its code, and the step chosen."""
+    """Return the notes in the file of a cell's network: input scaling, cell, code, and the chosen step."""
     best = fitted.notes.get("best_step")
     chosen = {} if best is None else {STEP_NOTE: str(int(best))}
     return {**fitted.scale.as_notes, CELL_NOTE: key, **notes_of(recipe.network), **chosen}
@@ -109,14 +109,14 @@ def snapshots(
     every: tuple[int, ...] = (),
     steps: tuple[int, ...] = (),
 ) -> Snapshots:
-    """Snapshots of a cell, as files beside its network, with notes that say how their inputs are scaled."""
+    """Return a callback that writes snapshots of a cell beside its network, with notes on input scaling."""
     return Snapshots(
         lambda step, network: save_weights(network, context.snapshot(key, step), notes=notes), every, steps
     )
 
 
 def task_of(cell: PlannedCell, recipe: MethodRecipe) -> TransferTask:
-    """The task of a method cell, with the few-shot subset of its seed, as its network reads the data."""
+    """Return the task of a method cell, with the few-shot subset of its seed, as its network reads the data."""
     seed = number(cell, "seed")
     target = as_planned(recipe.target, recipe.contents.get("target"))
     subset = few_shot(target.train, number(cell, "n_target"), seed=stream_seed(seed, "subset"), draw=recipe.draw)
@@ -131,7 +131,7 @@ def task_of(cell: PlannedCell, recipe: MethodRecipe) -> TransferTask:
 
 
 def as_planned(data: DataSettings, content: str | None) -> Dataset:
-    """A data set; a CorruptDataError if it is not the one that the cell was planned with."""
+    """Return a data set; raises CorruptDataError if it has changed since planning."""
     loaded = kept_data(data)
     if content is not None and loaded.fingerprint != content:
         raise CorruptDataError(
@@ -142,7 +142,7 @@ def as_planned(data: DataSettings, content: str | None) -> Dataset:
 
 
 def source_data(data: DataSettings, n_source: int, seed: int, *, content: str | None) -> Dataset:
-    """A source, cut to the `n_source` first training examples of a seed.
+    """Return a source, cut to the `n_source` first training examples of a seed.
 
     Args:
         n_source: Examples to keep; all where there are no more.
@@ -158,7 +158,7 @@ def source_data(data: DataSettings, n_source: int, seed: int, *, content: str | 
 
 
 def starting_network(cell: PlannedCell, recipe: MethodRecipe, task: TransferTask, context: WorkContext) -> Network:
-    """The network that the method starts from."""
+    """Return the network that the method starts from."""
     seed, target = number(cell, "seed"), task.target
     if not recipe.method.uses_network:
         return build_network("linear", target.train.input_shape, target.train.n_outputs, seed=0)
@@ -193,7 +193,7 @@ def open_source(
     head: Literal["frame", "either"] = "frame",
     seed: int = 0,
 ) -> OpenedNetwork:
-    """The network of a source that is one; arguments as of `open_pretrained`.
+    """Open the network of a source; arguments as for `open_pretrained`.
 
     Raises:
         MissingDataError: Its file is gone.
@@ -218,13 +218,13 @@ def _check_unchanged(name: str, seen: str, planned: str) -> None:
 
 
 def fresh_network(recipe: PretrainRecipe | MethodRecipe, data: Dataset, seed: int) -> Network:
-    """The initialisation of a seed, which every method and source shares as far as shapes allow."""
+    """Return the initialisation of a seed, shared by all methods and sources as far as shapes allow."""
     shape, n_outputs = data.train.input_shape, data.train.n_outputs
     return build_network(recipe.network, shape, n_outputs, seed=stream_seed(seed, "network"))
 
 
 def fit_options(cell: PlannedCell, context: WorkContext, training: TrainingSettings) -> FitOptions:
-    """The options of a cell that trains."""
+    """Return the fit options of a cell."""
     return FitOptions(
         training,
         seed=stream_seed(number(cell, "seed"), "fit"),
@@ -235,7 +235,7 @@ def fit_options(cell: PlannedCell, context: WorkContext, training: TrainingSetti
 
 
 def number(cell: PlannedCell, label: str) -> int:
-    """A label that is a whole number; a SettingsError if it is none."""
+    """Return an integer label; raises SettingsError for another value."""
     value = cell.labels[label]
     if not isinstance(value, int):
         raise SettingsError(f"a cell's label {label} is {value!r}; expected a whole number")
@@ -245,7 +245,7 @@ def number(cell: PlannedCell, label: str) -> int:
 def spread_examples(
     chosen: LabelledSet, *, scale: PixelScale, at_most: int, device: str | torch.device = "cpu"
 ) -> Examples:
-    """Examples at even distances, scaled as the network expects them; features of large networks are kept on the disk.
+    """Return evenly spaced examples, scaled for the network; features of large networks are cached on disk.
 
     Args:
         scale: How; `scale_of` the network and the training examples of the same data.

@@ -27,7 +27,7 @@ RECORD_COLUMNS = ["key", "name", "part", "step", "value", "stderr", "status"]
 
 @dataclass(frozen=True)
 class StudyFrames:
-    """A study, read once.
+    """The tables of a study.
 
     Attributes:
         study: Its row: name, study file, facts.
@@ -59,7 +59,7 @@ class StudyFrames:
 
     @cached_property
     def metric(self) -> Measure:
-        """What the study is judged by."""
+        """The metric of the study."""
         if (named := Measure.from_facts(self.study.facts)) is not None:
             return named
         kinds = self.records[["part", "name"]].drop_duplicates().astype(str)
@@ -73,33 +73,33 @@ class StudyFrames:
 
     @cached_property
     def methods(self) -> list[str]:
-        """Methods in the order of the study file, the baseline first."""
+        """The methods in the order of the study file, the baseline first."""
         return sorted(self.method_cells["method"].unique().tolist(), key=lambda method: method != self.baseline)
 
     @cached_property
     def sources(self) -> list[str]:
-        """Sources in the order of the study file."""
+        """The sources in the order of the study file."""
         return [source for source in self.method_cells["source"].unique().tolist() if source]
 
     @cached_property
     def sizes(self) -> list[int]:
-        """Numbers of target labels, ascending."""
+        """The numbers of target labels, ascending."""
         return sorted(self.method_cells["n_target"].unique().tolist())
 
     @cached_property
     def seeds(self) -> list[int]:
-        """Seeds of the study, ascending."""
+        """The seeds of the study, ascending."""
         return sorted(self.method_cells["seed"].unique().tolist())
 
     @cached_property
     def finished_runs(self) -> FinishedRuns:
-        """The cells of methods that are done, those from earlier steps of pre-training included."""
+        """The finished method cells, including those from earlier pretraining checkpoints."""
         trained = self.cells["role"].isin(["method", "checkpoint"]) & (self.cells["state"] == "done")
         return FinishedRuns.of(self.cells.loc[trained, "key"])
 
     @cached_property
     def baseline(self) -> str | None:
-        """The name under which the study trains from scratch; None when it does not."""
+        """The name of training from scratch in the study; None if it is not part of it."""
         tables = self.study.spec.get("methods", {})
         for name in self.method_cells["method"].unique().tolist():
             table = tables.get(name)
@@ -109,27 +109,27 @@ class StudyFrames:
 
     @cached_property
     def controls(self) -> frozenset[str]:
-        """The names under which the study has methods that derive from `methods.Control`, as it was planned."""
+        """The names of methods of the study that derive from `methods.Control`, as planned."""
         return frozenset(self.study.facts.get("controls", ())).intersection(self.methods)
 
     @cached_property
     def source_unnamed(self) -> frozenset[str]:
-        """The methods that have a source of which no name is known, as in a table of results."""
+        """The methods whose source has no known name, as in a table of results."""
         return frozenset(map(str, self.study.facts.get("source_unnamed", ())))
 
     @cached_property
     def called(self) -> Called:
-        """What methods said that they are called, when the study was planned."""
+        """The display names of methods, as stored with the plan."""
         return called_in(self.study.facts)
 
     @property
     def is_of_others(self) -> bool:
-        """Whether the runs are somebody else's, so that no study file says what was run (`analyses.results`)."""
+        """Whether the runs come from another tool, without a study file (`analyses.results`)."""
         return bool(self.study.facts.get("of_others"))
 
     @property
     def classes(self) -> list[str] | None:
-        """Names of the target's classes or labels of whole inputs; None for others, or when the facts do not say."""
+        """The names of the target's classes or labels of whole inputs; None for others, or if the facts have none."""
         target = self.study.facts.get("target", {})
         of_whole = isinstance(target, Mapping) and target.get("kind") != "segmentation"
         names = target.get("classes") if isinstance(target, Mapping) and of_whole else None
@@ -137,17 +137,17 @@ class StudyFrames:
 
     @cached_property
     def keys(self) -> "pd.Index[Any]":
-        """Keys of the cells, to find their places in `cells`."""
+        """The keys of the cells, to find their rows in `cells`."""
         index: pd.Index[Any] = pd.Index(self.cells["key"])
         return index
 
     @cached_property
     def pretrained_at(self) -> Int[np.ndarray, " n_cells"]:
-        """The place of the pre-training that each cell starts from; -1 for none."""
+        """The row of the pretraining that each cell starts from; -1 for none."""
         return self.keys.get_indexer(pd.Index(self.cells["pretrained"]))
 
     def final_values(self, name: str, part: str = "target_test") -> Float[np.ndarray, " n_cells"]:
-        """The final value of one record for each row of `cells`; NaN where it was not measured."""
+        """Return the final value of one record for each row of `cells`; NaN if it was not measured."""
         if (name, part) not in self._final_by_cell:
             rows, values = self.final(name, part), np.full(len(self.cells), np.nan)
             values[self.keys.get_indexer(pd.Index(rows["key"]))] = rows["value"]
@@ -159,7 +159,7 @@ class StudyFrames:
         return {}
 
     def final(self, name: str, part: str = "target_test") -> pd.DataFrame:
-        """Final values of one record: columns of `records`, one row per cell."""
+        """Return the final values of one record: columns of `records`, one row per cell."""
         rows = self._final_values.get((name, part))
         return self.records.iloc[:0] if rows is None else rows
 
@@ -170,13 +170,13 @@ class StudyFrames:
 
     @property
     def runs(self) -> pd.DataFrame:
-        """Every finished run: columns source, method, n_target, seed, value."""
+        """The finished runs: columns source, method, n_target, seed, value."""
         final = self.final(self.metric.record)
         return final.loc[final["role"] == "method", ["source", "method", "n_target", "seed", "value"]]
 
     @cached_property
     def arms(self) -> tuple[tuple[str, str], ...]:
-        """Source ("" for none) and method of every arm with a run, best first: the one order of tables and figures.
+        """The source ("" for none) and method of every arm with a run, best first: the order of all tables and figures.
 
         By how far their mean score is above that of all arms with as many labels, averaged over the numbers of labels.
         """
@@ -187,32 +187,32 @@ class StudyFrames:
         return tuple(sorted((arm for arm in planned if arm in means), key=lambda arm: -means[arm]))
 
     def name_of(self, source: str, method: str) -> str:
-        """An arm in tables and figures: its method, and the source where the method has several."""
+        """Return an arm in tables and figures: its method, and the source if the method has several."""
         several = sum(other == method for _, other in self.arms) > 1
         return f"{self.tick_name(method)} from {source}" if source and several else self.tick_name(method)
 
     def tick_name(self, method: str) -> str:
-        """The method as an axis, a legend or a table names it; a name of the user's own as they wrote it."""
+        """Return the method in axes, legends and tables; a user's name unchanged."""
         return capitalised(short_method_words(method, self.called)) if method in self.called else method
 
     def in_prose(self, method: str, source: str) -> str:
-        """An arm as prose names it; the source "" for none."""
+        """Return an arm in prose; the source is "" for none."""
         return candidate_words(method, source, self.called)
 
     def curves(self, name: str, part: str = "target_test") -> pd.DataFrame:
-        """Training curves of one record over the method cells."""
+        """Return the training curves of one record over the method cells."""
         return self.records.query(
             "name == @name and part == @part and step.notna() and value.notna() and role == 'method'"
         )
 
 
 def called_in(facts: Mapping[str, Any]) -> Called:
-    """What methods are called, by the facts of a study; see `methods.called_of`."""
+    """Return the display names of methods, from the facts of a study; see `methods.called_of`."""
     return {str(name): tuple(map(str, words)) for name, words in facts.get("called", {}).items()}
 
 
 def read_study(store: Store, name: str) -> StudyFrames:
-    """Everything the store holds of one study; an UnknownNameError if there is none, a StoreError if it is damaged."""
+    """Read one study from the store; raises UnknownNameError if there is none, StoreError if it is damaged."""
     cells, study = cells_frame(store.cells(name)), store.study(name)
     labels = store.study_array(name, "target_test_labels", fits=partial(are_labels, study.facts))
     predictions = store.arrays(name, "predictions", fits=partial(are_predictions, study.facts, labels))
@@ -240,7 +240,7 @@ def _n_classes(facts: Mapping[str, Any]) -> float:
 
 
 def are_labels(facts: Mapping[str, Any], array: np.ndarray) -> bool:
-    """Whether an array can hold the test labels of a study, as `data.LabelledSet` has them."""
+    """Return whether an array can be the test labels of a study, as in `data.LabelledSet`."""
     if not array.size:
         return False
     if array.dtype.kind == "f":
@@ -254,7 +254,7 @@ def are_labels(facts: Mapping[str, Any], array: np.ndarray) -> bool:
 
 
 def are_predictions(facts: Mapping[str, Any], labels: np.ndarray | None, array: np.ndarray) -> bool:
-    """Whether an array can hold what a run of a study predicts: a class, or numbers, for each of its test labels.
+    """Return whether an array can be the predictions of a run: a class, or numbers, for each of its test labels.
 
     Args:
         labels: None where runs leave a number for each test example themselves.
@@ -271,7 +271,7 @@ def are_predictions(facts: Mapping[str, Any], labels: np.ndarray | None, array: 
 def _judged_records(
     records: RecordColumns, study: StudyRow, predictions: Mapping[str, np.ndarray], labels: np.ndarray | None
 ) -> RecordColumns:
-    """The records of a study, with what it asks to be judged by of every run at their end."""
+    """Return the records of a study, with its metric for every run at its end."""
     metric = metric_of(study.spec, study.facts)
     if metric is None or labels is None:
         return records
@@ -291,7 +291,7 @@ def _judged_records(
 
 
 def cells_frame(cells: Iterable[StoredCell]) -> pd.DataFrame:
-    """One row per cell, as `StudyFrames.cells` describes."""
+    """Return one row per cell; see `StudyFrames.cells`."""
     stored = list(cells)
     planned, notes = [one.cell for one in stored], [one.notes for one in stored]
     labels, costs = [cell.labels for cell in planned], [one.cost for one in stored]
@@ -339,7 +339,7 @@ def _meaning(text: str) -> Meaning:
 
 
 def records_frame(records: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
-    """The records (RECORD_COLUMNS, `step` missing for final values) of known cells with the labels of these.
+    """Return the records (RECORD_COLUMNS, `step` missing for final values) of known cells with their labels.
 
     Values that are not finite are NaN.
     """
@@ -368,5 +368,5 @@ def _texts(tables: Iterable[Mapping[str, Any]], name: str) -> list[str]:
 
 
 def _numbers(tables: Iterable[Mapping[str, Any]], name: str) -> list[float]:
-    """What each table has under a name; NaN where it has nothing or zero."""
+    """Return the value of a name in each table; NaN if it is missing or zero."""
     return [float(table.get(name) or np.nan) for table in tables]

@@ -34,7 +34,7 @@ ABANDONED = 3600.0
 
 
 def keys_to_keep(cells: Sequence[PlannedCell], keep: Keep) -> set[str]:
-    """The cells that write their network: of "winners" all that may be one, which is the lowest seed of every way."""
+    """Return the cells that write their network; for "winners" those that may win: the lowest seed of every arm."""
     fits = [cell for cell in cells if cell.role in ("method", "command")]
     if keep == "all":
         return {cell.key for cell in fits}
@@ -91,14 +91,14 @@ def tidy(store: Store, study: str) -> None:
 
 
 def _delete_abandoned(file: Path) -> None:
-    """Delete what a killed process had begun to write (see `files.written_whole`), unless one still does."""
+    """Delete unfinished files of killed processes (see `files.written_whole`), unless a process still writes."""
     with contextlib.suppress(FileNotFoundError):
         if time.time() - file.stat().st_mtime > ABANDONED:
             file.unlink()
 
 
 def winners(store: Store, study: str) -> set[str]:
-    """The lowest seed of the best source of every method and number of labels, by the means of the decisions.
+    """Return the lowest seed of the best source of every method and number of labels, by the means of the decisions.
 
     The lowest seed and not the best: chosen by its score on the test examples, that score would be too good.
     """
@@ -117,7 +117,7 @@ def winners(store: Store, study: str) -> set[str]:
 def card_of(
     cell: PlannedCell, recipe: MethodRecipe, target: Dataset, *, study: str, metric: str, score: Estimate
 ) -> ModelCard:
-    """What the network of a run is and where it comes from; the target is as the network read it.
+    """Return the model card of a run's network; the target is as the network read it.
 
     Raises:
         TransferscopeError: The data cannot be read any more.
@@ -153,7 +153,7 @@ def card_of(
 
 @lru_cache(maxsize=DATA_SETS_KEPT)
 def _input_form(data: DataSettings, own: tuple[str, ...], shape: tuple[int, ...], content: str | None) -> InputForm:
-    """How inputs came about that have this shape after the transformations of the data and the network's own.
+    """Return the input form of inputs with this shape after the transforms of data and network.
 
     `content` is the fingerprint of the data: those of the same name may be others in a later study of this process.
     """

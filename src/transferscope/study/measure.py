@@ -20,7 +20,7 @@ _BOUNDS = {"share": (0.0, 1.0), "R²": (-math.inf, 1.0)}
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """What is measured of a run, and how it is written.
+    """The metric of runs, and its formatting.
 
     Arms are decided on in points: hundredths of a share or of R², and units of anything else; of a squared error those
     of its R². More points are better: where lower values are better they count downwards.
@@ -43,12 +43,12 @@ class Measure:
 
     @classmethod
     def from_facts(cls, facts: Mapping[str, Any]) -> Self | None:
-        """The number by which a stored study asks to be judged; None where it is judged by what is computed."""
+        """Return the stored study's own metric; None if it is one of the computed ones."""
         asked = facts.get("measure")
         return settings_of(cls, asked) if isinstance(asked, Mapping) else None
 
     def as_json(self) -> dict[str, Any]:
-        """A number that runs leave, as the facts of a study hold it."""
+        """Return a metric read from results, as JSON values for the facts of a study."""
         return {"record": self.record, "name": self.name, "unit": self.unit, "higher_is_better": self.higher_is_better}
 
     @property
@@ -58,23 +58,23 @@ class Measure:
 
     @property
     def scale(self) -> float:
-        """Factor from stored to shown values."""
+        """The factor from stored to shown values."""
         return 100.0 if self.unit == "share" else 1.0
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The least and the most that a value can be."""
+        """The minimum and maximum of a value."""
         return self.limits or _BOUNDS.get(self.unit, (-math.inf, math.inf))
 
     @property
     def difference_bounds(self) -> tuple[float, float]:
-        """The least and the most that a difference of two values can be."""
+        """The minimum and maximum of a difference of two values."""
         span = self.bounds[1] - self.bounds[0]
         return -span, span
 
     @property
     def title(self) -> str:
-        """What axes call it."""
+        """The title of axes."""
         unit = "%" if self.in_percent else "" if self.unit == self.name else self.unit
         notes = [*([unit] if unit else []), *([] if self.higher_is_better else ["lower is better"])]
         return f"{capitalised(self.name)} ({', '.join(notes)})" if notes else capitalised(self.name)
@@ -85,7 +85,9 @@ class Measure:
         return " in percent" if self.in_percent else f" in {self.unit}" if self.unit not in ("", self.name) else ""
 
     def number(self, value: float, *, like: float | None = None) -> str:
-        """A value without its unit: a decimal of percent, three of R², else four digits, or the decimals of `like`."""
+        """Return a value without its unit: one decimal of percent, three of R², otherwise four digits, or the decimals
+        of `like`.
+        """
         if self.in_percent or self.unit == "R²":
             words = f"{self.scale * value:.{1 if self.in_percent else 3}f}"
         elif like is not None and 1e-4 <= abs(like) < 1e4:
@@ -95,21 +97,21 @@ class Measure:
         return words.replace("-", "−")
 
     def shown(self, value: float) -> str:
-        """A value with its unit."""
+        """Return a value with its unit."""
         return self._with_unit(self.number(value))
 
     def shown_interval(self, interval: Interval) -> str:
-        """An interval without unit, for brackets behind a value."""
+        """Return an interval without unit, for brackets behind a value."""
         return f"{self.number(interval.low)}–{self.number(interval.high)}"
 
     def shown_difference(self, difference: float) -> str:
-        """A difference, more is better, with its sign and without unit."""
+        """Return a signed difference without unit, where more is better."""
         if self.in_percent or self.unit == "R²":
             return signed(self.scale * difference, 1 if self.in_percent else 3)
         return f"{difference:+.3g}".replace("-", "−")
 
     def shown_difference_interval(self, interval: Interval) -> str:
-        """An interval of differences."""
+        """Return an interval of differences."""
         return f"{self.shown_difference(interval.low)} to {self.shown_difference(interval.high)}"
 
     def _with_unit(self, number: str) -> str:
@@ -118,14 +120,14 @@ class Measure:
         return f"{number} {'%' if self.in_percent else self.unit}".rstrip()
 
     def score(self, error: float) -> float:
-        """The value in the unit that it is shown in, from how far it is below the best; an error is itself.
+        """Return the score in its shown unit from an error; an error metric is returned unchanged.
 
         An interval of errors may reach beyond that of the least score, which is the end then.
         """
         return self.scale * (max(self.bounds[1] - error, self.bounds[0]) if self.higher_is_better else error)
 
     def shown_score(self, error: float) -> str:
-        """`score` with its unit, in at least two digits of its distance from the best value."""
+        """Return `score` with its unit, to at least two digits of its distance from the best value."""
         if not self.higher_is_better:
             return number_words(error)
         rest, least = self.scale * error, 1 if self.scale * self.bounds[1] == 100 else 3
@@ -133,64 +135,64 @@ class Measure:
         return self._with_unit(f"{self.score(error):.{digits}f}".replace("-", "−"))
 
     def shown_scores(self, low: float, high: float) -> str:
-        """Two errors as scores, the smaller score first: "0.91 to 0.94"."""
+        """Return two errors as scores, the smaller score first: "0.91 to 0.94"."""
         return " to ".join(map(self.shown_score, (high, low) if self.higher_is_better else (low, high)))
 
     def distance(self, error: float) -> str:
-        """How far two errors are apart, without its unit."""
+        """Return the distance between two errors, without unit."""
         return f"{self.scale * error:.1f}".replace("-", "−") if self.in_percent else number_words(error)
 
     @property
     def judged(self) -> "Measure":
-        """What arms are compared in: R² where a squared error is measured, else itself."""
+        """The record that arms are compared by: R² for a squared error, otherwise itself."""
         return R_SQUARED if self.record == "mse" and self.computed else self
 
     def improvement(self, values: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-        """The values so that more is better and differences are differences of risk: minus an error, others as is."""
+        """Return the values so that more is better and differences are differences of risk: errors are negated."""
         return np.asarray(values if self.higher_is_better else -values, dtype=np.float64)
 
     @property
     def along(self) -> "Measure":
-        """What is measured along the training and on other examples: of classes the plain accuracy, else itself."""
+        """The record of training curves and other data sets: accuracy for classes, otherwise itself."""
         return ACCURACY if self.is_of_classes else self
 
     @property
     def is_of_classes(self) -> bool:
-        """Whether it counts which examples are right."""
+        """Whether it counts correct examples."""
         return self.computed and (self.record == "accuracy" or class_measures.is_class_measure(self.record))
 
     @property
     def _points_of_one(self) -> float:
-        """Points of a value of 1, above 0 where more is better."""
+        """Points per unit of the value, above 0 if more is better."""
         points = 100.0 if self.judged.unit in ("share", "R²") else 1.0
         return points if self.judged.higher_is_better else -points
 
     def in_points(self, values: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:
-        """Values of `judged` as points."""
+        """Return values of `judged` in points."""
         return np.asarray(self._points_of_one * values, dtype=np.float64)
 
     def from_points(self, points: float) -> float:
-        """A value of `judged`, or a difference of two, from points."""
+        """Return a value of `judged`, or a difference of two, from points."""
         return points / self._points_of_one
 
     @property
     def points_bounds(self) -> tuple[float, float]:
-        """The least and the most that a score can be in points."""
+        """The minimum and maximum score in points."""
         low, high = sorted(end * self._points_of_one for end in self.judged.bounds)
         return low, high
 
     @property
     def has_usual_points(self) -> bool:
-        """Whether it is in percent or R², and not in a unit of the data."""
+        """Whether it is in percent or R², not in a unit of the data."""
         return self.judged.in_percent or self.judged.unit == "R²"
 
     @property
     def margin(self) -> float:
-        """Differences of no interest where a study names none: a point of percent or of R², else a hundredth."""
+        """The default margin: one point of percent or of R², otherwise a hundredth."""
         return 1.0 if self.has_usual_points else 0.01
 
     def noise_scale(self, points: Float[np.ndarray, "arms seeds"]) -> float:
-        """What decisions take for a point before runs tell how much they vary (`decision.Scores.scale`).
+        """Return the size of a point for decisions before runs show their variance (`decision.Scores.scale`).
 
         A point of percent or of R²; of any other unit a hundredth of the largest score, whatever the unit is.
         """
@@ -198,7 +200,7 @@ class Measure:
         return 1.0 if self.has_usual_points or largest == 0 else float(largest) / 100
 
     def resolution(self, points: Float[np.ndarray, "arms seeds"], labels: Shaped[np.ndarray, "N ..."] | None) -> float:
-        """The least difference that scores can show, in points (`decision.Scores.resolution`).
+        """Return the smallest difference between scores, in points (`decision.Scores.resolution`).
 
         What one test example is worth. Where the labels are not known, the last digit that scores were written with:
         the largest power of ten of which all are multiples, but those that are 0 or at an end of their range.
@@ -215,48 +217,48 @@ class Measure:
 
     @property
     def points_name(self) -> str:
-        """What a point is called, for axes."""
+        """The name of points on axes."""
         if self.has_usual_points:
             return "points" if self.judged.in_percent else "R² (hundredths)"
         return f"{self.name} ({self.unit})" if self.unit else self.name
 
     @property
     def gain_unit(self) -> str:
-        """The unit of what `points` shows, for headings."""
+        """The unit of `points` in headings."""
         return "points" if self.judged.in_percent else self.judged.unit or self.name
 
     def level(self, points: float) -> str:
-        """A score that is given in points, with its unit."""
+        """Return a score in points with its unit."""
         return self.judged.shown(points / self._points_of_one)
 
     def level_in_prose(self, points: float) -> str:
-        """A score that is given in points, with what it is where its unit does not say so: "74.3 % accuracy"."""
+        """Return a score in points, with the name of the metric unless its unit says it: "74.3 % accuracy"."""
         words = measure_words(self.record) if self.computed else self.name
         return f"{self.level(points)} {words}" if self.judged.in_percent and words != "score" else self.level(points)
 
     def points(self, points: float) -> str:
-        """A difference in points with its sign and without unit: "+2.1", or "+0.021" of R²."""
+        """Return a signed difference in points without unit: "+2.1", or "+0.021" of R²."""
         return self.judged.shown_difference(points / abs(self._points_of_one))
 
     def gain(self, points: float) -> str:
-        """A difference in points with its unit: "+2.1 points", or "+0.021 of R²"."""
+        """Return a signed difference in points with its unit: "+2.1 points", or "+0.021 of R²"."""
         return f"{self.points(points)} {self.of_points}".rstrip()
 
     def within(self, points: float) -> str:
-        """A distance in points with its unit: "1 point", or "0.010 of R²"."""
+        """Return a distance in points with its unit: "1 point", or "0.010 of R²"."""
         if self.judged.in_percent:
             return f"{points:g} {'point' if points == 1 else 'points'}"
         return f"{points / 100:.3f} of R²" if self.judged.unit == "R²" else f"{points:g} {self.unit}".rstrip()
 
     @property
     def of_points(self) -> str:
-        """The unit behind a number of points."""
+        """The unit after a number of points."""
         return "points" if self.judged.in_percent else "of R²" if self.judged.unit == "R²" else self.unit
 
     def example_points(
         self, predictions: Shaped[np.ndarray, "N ..."], labels: Shaped[np.ndarray, "N ..."] | None
     ) -> Float[np.ndarray, " N"] | None:
-        """What each test example adds to the score in points; None where nothing can be said, as without labels.
+        """Return the contribution of each test example to the score in points; None if unknown, as without labels.
 
         Runs that leave a number keep that of each example as their predictions.
         """
@@ -275,7 +277,7 @@ class Measure:
     def example_scores(
         self, predictions: Shaped[np.ndarray, "N ..."], labels: Shaped[np.ndarray, "N ..."]
     ) -> Float[np.ndarray, " N"]:
-        """Score of each test example, more is better; their mean is the measure.
+        """Return the score of each test example, more is better; their mean is the metric.
 
         1 or 0 for right or wrong (on a grid the share of the labelled cells that are right), minus the mean squared
         error, or what the example contributes to the average precision or to a measure of classes
@@ -292,7 +294,7 @@ class Measure:
         return np.asarray(-errors.reshape(len(errors), -1).mean(axis=1), dtype=np.float64)
 
     def share_of_one_example(self, labels: Shaped[np.ndarray, "N ..."]) -> float:
-        """How much of the measure one test example can make up.
+        """Return the largest share of the metric that one test example can have.
 
         1 / N of accuracy; 1 / (K n) of a measure of classes, with n examples of the rarest of K classes, and of average
         precision with n examples that have the rarest of K labels; 0 of a squared error, which counts nothing.
@@ -312,7 +314,7 @@ class Measure:
         *,
         level: float = 0.95,
     ) -> Interval | None:
-        """Interval of the measure over other test sets of the same size.
+        """Return an interval of the metric over other test sets of the same size.
 
         Returns:
             Wilson's interval for accuracy, those of `numerics.class_intervals` and `numerics.average_precision` (all on

@@ -20,7 +20,7 @@ LONG = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Passes:
-    """What passes through a network take; in the facts of a study by field.
+    """The time of passes through a network; stored in the facts of a study by field.
 
     Attributes:
         step: Time of a pass forward and backward, in passes forward without gradients: 3 in operations, more where they
@@ -40,7 +40,7 @@ class Passes:
 
     @classmethod
     def of(cls, network: Network, inputs: Tensor, methods: Mapping[str, Method]) -> "Passes":
-        """Measured on a few inputs that are scaled as the network reads them; of one that cannot be trained as usual.
+        """Measure passes on a few inputs scaled for the network, also for one that cannot be trained.
 
         Args:
             network: In evaluation mode.

@@ -24,7 +24,7 @@ LONGEST_FILE = 10_000_000
 
 @dataclass(frozen=True, slots=True)
 class StudyAddress:
-    """Where the results of a study are; what the file gives as a relative path is below the file's folder.
+    """The store of a study; relative paths are relative to the file's folder.
 
     Attributes:
         files: Folder of the networks of a database; None where the file names none.
@@ -36,17 +36,17 @@ class StudyAddress:
 
 
 def is_study(place: str) -> bool:
-    """Whether a file or URL is a study file or a store; any other is a table."""
+    """Return whether a file or URL is a study file or a store rather than a table."""
     return "://" in place or place.endswith((".toml", ".sqlite", ".db"))
 
 
 def default_store(name: str) -> str:
-    """The store of a study that names none: `runs/NAME.sqlite` in the folder of its file."""
+    """Return the default store of a study: `runs/NAME.sqlite` in the folder of its file."""
     return str(Path("runs") / f"{name}.sqlite")
 
 
 def store_of(study: Path, store: str) -> str:
-    """The store that a study file means: a relative path is one below the file's folder."""
+    """Return the store of a study file, with relative paths below the file's folder."""
     path = store.removeprefix("sqlite:///")
     if "://" in path or path == ":memory:":
         return store
@@ -54,7 +54,7 @@ def store_of(study: Path, store: str) -> str:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """The tables of a study file; the code that it names may be run, as whoever names the file has said by that.
+    """Read the tables of a study file; naming it allows the execution of its code.
 
     Raises:
         MissingDataError: There is no such file.
@@ -77,7 +77,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def parse_toml(text: str, *, place: str) -> dict[str, Any]:
-    """The tables in a text of TOML; a SettingsError if it is none, or has dates, or what cannot be read.
+    """Parse the tables of a TOML text; raises SettingsError for invalid TOML, dates and unreadable values.
 
     Dates are refused since no setting is one: a name that looks so needs quotation marks.
     """
@@ -112,7 +112,7 @@ def _dates(tables: Mapping[str, object]) -> Iterator[tuple[str, object]]:
 
 
 def find_study(path: Path) -> StudyAddress:
-    """Where the results of the study in `path` are, without checking the rest of the file.
+    """Return the store of the study in `path`, without checking the rest of the file.
 
     Raises:
         MissingDataError: There is no such file.
@@ -130,20 +130,20 @@ def find_study(path: Path) -> StudyAddress:
 
 
 def open_new(address: str, *, files: str | None = None) -> Store:
-    """The store at a path or URL, made with its folder if there is none; `files` of None is the usual folder."""
+    """Open the store at a path or URL, and create it and its folder if missing; `files` of None is the usual folder."""
     if "://" not in address:
         Path(address).parent.mkdir(parents=True, exist_ok=True)
     return Store.open(address, files=files)
 
 
 def open_existing(place: str) -> Store:
-    """The store of a study file, or at a path or URL; a MissingDataError or StoreError if there is none."""
+    """Open the store of a study file, or at a path or URL; raises MissingDataError or StoreError if there is none."""
     address = find_study(Path(place)) if place.endswith(".toml") else StudyAddress("", place)
     return Store.open(address.store, create=False, files=address.files)
 
 
 def check_place(store: Store) -> None:
-    """Refuse to run a study where its runners could damage or miss what the others leave.
+    """Refuse to run a study where runners could damage or miss each other's results.
 
     Raises:
         StoreError: The store is a SQLite file on a network file system, or the folder of its networks is another one
@@ -160,12 +160,12 @@ def check_place(store: Store) -> None:
 
 
 def studies_in(store: Store, place: str) -> list[str]:
-    """The names of the studies meant by `place`: the one of a study file, or all of a store."""
+    """Return the studies of `place`: the one of a study file, or all of a store."""
     return [find_study(Path(place)).name] if place.endswith(".toml") else [study.name for study in store.studies()]
 
 
 def keep_for_report(store: Store, address: str, keep: Callable[[], None]) -> str:
-    """Keep something with a study; what came of it, in a line. A store that cannot be written loses no answer."""
+    """Store something with a study and return a line about it; a read-only store is not an error."""
     try:
         keep()
     except StoreError as error:
@@ -175,7 +175,7 @@ def keep_for_report(store: Store, address: str, keep: Callable[[], None]) -> str
 
 
 def one_study(store: Store, place: str, name: str | None = None) -> str:
-    """The one study that is meant.
+    """Return the one study of a place.
 
     Args:
         place: A study file, or the path or URL of a store.
@@ -201,7 +201,7 @@ one answer to everything has such an accuracy, and a balanced one of 1 / K."""
 
 
 def metric_of(spec: Mapping[str, object], facts: Mapping[str, object]) -> ClassMeasure | None:
-    """The record that a stored study is judged by: what it asks for, or what rare classes need; None for the usual one.
+    """Return the class metric of a stored study: the requested one, or the one for imbalance; None for the usual one.
 
     Args:
         facts: What is known of its data; nothing, for what it asks for alone.
@@ -212,7 +212,7 @@ def metric_of(spec: Mapping[str, object], facts: Mapping[str, object]) -> ClassM
 
 
 def usual_class(spec: Mapping[str, object], facts: Mapping[str, object]) -> tuple[str, float] | None:
-    """The class of nearly all training examples, and its share, for which a study is judged by balanced accuracy.
+    """Return the dominant class of the training examples and its share, if the study uses balanced accuracy for it.
 
     None where there is no such class, or the study asks for a measure.
     """
@@ -243,7 +243,7 @@ def _judged_by(spec: Mapping[str, object]) -> object:
 
 
 def metric_in_words(path: Path, stored: Mapping[str, object]) -> str:
-    """What to do where a study file asks for another measure than the stored study is judged by; empty otherwise."""
+    """Return advice if a study file asks for another metric than the stored study; otherwise empty."""
     if _judged_by(read_toml(path)) == _judged_by(stored):
         return ""
     return (

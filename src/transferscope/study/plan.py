@@ -26,7 +26,7 @@ from transferscope.training import TrainingSettings, check_data, choose_device, 
 
 @dataclass(frozen=True)
 class StudyPlan:
-    """All that the store is told of a study before any of it is done.
+    """Everything the store needs about a study before its runs.
 
     Attributes:
         cells: Its cells, in the order in which they should be done.
@@ -74,7 +74,7 @@ def plan_study(spec: StudySpec, store: Store | None = None) -> StudyPlan:
 
 
 def planned_seeds(before: Mapping[str, Any] | None, seeds: Sequence[int], *, is_race: bool) -> int | None:
-    """Return how many seeds were fixed before the first run; None for a race.
+    """Return the number of seeds fixed before the first run; None for a race.
 
     Args:
         before: The facts of the study as it was planned first, which seeds that are added do not change; None for a
@@ -85,7 +85,7 @@ def planned_seeds(before: Mapping[str, Any] | None, seeds: Sequence[int], *, is_
 
 
 def with_precision(spec: StudySpec, facts: Mapping[str, Any]) -> StudySpec:
-    """A study with the precision that "auto" stands for.
+    """Return a study with "auto" replaced by a precision.
 
     Args:
         facts: Of the study as it was planned before, maybe on another machine: it keeps what was chosen then. Empty for
@@ -106,7 +106,9 @@ def with_precision(spec: StudySpec, facts: Mapping[str, Any]) -> StudySpec:
 
 
 def _recipes(spec: StudySpec, data: DataFacts) -> list[dict[str, Any]]:
-    """How each arm that takes steps trains, in words, and whose defaults these are, for the numbers of labels alike."""
+    """Describe the training of each arm that takes steps and the origin of its defaults, grouping equal numbers of
+    labels.
+    """
     rows: dict[tuple[str, str | None, str], dict[str, Any]] = {}
     for name, method in spec.methods.items():
         sources = [*spec.sources] if method.needs_source else [None]
@@ -124,7 +126,7 @@ def _numbers(spec: StudySpec, data: DataFacts) -> tuple[int, ...]:
 
 
 def _check_tasks(spec: StudySpec, data: StudyData) -> None:
-    """Whether every method can learn the target, from every source that it would transfer from, as it is and tuned."""
+    """Check that every method can learn the target from every source, as it is and tuned."""
     _check_training("[training]", spec.training, data.target)
     if spec.pretraining is not None:
         for name, dataset in data.sources.items():
@@ -155,7 +157,7 @@ def _check_training(where: str, training: TrainingSettings, dataset: Dataset) ->
 
 
 def plan_cells(spec: StudySpec, data: DataFacts) -> list[PlannedCell]:
-    """The cells of a study.
+    """Return the cells of a study.
 
     One pretraining cell for each source, source size and seed, if any method starts from a pretrained network; one
     method cell for each method, source, source size, pretraining step, target size and seed; one cell for each
@@ -212,7 +214,7 @@ class _Diagnosis:
 
 @dataclass(frozen=True, slots=True)
 class _Arm:
-    """A method from a source of a size with some number of labels, or a pre-training: what the cells of seeds share."""
+    """A method from a source of a size with a number of labels, or a pretraining; shared by the cells of all seeds."""
 
     shared: str
     payload: Mapping[str, Any]
@@ -226,7 +228,7 @@ class _Arm:
 
 
 def _method_cell(arm: _Arm, n_target: int, seed: int, needs: tuple[str, ...], first: PlannedCell | None) -> PlannedCell:
-    """A cell of a method; `first` is that of the first seed where it takes over its settings."""
+    """Return a cell of a method; `first` is that of the first seed if it takes over its settings."""
     needs = needs if first is None else (*needs, first.key)
     shared = arm.shared if arm.pretrain_step is None else f"{arm.shared}@{arm.pretrain_step}"
     key = cell_key(shared, seed=seed, n_target=n_target, n_source=arm.n_source, needs=needs)
@@ -275,7 +277,7 @@ def _pretrainings(spec: StudySpec, data: DataFacts) -> Iterator[_Arm]:
 
 
 def _arms(spec: StudySpec, data: DataFacts, n_target: int) -> Iterator[_Arm]:
-    """Every method from every source and size that it can transfer from, with some number of labels."""
+    """Yield every method from every source and size that it can transfer from, with a number of labels."""
     for name, method in spec.methods.items():
         if not method.needs_source:
             yield _arm(spec, data, name, None, n_target)
@@ -294,7 +296,7 @@ def _arms(spec: StudySpec, data: DataFacts, n_target: int) -> Iterator[_Arm]:
 
 
 def _source_sizes(spec: StudySpec, data: DataFacts, source: str) -> list[int]:
-    """The sizes that are pretrained from; size 0 is training from scratch, which depends on no source."""
+    """Return the pretraining sizes; 0 is training from scratch, which depends on no source."""
     n_train = data.sources[source].n_train
     assert n_train is not None
     return [size for size in spec.source_sizes or (n_train,) if size > 0]
@@ -362,7 +364,7 @@ def _diagnosis(
 
 
 def _arithmetic(spec: StudySpec) -> dict[str, Any]:
-    """What the last digits of a result depend on, part of a cell's key and of its payload; see `EngineSettings`."""
+    """Return what the last digits of a result depend on, for a cell's key and payload; see `EngineSettings`."""
     return {"threads": spec.engine.threads, "device": _device_of(spec)}
 
 
@@ -380,7 +382,7 @@ def _tuning(spec: StudySpec, own: Resolved) -> CellTuning | None:
 
 
 def _check_distinct(arms: Sequence[_Arm]) -> None:
-    """Names are not part of a key, so two names for one thing would be one cell."""
+    """Refuse two names for the same settings, which would have one key."""
     seen: dict[tuple[str, int | None, int | None], _Arm] = {}
     measured: dict[str, str] = {}
     for arm in arms:
@@ -397,7 +399,7 @@ def _check_distinct(arms: Sequence[_Arm]) -> None:
 
 
 def shared_digest(parts: Mapping[str, Any]) -> str:
-    """Digest of what many cells share: settings, fingerprints, versions (JSON values)."""
+    """Return a digest of what many cells share: settings, fingerprints, versions (JSON values)."""
     text = json.dumps(parts, sort_keys=True, separators=(",", ":"))
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
@@ -405,6 +407,8 @@ def shared_digest(parts: Mapping[str, Any]) -> str:
 def cell_key(
     shared: str, *, seed: int, n_target: int | None = None, n_source: int | None = None, needs: Sequence[str] = ()
 ) -> str:
-    """Key of a cell, 32 hexadecimal digits, with the `shared_digest` of everything else that can change the answer."""
+    """Return the key of a cell, 32 hexadecimal digits, from the `shared_digest` and everything else that can change the
+    result.
+    """
     text = f"{shared}|{seed}|{n_target}|{n_source}|{','.join(needs)}"
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

@@ -17,18 +17,20 @@ AnySpec = StudySpec | CommandSpec
 
 
 def read_study_file(path: Path, given: Mapping[str, Any] = NOTHING) -> AnySpec:
-    """The study in a file, with commands where it has a table [run] or [arms]; settings and errors as `read_spec`."""
+    """Read the study in a file, with commands if it has a table [run] or [arms]; settings and errors as for
+    `read_spec`.
+    """
     read = read_commands if set(OWN_TABLES) & set(read_toml(path)) else read_spec
     return read(path, given=given)
 
 
 def plan_of(spec: AnySpec, store: Store | None = None) -> StudyPlan:
-    """The plan of a study; see `plan.plan_study` and `commands.plan.plan_commands`."""
+    """Return the plan of a study; see `plan.plan_study` and `commands.plan.plan_commands`."""
     return plan_commands(spec, store) if isinstance(spec, CommandSpec) else plan_study(spec, store)
 
 
 def cells_of(spec: AnySpec) -> list[PlannedCell]:
-    """The cells of a study; see `plan.plan_cells` and `commands.plan.command_cells`."""
+    """Return the cells of a study; see `plan.plan_cells` and `commands.plan.command_cells`."""
     if isinstance(spec, StudySpec):
         return plan_cells(spec, load_data(spec).facts)
     if spec.beside is None:
@@ -38,7 +40,7 @@ def cells_of(spec: AnySpec) -> list[PlannedCell]:
 
 
 def as_planned_before(spec: AnySpec, facts: Mapping[str, Any]) -> AnySpec:
-    """A study with what its last plan, of which these are the facts, has chosen; see `plan.with_precision`."""
+    """Return a study with the choices of its last plan, given its facts; see `plan.with_precision`."""
     if isinstance(spec, StudySpec):
         return with_precision(spec, facts)
     return spec if spec.beside is None else replace(spec, beside=with_precision(spec.beside, facts))

@@ -34,7 +34,7 @@ _TO_END, _OF_MINUTES = 5.0, 0.1
 
 @dataclass(frozen=True)
 class _Look:
-    """One number of labels as it stands.
+    """The state of one number of labels.
 
     Attributes:
         n_target: The number of labels.
@@ -59,7 +59,7 @@ class _Look:
 
 
 class Race:
-    """Which cells of a study are done next.
+    """The choice of the next cells of a study.
 
     Args:
         at_once: How many runs can be made at the same time.
@@ -93,14 +93,14 @@ class Race:
         self._looked = time.monotonic()
 
     def begin(self, store: Store) -> StudyPlan:
-        """The study with the cells that are done, or have failed, or that another runner has in work."""
+        """Return the study with the cells that are done, failed, or claimed by another runner."""
         known = any(row.name == self._name for row in store.studies())
         states = {one.key: one.state for one in store.standings(self._name)} if known else {}
         kept = store.done(self._cells) | {key for key, state in states.items() if state != "planned"}
         return self._with(kept)
 
     def more(self, store: Store) -> StudyPlan | None:
-        """The study with further cells; None with nothing to begin now. A `RaceState` keeps what is left out."""
+        """Return the study with further cells, or None if none can start now. A `RaceState` keeps skipped arms."""
         frames = read_study(store, self._name)
         states = dict(zip(frames.cells["key"], frames.cells["state"], strict=True))
         taken = {str(key): float(seconds) for key, seconds in frames.cells.set_index("key")["seconds"].dropna().items()}
@@ -115,11 +115,11 @@ class Race:
 
     @property
     def seconds_left(self) -> float | None:
-        """What the race may still take at most, by its last look and the clock since then; None where nothing tells."""
+        """The maximum remaining seconds of the race, by its last look and the time since then; None if unknown."""
         return None if self._most_left is None else max(self._most_left - (time.monotonic() - self._looked), 0.0)
 
     def _with(self, keys: set[str]) -> StudyPlan:
-        """The study with some cells, with what they need and what is measured of them, in the order of the plan."""
+        """Return the study with some cells, their needs and their diagnostics, in the order of the plan."""
         keys &= self._cells.keys()
         kept = keys | {need for key in keys for need in self._cells[key].needs}
         kept |= {key for key, cell in self._cells.items() if cell.role == "diagnose" and kept.issuperset(cell.needs)}
@@ -145,7 +145,7 @@ class Race:
         return _Look(n_target, scores, under_way, state == "absent", own, tuple(needs), whole, left)
 
     def _choose(self, looks: Sequence[_Look], states: Mapping[str, str], asked: Asked) -> tuple[list[str], RaceState]:
-        """Keys of runs to begin; why there are none, and which arms are left out for what they would take."""
+        """Return keys of the next runs, the reason if there are none, and the arms skipped for their expected time."""
         settings = self._settings
         left = self.stops_at - time.monotonic()
         longest = math.inf if settings.run_minutes is None else 60.0 * settings.run_minutes
@@ -195,7 +195,7 @@ class Race:
         )
 
     def _most(self, looks: Sequence[_Look]) -> float | None:
-        """Seconds that all runs which the race may still make take, within its limits; None where nothing tells."""
+        """Return the seconds of all runs that the race may still make within its limits; None if unknown."""
         longest = self._settings.run_minutes
         shut = [(look.whole > 60 * longest) if longest is not None else np.zeros(len(look.own), bool) for look in looks]
         most = sum(float(look.left[~out].sum()) for look, out in zip(looks, shut, strict=True)) / self._at_once
@@ -204,7 +204,7 @@ class Race:
 
 
 def _shared(looks: Sequence[_Look], shut: Sequence[Bool[np.ndarray, " arms"]]) -> list[Float[np.ndarray, " arms"]]:
-    """What the next run of each arm takes; runs that need the same pre-training pay for it together."""
+    """Return the time of the next run of each arm; runs that need the same pretraining share its time."""
     count = Counter(
         key for look, out in zip(looks, shut, strict=True) for arm in np.flatnonzero(~out) for key in look.needs[arm]
     )
@@ -219,7 +219,7 @@ def _known(seconds: float) -> float | None:
 
 
 def _check(runs: Sequence[PlannedCell]) -> None:
-    """Refuse what is about more than numbers of labels."""
+    """Refuse studies that differ in more than numbers of labels."""
     sizes: dict[object, set[object]] = {}
     for cell in runs:
         if cell.labels.get("n_source") is not None:
@@ -235,6 +235,6 @@ def _check(runs: Sequence[PlannedCell]) -> None:
 
 
 def arm_of(cell: PlannedCell) -> Arm:
-    """The arm that a cell of a method is a run of."""
+    """Return the arm of a method cell."""
     source = cell.labels["source"]
     return Arm(str(cell.labels["method"]), "" if source is None else str(source))

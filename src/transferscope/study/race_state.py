@@ -25,7 +25,7 @@ RACE_ENDS: Mapping[End, str] = {
 
 @dataclass(frozen=True, slots=True)
 class NotBegun:
-    """An arm of which a race has made no run.
+    """An arm without a run in a race.
 
     Attributes:
         source: Name in the study; "" for an arm without a source.
@@ -40,7 +40,7 @@ class NotBegun:
 
 @dataclass(frozen=True, slots=True)
 class RaceState:
-    """Where a race stands; arms `not_begun` would not fit the time, or are too long.
+    """The state of a race; arms `not_begun` would not fit the time, or are too slow.
 
     Attributes:
         minute: Of a race whose time is used: by how much one more minute is expected to raise the best mean, in points
@@ -53,13 +53,13 @@ class RaceState:
 
 
 def keep_state(store: Store, study: str, state: RaceState) -> None:
-    """Keep where a race stands, with its study."""
+    """Store the state of a race with its study."""
     if race_state(store.study_documents(study)) != state:
         store.put_study_document(study, RACE, asdict(state))
 
 
 def race_state(documents: Mapping[str, Mapping[str, Any]]) -> RaceState | None:
-    """Where a race stands, from the documents of its study; None where it is none, or has made no run."""
+    """Return the state of a race from the documents of its study; None without a race or runs."""
     document = documents.get(RACE)
     if document is None:
         return None

@@ -20,7 +20,7 @@ _LOG = logging.getLogger(__name__)
 
 
 def load_for(data: DataSettings | Dataset, networks: Sequence[Pretrained]) -> Dataset:
-    """Data as pretrained networks read them: texts in their tokens, tables in the features of exported ones.
+    """Load data for pretrained networks: texts with their tokenizer, tables with the features of exported ones.
 
     What a table or text was taken for is logged where the name did not say how it is read. A data set in memory is as
     it is.
@@ -42,12 +42,12 @@ def load_for(data: DataSettings | Dataset, networks: Sequence[Pretrained]) -> Da
 
 
 def files_of(networks: Iterable[Pretrained]) -> list[Path]:
-    """The files of weights among pretrained networks."""
+    """Return the weight files among pretrained networks."""
     return [one.weights for one in networks if one.weights is not None]
 
 
 def with_tokenizers(tables: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A study whose texts have the tokenizer of its first network that has one, where none is said."""
+    """Add the tokenizer of the first network with one to a study's texts without a tokenizer."""
     sources = _tables(tables.get("sources"))
     named = [source.get("network") for source in sources.values()] + [_table(tables.get("network")).get("name")]
     networks = [name for name in named if isinstance(name, str)]
@@ -55,7 +55,7 @@ def with_tokenizers(tables: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def with_encodings(tables: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A study whose tables are encoded together, by their training rows, where no encoding is said.
+    """Encode a study's tables without an encoding together, by their training rows.
 
     A value of a category that enough rows of the target or of a source have is a feature of all; the target's table has
     the features of its first source that is an exported network of tables, where there is one.
@@ -76,7 +76,7 @@ def with_encodings(tables: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _together(target: str, others: Sequence[str]) -> str:
-    """The name of a table that is encoded together with others; as it is where either says how it is encoded."""
+    """Return the name of a table encoded together with others; unchanged if one of them has an encoding."""
     own = parse_spec(target).options
     if "encoding" in own or "together" in own:
         return target
@@ -91,7 +91,7 @@ def _is_table(name: str) -> bool:
 
 
 def _changed(tables: Mapping[str, Any], change: Callable[[str], str], *, target: bool) -> Mapping[str, Any]:
-    """A study with the names of its data changed, those of the sources and, where wanted, of the target."""
+    """Return a study with changed data names, of the sources and optionally of the target."""
 
     def filled(table: Any) -> Any:
         if not isinstance(table, Mapping):
@@ -113,7 +113,7 @@ def _changed(tables: Mapping[str, Any], change: Callable[[str], str], *, target:
 
 
 def in_tokens_of(name: str, networks: Sequence[str]) -> str:
-    """The name of data; of texts that say no tokenizer, with that of the first of named networks that has one."""
+    """Add the tokenizer of the first named network with one to texts without a tokenizer."""
     options = parse_spec(name).options if name.startswith(("text:", "hf-dataset:")) else {}
     if options.get("tokenizer") or not (name.startswith("text:") or "text" in options):
         return name
@@ -125,20 +125,20 @@ def in_tokens_of(name: str, networks: Sequence[str]) -> str:
 
 
 def in_features_of(name: str, target: str) -> str:
-    """The name of data; of a table that says no encoding, with the features of the target's table."""
+    """Add the features of the target's table to a table without an encoding."""
     if not (_is_table(name) and _is_table(target)):
         return name
     return _with_encoding(name, parse_spec(target).one("encoding") or target)
 
 
 def in_columns_of(name: str, files: Sequence[Path]) -> str:
-    """The name of data; of a table that says no encoding, with that of the first exported network that reads tables."""
+    """Add the features of the first exported network that reads tables to a table without an encoding."""
     file = next((file for file in files if _is_table(name) and table_of_network(file) is not None), None)
     return name if file is None else _with_encoding(name, str(file.absolute()))
 
 
 def check_columns(name: str, files: Sequence[Path]) -> None:
-    """Refuse, with a DataError, a table in other features than those of exported networks, if their files say any."""
+    """Refuse a table whose features differ from those in the files of exported networks; raises DataError."""
     read = {file: encoding.features for file in files if (encoding := table_of_network(file)) is not None}
     if not read or not _is_table(name):
         return
@@ -162,7 +162,7 @@ def _with_option(name: str, option: str, value: str) -> str:
 
 
 def check_tokenizer(dataset: Dataset, networks: Sequence[NetworkSettings]) -> None:
-    """Refuse, with a DataError, texts that a network does not read: too long, or in the tokens of another.
+    """Refuse texts that a network cannot read: too long, or with another tokenizer; raises DataError.
 
     Of a folder without a tokenizer.json, the tokens are not known.
     """

@@ -13,7 +13,7 @@ from transferscope.training import TrainingSettings
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """The settings of an arm with some number of labels.
+    """The settings of an arm for a number of labels.
 
     Attributes:
         grid: Values of settings to try; empty to try none.
@@ -25,12 +25,12 @@ class Resolved:
 
     @property
     def words(self) -> str:
-        """How it trains, in a line."""
+        """Its training in one line."""
         return recipe_in_words(self.method, self.training)
 
 
 def resolved(spec: StudySpec, name: str, traits: Traits, n_labels: int) -> Resolved:
-    """The settings of the method of this name."""
+    """Return the settings of the method of this name."""
     method = with_recipe(spec.recipe, spec.methods[name], traits, given=spec.given_in(f"methods.{name}"))
     training = spec.training
     if method.takes_steps:
@@ -42,7 +42,7 @@ def resolved(spec: StudySpec, name: str, traits: Traits, n_labels: int) -> Resol
 def _grid(
     spec: StudySpec, name: str, method: Method, training: TrainingSettings, traits: Traits
 ) -> Mapping[str, tuple[Value, ...]]:
-    """In the order in which stored tables come back, whatever the file's: it says which combinations are tried."""
+    """Sort grids like stored tables, since their order decides which combinations are tried."""
     if spec.tuning is None:
         return {}
     if spec.tuning.grid is not None:
@@ -53,12 +53,12 @@ def _grid(
 
 
 def source_of_recipe(spec: StudySpec, method: Method, traits: Traits) -> str:
-    """Whose defaults a method trains with; "" under equal budgets and where nothing is trained by steps."""
+    """Return the origin of a method's defaults; "" for equal budgets and methods without steps."""
     return row_of(traits.family, method.recipe).source if spec.recipe == "field" and method.takes_steps else ""
 
 
 def pretrained_as(spec: StudySpec, traits: Traits, n_source: int) -> TrainingSettings:
-    """The training on a source with so many labels."""
+    """Return the training settings on a source with a number of labels."""
     assert spec.pretraining is not None
     given = spec.given_in("pretraining")
     training = trained_as(spec.recipe, spec.pretraining, traits, n_source, name="pretrain", given=given)

@@ -62,7 +62,7 @@ _T = TypeVar("_T")
 
 
 def _kind(cell: PlannedCell) -> tuple[str, object]:
-    """Cells of one kind take about as long."""
+    """Return the group of cells with similar times."""
     return cell.role, tuple(cell.labels.get(name) for name in ("method", "source", "n_target"))
 
 
@@ -72,7 +72,7 @@ def _words(cell: PlannedCell) -> str:
 
 @dataclass(frozen=True, slots=True)
 class StudyProgress:
-    """How far a whole study is.
+    """The progress of a study.
 
     Attributes:
         running: Cells that this runner has in work.
@@ -92,7 +92,7 @@ class StudyProgress:
 
 @dataclass(frozen=True, slots=True)
 class CellFailed:
-    """A cell has failed; the study goes on."""
+    """A failed cell; the study continues."""
 
     cell: PlannedCell
     failure: Failure
@@ -100,7 +100,7 @@ class CellFailed:
 
 @dataclass(frozen=True, slots=True)
 class CellsStopped:
-    """Cells were stopped since the time of their race is over.
+    """Cells stopped at the time limit of their race.
 
     With more time they go on from their last checkpoint; commands, which have none, begin anew.
     """
@@ -110,7 +110,7 @@ class CellsStopped:
 
 @dataclass(frozen=True, slots=True)
 class CellSlow:
-    """A cell runs much longer than others of its method; it goes on."""
+    """A cell that runs much longer than others of its method; it continues."""
 
     cell: PlannedCell
     seconds: float
@@ -135,7 +135,7 @@ def run_study(
     stamp: str = "",
     since: float | None = None,
 ) -> StudyStatus:
-    """Do what is missing of a study.
+    """Make the missing runs of a study.
 
     What is stored already is not done again: after an interruption or a crash, or with seeds, sizes, sources or
     methods added, only the rest is done. The result does not depend on the number of workers, on the order of the
@@ -196,7 +196,7 @@ def run_plan(
     on_event: Callable[[Event], None] = ignore,
     race: Race | None = None,
 ) -> StudyStatus:
-    """Do what is missing of a planned study; arguments and errors as of `run_study`.
+    """Make the missing runs of a planned study; arguments and errors as for `run_study`.
 
     Args:
         race: What says which cells come next, whenever something is done and there is room for more; None where the
@@ -214,7 +214,7 @@ def run_plan(
 
 
 def plan_into(plan: StudyPlan, store: Store, *, retry_failed: bool = False) -> None:
-    """Tell a store of a study, and plan again what is done again: what was lost, and its networks that are gone.
+    """Write a plan to a store, and plan lost and damaged work again.
 
     Args:
         retry_failed: Whether everything that has failed is done again; else only cells whose process died, or that
@@ -238,7 +238,7 @@ def plan_into(plan: StudyPlan, store: Store, *, retry_failed: bool = False) -> N
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What one runner did of a study."""
+    """The work of one runner."""
 
     done: int
     failed: int
@@ -255,7 +255,7 @@ def work_on(
     seconds: float = math.inf,
     on_event: Callable[[Event], None] = ignore,
 ) -> Share:
-    """Do cells of a study that is planned already, beside other runners, until none is left or a limit is reached.
+    """Execute cells of a planned study, together with other runners, until none is left or a limit is reached.
 
     Nothing is planned, and no data are read but those of the cells: paths are those that the planning machine saw. A
     machine that lacks data or a package of a cell gives it back and ends, where `run_study`, which has read all data,
@@ -298,7 +298,7 @@ def _run_cells(
     seconds: float = math.inf,
     is_guest: bool = False,
 ) -> "_Runner":
-    """Do the cells of a plan; who did them. A guest has not seen the data before."""
+    """Execute the cells of a plan and return the runner. A guest has not loaded the data before."""
     if engine.device != "auto" and engine.backend != "ray":
         choose_device(engine.device)  # once, here, and not as the failure of every cell
     store.files.mkdir(parents=True, exist_ok=True)
@@ -314,7 +314,7 @@ def _run_cells(
 
 
 def _redo_lost_networks(plan: StudyPlan, store: Store) -> None:
-    """Plan pre-training again whose file is gone or damaged and that a cell which is not done needs."""
+    """Plan pretraining again whose file is missing or damaged and needed by an unfinished cell."""
     if not store.counts(plan.study.name).planned:
         return
     states = {standing.key: standing.state for standing in store.standings(plan.study.name)}
@@ -340,7 +340,7 @@ class Interrupt:
 
     @contextmanager
     def at_once(self) -> Iterator[None]:
-        """Let an interruption end what is done here, and not be noted only.
+        """Let an interruption end the block at once.
 
         It is noted as well, because Python drops an exception that is raised in a finaliser or a callback: the work in
         hand may go on, what follows does not. Not for transactions: one that is ended in the midst of a COMMIT leaves
@@ -357,14 +357,14 @@ class Interrupt:
             self.ends_at_once = False
 
     def raise_if_requested(self) -> None:
-        """Stop here, with a KeyboardInterrupt, if Ctrl-C was pressed."""
+        """Raise KeyboardInterrupt if Ctrl-C was pressed."""
         if self.requested:
             raise KeyboardInterrupt
 
 
 @contextmanager
 def deferred_interrupt() -> Iterator[Interrupt]:
-    """Let the first Ctrl-C only be noted (but for `Interrupt.at_once`), and the second one stop at once, as usual.
+    """Only record the first Ctrl-C inside the block (except within `Interrupt.at_once`); stop at once on the second.
 
     Being asked to end (SIGTERM), as batch systems, containers and services do before they kill, counts as Ctrl-C, and
     however often it is asked, once. Outside the main thread, where signals cannot be handled, it does nothing.
@@ -390,7 +390,7 @@ def deferred_interrupt() -> Iterator[Interrupt]:
 
 
 class _Runner:
-    """One runner of one study: the only one who writes what its backend has done."""
+    """One runner of one study, the only writer of its backend's results."""
 
     def __init__(
         self,
@@ -473,7 +473,7 @@ class _Runner:
         return True
 
     def _messages(self) -> Iterator[Message]:
-        """What the backend says; an interruption ends work that it does itself, in this process."""
+        """Yield the backend's messages; an interruption ends work in this process."""
         messages = iter(self._backend.messages(_WAIT_SECONDS))
         while True:
             with self._interrupt.at_once() if self._engine.is_inline else nullcontext():
@@ -483,7 +483,9 @@ class _Runner:
             yield message
 
     def _ask_race(self) -> bool:
-        """Ask after each cell, of other runners too, what comes next where there is room; whether there is more."""
+        """Ask the race for the next cells after each finished cell, of other runners too; return whether there are
+        more.
+        """
         if self._race is None or self._is_at_limit():
             return False
         counts = self._ask(partial(self._store.counts, self._name))
@@ -531,7 +533,7 @@ class _Runner:
         return self.left <= 0 or time.monotonic() > self.begins_until
 
     def _is_over(self) -> bool:
-        """Whether all cells are done, failed or blocked, those of other runners included."""
+        """Return whether all cells are done, failed or blocked, including those of other runners."""
         counts = self._ask(partial(self._store.counts, self._name))
         now = time.monotonic()
         if counts.running or not counts.planned:
@@ -588,7 +590,7 @@ class _Runner:
         _LOG.info("done: %s in %.2f s", _words(claim.cell), message.outcome.cost.seconds)
 
     def _beat(self) -> None:
-        """Renew the lease of this runner's claims, in a thread of its own: a cell may take minutes."""
+        """Renew the lease of this runner's claims in a separate thread, since a cell may take minutes."""
         while not self._over.wait(_HEARTBEAT_SECONDS):
             with suppress(StoreError):  # what is wrong with the store is said where it matters
                 self._store.heartbeat(self._owner)
@@ -597,7 +599,7 @@ class _Runner:
         return Forecast(self._planned.values(), self._ask(partial(self._store.standings, self._name)))
 
     def _claim(self, at_most: int) -> list[Claim]:
-        """Claim cells; those that a lost connection has claimed unheard are given back first."""
+        """Claim cells, after releasing claims that a lost connection may have left."""
         if self._is_unheard:
             self._store.release(self._owner, but=self._running)
         self._is_unheard = True
@@ -606,7 +608,7 @@ class _Runner:
         return claims
 
     def _ask(self, question: Callable[[], _T]) -> _T:
-        """What the store answers; while its server cannot be reached, it is asked again, but not for ever."""
+        """Query the store, with retries for a limited time while its server cannot be reached."""
         until: float | None = None
         while True:
             try:
@@ -621,13 +623,13 @@ class _Runner:
             self._over.wait(_SECONDS_BETWEEN_QUESTIONS)
 
     def _recount(self) -> None:
-        """Count anew now and then: other runners may be at the same study."""
+        """Count cells again now and then, since other runners may work on the same study."""
         if time.monotonic() >= self._recount_due:
             self._forecast = self._count()
             self._recount_due = time.monotonic() + _RECOUNT_SECONDS
 
     def _tell_slow(self) -> None:
-        """Say which cells run `_SLOW` times as long as others of their kind, and again at each double of that."""
+        """Report cells that run `_SLOW` times as long as others of their kind, and again at each doubling."""
         for key, claim in self._running.items():
             others = self._took.get(_kind(claim.cell), [])
             seconds = time.monotonic() - self._begun.get(key, math.inf)

@@ -27,7 +27,7 @@ _GUESSES = ((1.0, 0.0), (10.0, 0.0), (20.0, 1e-4), (100.0, 1e-2))
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What a cell does, by its plan alone.
+    """The work of a cell according to its plan.
 
     Attributes:
         kind: 0 for what reads inputs as they are, or the features of a network that is pretrained here; 1 for what
@@ -46,13 +46,13 @@ class Work:
 
     @property
     def guess(self) -> float:
-        """Seconds by which to order what nothing is known of; no estimate."""
+        """Seconds to order cells without other information; not an estimate."""
         fixed, each = _GUESSES[self.kind]
         return fixed + each * self.passes
 
 
 class RunTimes:
-    """What cells take, from the `seconds` of those that are done, by key, and the `facts` of their study."""
+    """Run times estimated from the `seconds` of finished cells, by key, and the `facts` of their study."""
 
     def __init__(self, cells: Sequence[PlannedCell], facts: Mapping[str, Any], seconds: Mapping[str, float]) -> None:
         self._recipes: dict[int, PretrainRecipe | MethodRecipe] = {}
@@ -73,7 +73,7 @@ class RunTimes:
         self._pace = {key: float(np.mean(of_kind) if key[1] else max(of_kind)) for key, of_kind in paces.items()}
 
     def work(self, cell: PlannedCell) -> Work:
-        """What a cell of role "pretrain", "method" or "command" does; of a command nothing is known beforehand."""
+        """Return the work of a cell of role "pretrain", "method" or "command", which is unknown for a command."""
         if cell.role == "command":
             return Work(3, str(cell.labels.get("source")), 0.0)
         recipe = self._recipes.get(id(cell.payload))
@@ -105,7 +105,7 @@ class RunTimes:
         return Work(1, network, passes.reading * n_passes, seconds)
 
     def usual(self, cell: PlannedCell) -> float:
-        """Seconds by which to order cells: expected ones, or a guess by kind where nothing like it was run.
+        """Return seconds to order cells: expected ones, or a guess by kind without similar runs.
 
         A timed pass through one of the own networks leaves out what else a run of so small a network takes.
         """
@@ -118,11 +118,11 @@ class RunTimes:
         return any(need in self._methods for need in cell.needs)
 
     def _alike(self, cell: PlannedCell, work: Work) -> tuple[str, str, str, bool]:
-        """Cells of which this is the same take about as long."""
+        """Return the group of cells with similar times."""
         return cell.role, str(cell.labels.get("method")), work.network, self._takes_over(cell)
 
     def expected(self, cell: PlannedCell) -> float | None:
-        """Seconds of a cell without those that it needs; None where nothing tells.
+        """Return the expected seconds of a cell without its needs; None if unknown.
 
         As long as the mean of the same method with the same network, else in proportion to the examples that pass: at
         the pace of what trained that network, or of a pass while the study was planned, or of what read it.
@@ -146,7 +146,7 @@ def _in_training(
     *,
     of_both: bool = False,
 ) -> float:
-    """Passes of a training: in its steps, of which those through fixed blocks are made once, and for its curve.
+    """Return the passes of a training: its steps, passes through fixed blocks once, and its curve.
 
     Args:
         runs: Times that the steps are made.

@@ -21,7 +21,7 @@ _REFERENCE = ".:."  # "package.module:Class", "path/to/file.py:Class"
 
 
 def study_schema() -> dict[str, Any]:
-    """What a study file may hold, as JSON Schema (draft 7), with the methods and diagnostics of installed packages.
+    """Return the JSON Schema (draft 7) of study files, with the methods and diagnostics of installed packages.
 
     It tells keys, types, choices and ranges, and not what `read_spec` checks besides, such as whether a name exists.
     """
@@ -88,7 +88,7 @@ def study_schema() -> dict[str, Any]:
 def _family(
     key: str, members: Mapping[str, type], further: Mapping[str, Any], definitions: dict[str, Any]
 ) -> dict[str, Any]:
-    """Tables of methods or diagnostics: by the name of the table, or by `key` in a table of another name."""
+    """Return the schema of tables of methods or diagnostics, by table name, or by `key` in a table of another name."""
     cases, named = [], {}
     for name, kind in members.items():
         one = json_schema_of(kind, definitions)

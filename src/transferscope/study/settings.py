@@ -16,7 +16,7 @@ from transferscope.study.tables import Mistakes, member_of, read_table, setting_
 
 @dataclass(frozen=True, slots=True)
 class SourceSettings:
-    """Something to transfer from: data to pretrain on, or a network that is pretrained already.
+    """A source: data to pretrain on, or a pretrained network.
 
     Raises:
         SettingsError: Not exactly one of data and a network is given, or a setting belongs to the other.
@@ -74,16 +74,16 @@ class SourceSettings:
 
     @property
     def is_network(self) -> bool:
-        """Whether it is a network that is pretrained already."""
+        """Whether it is a pretrained network."""
         return self.network is not None or self.weights is not None
 
     @property
     def names_network(self) -> bool:
-        """Whether it says which network it is, rather than giving weights of the study's."""
+        """Whether it names a network, rather than weights of the study's network."""
         return self.network is not None and (self.weights is not None or is_network_name(self.network))
 
     def pretrained(self, network: NetworkSettings) -> Pretrained:
-        """The pretrained network; a SettingsError if the source is data, or a setting of its network is wrong."""
+        """Return the pretrained network; raises SettingsError if the source is data, or a setting is wrong."""
         if not self.is_network:
             raise SettingsError("a source that is data was asked for its network")
         if self.names_network:
@@ -111,7 +111,7 @@ Moment = Literal["start", "end"]
 
 @dataclass(frozen=True, slots=True)
 class MeasurementScope:
-    """Which networks a diagnostic is measured on, and with which examples.
+    """The networks and examples that a diagnostic measures.
 
     Raises:
         SettingsError: A value is out of its range.
@@ -136,7 +136,7 @@ class MeasurementScope:
             raise SettingsError(f'at = {list(self.at)}; expected ["start"], ["end"] or ["start", "end"]')
 
     def wants(self, step: int | None) -> bool:
-        """Whether to measure the network of a step; 0 is the start and None the end."""
+        """Return whether to measure the network of a step; 0 is the start and None the end."""
         if step is None:
             return "end" in self.at or self.every is not None
         return (step == 0 and "start" in self.at) or (self.every is not None and step % self.every == 0)
@@ -150,7 +150,7 @@ class DiagnosticSettings:
     scope: MeasurementScope
 
     def as_json(self) -> dict[str, Any]:
-        """The settings as JSON values."""
+        """Return the settings as JSON values."""
         kind = type(self.diagnostic)
         settings = {name: getattr(self.diagnostic, name) for name in setting_names(kind)}
         name = DIAGNOSTICS.reference(kind)
@@ -158,13 +158,13 @@ class DiagnosticSettings:
 
     @classmethod
     def from_json(cls, plain: Mapping[str, Any]) -> Self:
-        """The settings that `as_json` wrote down."""
+        """Parse settings written by `as_json`."""
         diagnostic = settings_of(DIAGNOSTICS[plain["name"]], plain["settings"])
         return cls(diagnostic, settings_of(MeasurementScope, plain["scope"]))
 
 
 def read_diagnostics(given: object, mistakes: Mistakes) -> dict[str, DiagnosticSettings]:
-    """The diagnostics of a study file, by the name of their table.
+    """Return the diagnostics of a study file, by the name of their table.
 
     Args:
         given: A list of names, or one table for each: its own settings beside those of `MeasurementScope`, and

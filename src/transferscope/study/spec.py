@@ -41,7 +41,7 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class StudySpec:
-    """A study, as its file says.
+    """A study file.
 
     Attributes:
         name: Its name: letters, digits, ".", "_" and "-".
@@ -81,7 +81,7 @@ class StudySpec:
     files: str | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """The study as JSON values, defaults filled in but for what recipes say; the store's password is left out."""
+        """Return the study as JSON values with defaults, except those of recipes, without the store's password."""
         tables: dict[str, Any] = {key: _plain(value) for key, value in vars(self).items()}
         tables["store"] = without_password(self.store)
         del tables["track"]  # it belongs to a run of the study, and may hold a password
@@ -94,14 +94,12 @@ class StudySpec:
         return tables
 
     def given_in(self, table: str) -> tuple[str, ...]:
-        """The keys that the study says itself in a table."""
+        """Return the keys that the study sets in a table."""
         return self.given.get(table, ())
 
 
 def with_settings(tables: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The tables of a study file with settings in place of its own: another backend takes along what belongs to its
-    predecessor.
-    """
+    """Return the tables of a study file with replaced settings; another backend removes settings of the previous one."""
     read = dict(tables)
     for name, value in given.items():
         own = read.get(name)
@@ -123,7 +121,7 @@ def _without_its_backend(own: Mapping[str, Any], given: Mapping[str, Any]) -> di
 
 
 def read_spec(path: Path, *, but: Sequence[str] = (), given: Mapping[str, Any] = NOTHING) -> StudySpec:
-    """The study in a file.
+    """Read the study in a file.
 
     Args:
         but: Tables that belong to others, and are left out.
@@ -143,7 +141,7 @@ def read_spec(path: Path, *, but: Sequence[str] = (), given: Mapping[str, Any] =
 
 
 def places_seen_from(path: Path, *, store: str, files: str | None, track: TrackSettings | None) -> dict[str, Any]:
-    """The settings of a study file that say where things are kept, by their names: relative ones from its folder."""
+    """Return the settings of a study file that are places, by name, with absolute paths."""
     if track is not None:
         folder_or_address = None if track.mlflow is None else store_of(path, track.mlflow)
         events = None if track.tensorboard is None else str(path.parent / expanded(track.tensorboard))
@@ -153,7 +151,7 @@ def places_seen_from(path: Path, *, store: str, files: str | None, track: TrackS
 
 
 def seen_from_folder(tables: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
-    """The tables of a study file with the paths of data, networks and code made absolute, as far as they are names."""
+    """Return the tables of a study file with absolute paths of data, networks and code."""
 
     def file(name: str) -> str:
         return str(folder / expanded(name))
@@ -192,7 +190,7 @@ def seen_from_folder(tables: Mapping[str, Any], folder: Path) -> Mapping[str, An
 
 
 def parse_spec(tables: Mapping[str, Any], *, place: str = "the study") -> StudySpec:
-    """The study in the tables of a study file, with every default filled in.
+    """Parse the study in the tables of a study file, with all defaults.
 
     Raises:
         SettingsError: Something is wrong; the message names every mistake.
@@ -282,7 +280,7 @@ MOST_SEEDS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What a study file says before its tables."""
+    """The keys of a study file before its tables."""
 
     name: Annotated[str, Says("Name of the study")]
     seeds: Annotated[int | tuple[int, ...], Says("How many repetitions, or a list of seeds")] = 3
@@ -319,13 +317,13 @@ class Header:
 
     @property
     def all_seeds(self) -> tuple[int, ...]:
-        """The seeds that are meant by how many."""
+        """The seeds, expanded from a number."""
         return tuple(range(self.seeds)) if isinstance(self.seeds, int) else self.seeds
 
 
 @dataclass(frozen=True, slots=True)
 class FurtherPretraining:
-    """The keys of [pretraining] that are no training settings."""
+    """The keys of [pretraining] that are not training settings."""
 
     sizes: Annotated[
         tuple[Annotated[int, Ge(0)], ...],
@@ -345,7 +343,7 @@ def _found(value: T | None) -> T:
 
 
 def read_header(tables: Mapping[str, Any], known: Sequence[str], mistakes: Mistakes) -> Header | None:
-    """The keys of a study file that stand in no table, of which it may have those that are `known`."""
+    """Read the keys of a study file outside tables, which must be among `known`."""
     valid = [*setting_names(Header), *known]
     for key in tables:
         if key not in valid:
@@ -354,14 +352,14 @@ def read_header(tables: Mapping[str, Any], known: Sequence[str], mistakes: Mista
 
 
 def _training(table: Any, where: str, recipe: Protocol, mistakes: Mistakes) -> TrainingSettings | None:
-    """Settings of training; where a recipe knows how long, that need not be said."""
+    """Read training settings, whose duration is optional with a recipe."""
     if recipe == "field" and isinstance(table, Mapping) and not {"steps", "epochs"} & table.keys():
         table = {**table, "steps": 1}  # in the place of the recipe's
     return read_table(TrainingSettings, table, where, mistakes)
 
 
 def _given(tables: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-    """The keys of tables that a recipe would fill in otherwise."""
+    """Return the keys of tables that override a recipe."""
     methods = {f"methods.{name}": table for name, table in tables.get("methods", {}).items()}
     named = {name: tables.get(name, {}) for name in ("training", "pretraining")} | methods
     return {name: tuple(table) for name, table in named.items() if table}
@@ -411,7 +409,7 @@ LONGEST_NAME = 100
 
 
 def check_names(group: str, names: object, mistakes: Mistakes) -> None:
-    """The names of tables are labels in the store and words in the report."""
+    """Check the names of tables, which are labels in the store and words in the report."""
     for name in names if isinstance(names, Mapping) else ():
         if not name.strip() or not name.isprintable() or len(name) > LONGEST_NAME:
             mistakes.add(
@@ -427,7 +425,7 @@ def _check_methods(
     recipe: Protocol,
     mistakes: Mistakes,
 ) -> None:
-    """Whether methods have what they transfer from; what is given and wrong is said elsewhere."""
+    """Check that methods have a source; invalid tables are reported elsewhere."""
     if not tables.get("methods"):
         mistakes.add("there are no methods; add a table for each, as in [methods.fine-tune]")
     arms = [(name, source) for name, one in methods.items() for source in (sources if one.needs_source else [None])]
@@ -448,7 +446,7 @@ def _check_methods(
 
 
 def _check_rates(methods: Mapping[str, Method], training: TrainingSettings, mistakes: Mistakes) -> None:
-    """Numbers whose name ends in "lr_scale" are shares of the learning rate."""
+    """Check that settings named "lr_scale" are shares of the learning rate."""
     for name, method in methods.items():
         for key in (one.name for one in fields(method) if one.name.endswith("lr_scale")):  # type: ignore[arg-type]
             share = getattr(method, key)
@@ -514,7 +512,7 @@ def _check_grid(
 def _refusal(
     settings: TrainingSettings | Method, key: str, value: Value, axes: Mapping[str, Sequence[Value]], where: str
 ) -> list[str]:
-    """Why settings cannot have a value of a grid, neither as they are nor beside any of its other values."""
+    """Explain why settings cannot have a value of a grid, alone or with any of its other values."""
     own = {name: getattr(settings, name) for name in setting_names(type(settings))}
     others = {name: values for name, values in axes.items() if name in own and name != key}
     alone = Mistakes("")

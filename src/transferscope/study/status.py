@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StudyStatus:
-    """Where a study stands; its `store` is a path or URL without a password."""
+    """The state of a study; its `store` is a path or URL without a password."""
 
     name: str
     store: str
@@ -29,7 +29,7 @@ class StudyStatus:
 
 @dataclass(frozen=True, slots=True)
 class EditedPlan:
-    """What a study file asks for now, where that is not what was run last.
+    """The changes that an edited study file requests.
 
     Attributes:
         counts: How many of the cells that it asks for stand where.
@@ -43,14 +43,14 @@ class EditedPlan:
 
 
 def study_status(store: Store, name: str) -> StudyStatus:
-    """Where a study stands; an UnknownNameError if the store has none of that name."""
+    """Return the state of a study; raises UnknownNameError if the store has none of that name."""
     counts = store.counts(name)
     failed = tuple(store.failed_cells(name)) if counts.failed else ()
     return StudyStatus(name, store.place, counts, failed)
 
 
 def stamp_of(study: Path) -> str:
-    """What tells a study file, and the code that reads it, from those of another plan; kept among the facts of one."""
+    """Return a stamp of a study file and the code that reads it, stored in the facts of a plan."""
     package = Path(__file__).parents[1]
     stamp = hashlib.sha256(bytes(study.absolute()) + study.read_bytes())  # paths in it are meant from its folder
     for path in sorted(package.rglob("*.py")):
@@ -60,7 +60,7 @@ def stamp_of(study: Path) -> str:
 
 
 def edited_plan(spec: "AnySpec", store: Store | None) -> EditedPlan | None:
-    """The plan of a study file beside that of its last run; None when it has not changed, or asks for the same cells.
+    """Compare the plan of a study file with that of its last run; None if both have the same cells.
 
     Raises as `plan.plan_study`.
     """
@@ -96,7 +96,7 @@ def _of_plan(spec: Mapping[str, object]) -> dict[str, object]:
 
 
 def keep_of(spec: Mapping[str, object]) -> "Keep":
-    """What a stored study keeps."""
+    """Return which networks a stored study keeps."""
     engine = spec.get("engine")
     asked = engine.get("keep") if isinstance(engine, Mapping) else None
     return "winners" if asked == "winners" else "none" if asked == "none" else "all"
@@ -104,7 +104,7 @@ def keep_of(spec: Mapping[str, object]) -> "Keep":
 
 @dataclass(frozen=True, slots=True)
 class KeptNetworks:
-    """The networks on the disk: `n_runs` of `n_done` runs have one; sizes include those of earlier steps."""
+    """The networks on disk: `n_runs` of `n_done` runs have one; sizes include snapshots."""
 
     keep: "Keep"
     n_done: int
@@ -115,7 +115,7 @@ class KeptNetworks:
 
 
 def kept_networks(store: Store, study: str) -> KeptNetworks:
-    """The networks of a study that are on the disk."""
+    """Return the networks of a study on disk."""
     sizes: dict[str, int] = defaultdict(int)
     for file in store.files.glob("*.safetensors"):
         with contextlib.suppress(FileNotFoundError):
@@ -129,7 +129,7 @@ def kept_networks(store: Store, study: str) -> KeptNetworks:
 
 
 class Forecast:
-    """How many cells of a plan are left of each kind, and what one of a kind takes.
+    """The number of remaining cells of each kind, and the time of one.
 
     Cells that another runner has planned since, of a study file of the same name, do not count.
     """
@@ -149,7 +149,7 @@ class Forecast:
                 self.count_done(standing.key, standing.seconds)
 
     def count_done(self, key: str, seconds: float) -> None:
-        """Count a cell that took `seconds`."""
+        """Count a finished cell that took `seconds`."""
         if key not in self._kinds:
             return
         self._left[self._kinds[key]] -= 1
@@ -157,7 +157,7 @@ class Forecast:
         self.done += 1
 
     def count_failed(self, key: str) -> None:
-        """Count a cell that will not be done."""
+        """Count a cell that will not be executed."""
         if key not in self._kinds:
             return
         self._left[self._kinds[key]] -= 1
@@ -165,11 +165,11 @@ class Forecast:
 
     @property
     def is_partial(self) -> bool:
-        """Whether cells of a kind are left of which none is done."""
+        """Whether some kind has remaining but no finished cells."""
         return any(left and kind not in self._seconds for kind, left in self._left.items())
 
     def seconds_left(self, shares: Mapping[str, float], *, workers: int) -> float | None:
-        """Seconds until everything is done; None as long as no cell is.
+        """Return the seconds until the end; None until a cell is done.
 
         What is left takes as long as what is done of its kind, or as the average cell where none is.
 

@@ -28,7 +28,7 @@ _LEAST_MINUTES = 5
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What a runner asks the batch system for; None for what that gives by itself."""
+    """Resources of a runner in the batch system; None for the system's default."""
 
     minutes: Annotated[Count, Says("Minutes of a job", "It is then stopped, and queued again.")] = 60
     cpus: Annotated[Count | None, Says("Processors of a job", "None for those that its workers take.")] = None
@@ -52,7 +52,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Submitted:
-    """Runners that were submitted.
+    """Submitted runners.
 
     Attributes:
         jobs: Their numbers with the batch system; empty when there was nothing left to do.
@@ -73,7 +73,7 @@ def submit(
     logs: Path,
     cluster: Literal["slurm", "local"] = "slurm",
 ) -> Submitted:
-    """Plan a study and submit runners for what is left of it; to go on after they were stopped, submit it again.
+    """Plan a study and submit runners for its missing runs; submit it again to resume.
 
     Args:
         runner: What each job does: cells of the study until none is left. It is pickled into the logs; its

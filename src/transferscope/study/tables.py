@@ -30,17 +30,17 @@ _OUT_OF_RANGE = ("greater_than", "greater_than_equal", "less_than", "less_than_e
 
 @dataclass(frozen=True)
 class Mistakes:
-    """What is wrong in one file, gathered so that all of it can be said at once."""
+    """The mistakes of a file, collected to be reported together."""
 
     place: str
     sentences: list[str] = field(default_factory=list)
 
     def add(self, sentence: str) -> None:
-        """Note a mistake."""
+        """Record a mistake."""
         self.sentences.append(sentence)
 
     def raise_any(self) -> None:
-        """Raise what was noted, if anything, as one SettingsError."""
+        """Raise the recorded mistakes, if any, as one SettingsError."""
         if len(self.sentences) == 1:
             raise SettingsError(f"{self.place}: {self.sentences[0]}")
         if self.sentences:
@@ -49,7 +49,7 @@ class Mistakes:
 
 
 def read_table(kind: type[T], table: object, where: str, mistakes: Mistakes) -> T | None:
-    """A dataclass from a table of a study file; None when something is wrong.
+    """Read a dataclass from a table of a study file; None after a mistake.
 
     Types are strict: 1 is a number, "1" and true are not. Lists become tuples.
 
@@ -97,7 +97,7 @@ def _inner_tables(kind: type) -> dict[str, type]:
 
 
 def read_setting(kind: type, path: Sequence[str], value: object) -> tuple[object, list[str]]:
-    """A value of one setting, as `read_table` takes it, and what is wrong with it, in sentences.
+    """Read a value of one setting like `read_table`, and return it with its mistakes.
 
     Args:
         path: The setting; of a table within it, that one's setting too.
@@ -131,7 +131,7 @@ def _refused(kind: type, name: str, value: object) -> list[str]:
 
 
 def _holds(hint: Any, kind: type) -> bool:
-    """Whether a value of a type may be of a kind."""
+    """Return whether a value of a type can be of a kind."""
     if get_origin(hint) is Annotated or get_origin(hint) in (Union, UnionType):
         return any(_holds(one, kind) for one in get_args(hint) if one is not None)
     return (get_origin(hint) or hint) is kind
@@ -149,7 +149,7 @@ def _plain_value(text: str) -> object:
 def member_of(
     family: Mapping[str, T], key: str, name: str, table: Mapping[str, Any], where: str, mistakes: Mistakes
 ) -> T | None:
-    """The member of a family that a table names by a key, or else by its own name; None when there is none."""
+    """Return the member of a family that a table names by a key, or by its own name; None if there is none."""
     named = table.get(key, name)
     try:
         if not isinstance(named, str):
@@ -161,7 +161,7 @@ def member_of(
 
 
 def settings_of(kind: type[T], plain: object) -> T:
-    """Settings from the JSON values that were made of them; a SettingsError if they are none of this version."""
+    """Parse settings from their JSON values; raises SettingsError if they do not fit this version."""
     mistakes = Mistakes(f"a stored {kind.__name__}")
     settings = read_table(kind, plain, "", mistakes)
     mistakes.raise_any()
@@ -170,7 +170,7 @@ def settings_of(kind: type[T], plain: object) -> T:
 
 
 def json_schema_of(kind: type, definitions: dict[str, Any]) -> dict[str, Any]:
-    """The JSON Schema of a table with what its fields say; tables within go to `definitions`."""
+    """Return the JSON Schema of a table with the descriptions of its fields; nested tables go to `definitions`."""
     schema = _model(kind).model_json_schema(ref_template="#/definitions/{model}")
     for inner in _inner_tables(kind).values():
         definitions[inner.__name__] = json_schema_of(inner, definitions)
@@ -185,7 +185,7 @@ def json_schema_of(kind: type, definitions: dict[str, Any]) -> dict[str, Any]:
 
 
 def setting_names(kind: type) -> list[str]:
-    """The keys that a table of this kind may have."""
+    """Return the keys of a table of this kind."""
     return [item.name for item in _settings(kind)]
 
 
@@ -194,7 +194,7 @@ def _settings(kind: type) -> list[Field[Any]]:
 
 
 def _unfit(value: object) -> str:
-    """Why no setting can hold a value, whatever its type; empty when one can.
+    """Explain why no setting can have a value, whatever its type; empty if one can.
 
     TOML's whole numbers are of 64 bits, as are those of arrays and databases; a NUL ends a path, and a database's text.
     """
@@ -269,7 +269,7 @@ def _sentences(error: ValidationError, kind: type, where: str) -> list[str]:
 
 
 def _shown(value: object) -> str:
-    """A value in a message, without its middle when it is long."""
+    """Return a value for a message, without its middle if it is long."""
     shown = json.dumps(value, default=str, ensure_ascii=False)
     return shown if len(shown) <= 2 * _SHOWN else f"{shown[:_SHOWN]} ... {shown[-_SHOWN // 4 :]}"
 

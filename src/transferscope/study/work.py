@@ -45,7 +45,7 @@ from transferscope.training.evaluate import Measures, mean_over_examples
 
 
 def work(cell: PlannedCell, context: WorkContext) -> Outcome:
-    """Do a cell of role "pretrain", "method" or "diagnose"; see `study.context.Work`."""
+    """Execute a cell of role "pretrain", "method" or "diagnose"; see `study.context.Work`."""
     doers = {"pretrain": _pretrain, "method": _method, "diagnose": diagnose}
     if cell.role not in doers:
         raise SettingsError(f"a cell has the role {cell.role!r}; expected one of {', '.join(doers)}")
@@ -126,7 +126,7 @@ def measure_on(network: Network, data: Dataset, *, part: str) -> Measures:
 
 
 def _kept_after_transfer(fitted: Fitted, task: TransferTask, held_out: Mapping[str, Dataset]) -> tuple[Record, ...]:
-    """The source head on the transferred backbone: what is left of the source task, and on which inputs."""
+    """Measure the source head on the transferred backbone: the remaining source accuracy, on each test set."""
     if fitted.source_head is None or task.source is None:
         return ()
     reader = fitted.network.under(fitted.source_head)
@@ -146,7 +146,7 @@ def _tuning_notes(tuned: Tuned | None) -> dict[str, Any]:
 
 
 def diagnose(cell: PlannedCell, context: WorkContext) -> Outcome:
-    """Measure a diagnostic at the steps that its settings ask for; the end has step None, as final values have.
+    """Measure a diagnostic at the steps of its settings; the end has step None, like final values.
 
     Networks whose files are gone, or were never kept, are made by fitting the method again, which gives the same.
     """
@@ -180,7 +180,7 @@ def _outcome(diagnostic: Diagnostic, findings: Mapping[int | None, Findings], se
 
 
 class _Scene:
-    """What the diagnostics of one cell look at."""
+    """The networks and data of the diagnostics of one cell."""
 
     def __init__(self, cell: PlannedCell, recipe: DiagnoseRecipe, context: WorkContext) -> None:
         self.cell, self.recipe, self.scope = cell, recipe.fit, recipe.diagnostic.scope
@@ -196,16 +196,16 @@ class _Scene:
 
     @property
     def steps(self) -> list[int | None]:
-        """The steps to look at, the end last."""
+        """The steps to measure, the end last."""
         return [step for step in self.files if self.scope.wants(step) and (step is None or step < self.last_step)]
 
     @property
     def last_step(self) -> int:
-        """The training step that the end belongs to."""
+        """The training step of the end."""
         return _last_step(self.cell, self.recipe, self.files[None])
 
     def subject(self, step: int | None) -> Subject:
-        """The network of a step, beside where it started."""
+        """Return the network of a step, with its initial network."""
         return Subject(
             self._network(step),
             self.examples,
@@ -226,7 +226,7 @@ class _Scene:
 
 
 def _networks(cell: PlannedCell, recipe: DiagnoseRecipe, context: WorkContext) -> dict[int | None, Path]:
-    """Files of the method cell's networks by step, in order; the end is None."""
+    """Return the files of the method cell's networks by step, in order; the end is None."""
     key = cell.needs[-1]
     if not _are_there(cell, recipe, context):
         fit_method(cell, recipe.fit, context, key=key)
@@ -238,7 +238,7 @@ def _networks(cell: PlannedCell, recipe: DiagnoseRecipe, context: WorkContext) -
 
 
 def _are_there(cell: PlannedCell, recipe: DiagnoseRecipe, context: WorkContext) -> bool:
-    """Whether all networks that a diagnostic looks at are whole: one that made them again may have been interrupted."""
+    """Return whether all networks of a diagnostic are intact, since retraining may have been interrupted."""
     key, every = cell.needs[-1], recipe.diagnostic.scope.every
     kept, end = context.snapshots(key), context.network(key)
     if not all(is_whole(path) for path in (end, *kept.values())):
@@ -247,7 +247,7 @@ def _are_there(cell: PlannedCell, recipe: DiagnoseRecipe, context: WorkContext) 
 
 
 def _last_step(cell: PlannedCell, recipe: MethodRecipe, end: Path) -> int:
-    """The training step that the network in the file `end` belongs to."""
+    """Return the training step of the network in the file `end`."""
     if (taken := read_notes(end).get(STEP_NOTE)) is not None:
         return int(taken)
     _, training = with_settings(recipe.method, recipe.training, cell.payload.get(CHOSEN, {}))

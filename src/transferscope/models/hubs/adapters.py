@@ -24,7 +24,7 @@ _FACTOR = re.compile(r"(.+)\.lora_(?:embedding_)?([AB])(?:\.weight)?")
 
 @dataclass(frozen=True)
 class Adapter:
-    """What a folder of PEFT changes.
+    """The changes of a PEFT adapter.
 
     Attributes:
         base: Folder of the network that it changes.
@@ -41,7 +41,7 @@ class Adapter:
 
     @torch.no_grad()
     def merge(self, module: nn.Module) -> tuple[str, ...]:
-        """Add the changes to a network's weights, and take over the weights that were trained whole.
+        """Merge the changes into a network's weights, and take over fully trained weights.
 
         Args:
             module: Of the class of transformers that was changed, or the encoder in it.
@@ -107,7 +107,7 @@ class Adapter:
 
 
 def read_adapter(folder: Path) -> Adapter | None:
-    """The adapter in a folder; None where there is none, or it lies beside a model.
+    """Return the adapter in a folder; None if there is none, or a model beside it.
 
     Raises:
         NetworkError: It is of another kind, one of its settings is not followed, or its base is not a folder here.

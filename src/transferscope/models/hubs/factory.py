@@ -17,7 +17,7 @@ from transferscope.models.network import seeded
 
 @dataclass(frozen=True)
 class Factory(NamedModule):
-    """A network that a function makes.
+    """A network made by a function.
 
     Attributes:
         function: Called with the options alone; returns a module.
@@ -31,7 +31,7 @@ class Factory(NamedModule):
 
     @property
     def input(self) -> NetworkInput | None:
-        """What the function has as its attribute `input`, a `NetworkInput` or its settings; None for anything else.
+        """The attribute `input` of the function, if it is a `NetworkInput` or its settings; otherwise None.
 
         Raises:
             NetworkError: The settings are not those of one.
@@ -48,14 +48,14 @@ class Factory(NamedModule):
         return {"options": dict(self.options), "origin": dict(self.origin)}
 
     def random(self, seed: int) -> nn.Module:
-        """What the function makes from that seed; weights that it gives whatever the seed are drawn again."""
+        """Call the function with that seed, and draw weights again that do not depend on the seed."""
         module = self.made(seed)
         if self._has_weights:
             draw_again(module, seed=seed)
         return module
 
     def trained(self) -> WithWeights:
-        """What the function makes, if it has weights that do not depend on the seed; the others count as missing."""
+        """Call the function; weights that depend on the seed count as missing."""
         if not self._has_weights:
             raise NetworkError(
                 f"{self.name} makes a network of random weights, and there are no trained ones to transfer from; give "
@@ -64,7 +64,7 @@ class Factory(NamedModule):
         return WithWeights(self.made(0), tuple(name for name, fixed in self._fixed.items() if not fixed))
 
     def made(self, seed: int) -> nn.Module:
-        """What the function makes while the global seed is this one."""
+        """Call the function with this global seed."""
         with seeded(seed), as_network_error(self.name, "made"):
             module = self.function(**self.options)
         if not isinstance(module, nn.Module):
@@ -73,13 +73,13 @@ class Factory(NamedModule):
 
     @cached_property
     def _fixed(self) -> dict[str, bool]:
-        """Whether each parameter is the same whatever the seed."""
+        """Whether each parameter is independent of the seed."""
         first, second = (dict(self.made(seed).named_parameters()) for seed in (0, 1))
         return {name: name in second and torch.equal(tensor, second[name]) for name, tensor in first.items()}
 
     @cached_property
     def _has_weights(self) -> bool:
-        """Whether what the function makes is trained already, at least in part.
+        """Whether the function returns a trained module, at least in part.
 
         Matrices and kernels tell, of which chance leaves no two equal; those of one value, such as zeros, do not.
         """

@@ -19,7 +19,7 @@ from transferscope.models.inputs import NetworkInput
 
 @dataclass(frozen=True)
 class WithWeights:
-    """A module with the weights that its name stands for.
+    """A module with its pretrained weights.
 
     Attributes:
         missing: Weights of the module that were not among them, under the module's names.
@@ -32,26 +32,26 @@ class WithWeights:
 
 
 class NamedModule(ABC):
-    """A module that a name stands for, before it is split into features and head."""
+    """A module by name, before it is split into features and head."""
 
     @property
     @abstractmethod
     def input(self) -> NetworkInput | None:
-        """How inputs must be scaled for its weights; None where nobody says."""
+        """The preprocessing of inputs for its weights; None if unknown."""
 
     @property
     def head(self) -> str | None:
-        """Name of its head; None where it must be found."""
+        """The name of its head; None if it must be searched."""
         return None
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """What of its origin, beside its name, can change an answer, as JSON values, its weights left out."""
+        """Everything about its origin, except name and weights, that can change a result, as JSON values."""
         return {}
 
     @abstractmethod
     def random(self, seed: int) -> nn.Module:
-        """The module with weights drawn from a seed; the global random state is left as it was.
+        """Return the module with weights drawn from a seed; the global random state does not change.
 
         Raises:
             NetworkError: It cannot be made, or its weights cannot be drawn.
@@ -59,7 +59,7 @@ class NamedModule(ABC):
 
     @abstractmethod
     def trained(self) -> WithWeights:
-        """The module with the weights that the name stands for.
+        """Return the module with its pretrained weights.
 
         Raises:
             NetworkError: It cannot be made, or the name stands for no weights.
@@ -67,7 +67,7 @@ class NamedModule(ABC):
 
 
 def imported(package: str, extra: str) -> ModuleType:
-    """An optional package, which the extra `extra` of transferscope installs.
+    """Import an optional package, which the extra `extra` of transferscope installs.
 
     Raises:
         MissingExtraError: It is not installed.
@@ -93,7 +93,7 @@ def imported(package: str, extra: str) -> ModuleType:
 
 
 def matching_torchvision() -> str:
-    """The line that installs the torchvision of this torch's version and build, from PyTorch's own index."""
+    """Return the command that installs the torchvision of this torch's version and build."""
     version, _, build = torch.__version__.partition("+")
     index = f" --index-url https://download.pytorch.org/whl/{build}" if build else ""
     return f"pip uninstall --yes torchvision; pip install torch=={version} torchvision{index}"
@@ -101,7 +101,7 @@ def matching_torchvision() -> str:
 
 @contextmanager
 def as_network_error(name: str, what: str) -> Iterator[None]:
-    """Whatever a library raises, as a NetworkError of one sentence.
+    """Convert every exception of a library to a NetworkError of one sentence.
 
     Args:
         name: The network, as in "timm:resnet18".

@@ -36,7 +36,7 @@ TOWERS = ("vision", "text")
 
 
 def split_tower(name: str) -> tuple[str, str]:
-    """A name without its tower, and the tower, "" where none is asked for.
+    """Split a name from its tower, "" if it has none.
 
     Raises:
         NetworkError: It asks for something else.
@@ -51,7 +51,7 @@ def split_tower(name: str) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class HuggingFace(NamedModule):
-    """A network of transformers.
+    """A transformers network.
 
     Its class is the one that its configuration names; code that lies beside the weights is never run, and weights are
     read from safetensors alone.
@@ -65,12 +65,12 @@ class HuggingFace(NamedModule):
 
     @cached_property
     def folder(self) -> Path:
-        """Where the files of the network are: of an adapter, those of its base."""
+        """The folder of the network's files; for an adapter, that of its base."""
         return self._given if self.adapter is None else self.adapter.base
 
     @cached_property
     def adapter(self) -> Adapter | None:
-        """What is merged into the network; None for most."""
+        """The adapter merged into the network; usually None."""
         return read_adapter(self._given)
 
     @cached_property
@@ -98,7 +98,7 @@ class HuggingFace(NamedModule):
 
     @cached_property
     def input(self) -> NetworkInput | None:
-        """The vocabulary of a text model; else `preprocessor_config.json`, or the size of the configuration."""
+        """The vocabulary of a text model; otherwise `preprocessor_config.json`, or the size in the configuration."""
         if self.tower == "text":
             return NetworkInput(vocabulary=self.configuration.vocab_size)
         vocabulary = self._json.get("vocab_size")
@@ -113,32 +113,34 @@ class HuggingFace(NamedModule):
 
     @property
     def head(self) -> str | None:
-        """Found by itself in a model with logits; other models make features alone."""
+        """None for a model with logits, whose head is searched; other models have no head."""
         return None if "For" in self.kind.__name__ else NO_HEAD
 
     @property
     def tokenizer(self) -> Path | None:
-        """The folder of its tokenizer; None where it has none, or reads no texts."""
+        """The folder of its tokenizer; None without one, or for a model that reads no texts."""
         reads = self.input is not None and self.input.vocabulary is not None
         places = (place for place in (self._given, self.folder) if (place / "tokenizer.json").is_file())
         return next(places, None) if reads else None
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """The configuration, which of its towers, and what follows the encoder in a folder of sentence-transformers."""
+        """The configuration, its tower, and the layers after the encoder in a folder of sentence-transformers."""
         origin: dict[str, Any] = {"config": {key: value for key, value in self._json.items() if key not in _VOLATILE}}
         if self.tower == "text":
             origin["tower"] = self.tower
         return origin if self.sentences is None else {**origin, "sentences": asdict(self.sentences)}
 
     def random(self, seed: int) -> nn.Module:
-        """The model of the configuration, as its class initialises it."""
+        """Return the model of the configuration with its class's initialisation."""
         with seeded(seed), self.as_network_error("made of its configuration"):
             module: nn.Module = self.kind(self.configuration, **self._options)
             return self._pooled(module).train()
 
     def trained(self) -> WithWeights:
-        """The model with the weights of its file, stored in a form to train in: transformers would cast any other."""
+        """Return the model with the weights of its file, stored in a dtype for training, since transformers would cast
+        others.
+        """
         with seeded(0), self.as_network_error("opened"):
             module, loading = self.kind.from_pretrained(
                 str(self.folder),
@@ -167,7 +169,7 @@ class HuggingFace(NamedModule):
         return WithWeights(module.train(), missing, tuple(sorted({*map(str, loading["unexpected_keys"]), *of_head})))
 
     def _pooled(self, module: nn.Module) -> nn.Module:
-        """The module, which knows how a folder of sentence-transformers goes on, with layers of random weights."""
+        """Attach the layers of sentence-transformers, with random weights."""
         if self.sentences is not None:
             setattr(module, POOLING, self.sentences.pooling)
             layers = self.sentences.made()
@@ -177,7 +179,7 @@ class HuggingFace(NamedModule):
 
     @cached_property
     def sentences(self) -> SentenceFolder | None:
-        """What follows the encoder in a folder of sentence-transformers; None for another folder."""
+        """The layers after the encoder in a folder of sentence-transformers; None for another folder."""
         return read_sentence_folder(self.folder)
 
     @cached_property
@@ -196,7 +198,7 @@ class HuggingFace(NamedModule):
 
     @cached_property
     def configuration(self) -> Any:
-        """The configuration, as transformers reads it."""
+        """The transformers configuration."""
         with self.as_network_error("opened"):
             config = transformers_package().AutoConfig.from_pretrained(
                 str(self.folder), local_files_only=True, trust_remote_code=False
@@ -207,7 +209,7 @@ class HuggingFace(NamedModule):
 
     @cached_property
     def tower(self) -> str:
-        """Which one of a model of images and texts is opened: "vision" or "text"; "" for another model."""
+        """The tower of a model of images and texts, "vision" or "text"; "" for another model."""
         _, asked = split_tower(self.name)
         two = self._named is not None and {f"{tower}_config" for tower in TOWERS} <= self._json.keys()
         towers = [tower for tower in TOWERS if two and self._class_of(tower) is not None]
@@ -228,7 +230,7 @@ class HuggingFace(NamedModule):
 
     @cached_property
     def kind(self) -> Any:
-        """The class that the configuration names; of one whose head predicts tokens, or projects, the encoder."""
+        """The class named in the configuration; the encoder for a model whose head predicts tokens or projects."""
         named = self._named
         plain = "" if named is None else named.removesuffix("WithProjection")
         kind = self._class_of(self.tower) if self.tower else getattr(transformers_package(), plain, None)
@@ -245,7 +247,7 @@ class HuggingFace(NamedModule):
 
     @cached_property
     def _options(self) -> dict[str, Any]:
-        """Without a pooling layer that is not used, or that the file has no weights for."""
+        """Options to leave out an unused pooling layer, or one without weights in the file."""
         of_file = any("pooler" in name for name in self._stored)
         if self.head != NO_HEAD or (of_file and self.sentences is None):
             return {}
@@ -257,7 +259,7 @@ class HuggingFace(NamedModule):
 
     @cached_property
     def _stored(self) -> dict[str, str]:
-        """How the weights are stored, by name, in the words of safetensors."""
+        """The storage type of the weights, by name, in the terms of safetensors."""
         forms: dict[str, str] = {}
         whole = self.folder / "model.safetensors"
         for file in [whole] if whole.exists() else sorted(self.folder.glob("model-*.safetensors")):
@@ -270,7 +272,7 @@ class HuggingFace(NamedModule):
 
     @contextmanager
     def as_network_error(self, what: str) -> Iterator[None]:
-        """Whatever transformers raises, in one sentence; its progress bars and warnings stay out of the way."""
+        """Convert exceptions of transformers to one sentence; hide its progress bars and warnings."""
         transformers = transformers_package()
         transformers.utils.logging.disable_progress_bar()
         verbosity = transformers.logging.get_verbosity()
@@ -283,7 +285,7 @@ class HuggingFace(NamedModule):
 
 
 def _kernels(config: object) -> Iterator[str]:
-    """What a configuration names as code to compute attention or experts with, as in "kernels-community/flash-attn"."""
+    """Yield references to attention or expert code in a configuration, as in "kernels-community/flash-attn"."""
     for key, value in config.items() if isinstance(config, dict) else ():
         if str(key).endswith("_implementation") and "/" in str(value):
             yield f"{key} = {value}"
@@ -291,7 +293,7 @@ def _kernels(config: object) -> Iterator[str]:
 
 
 def transformers_package() -> ModuleType:
-    """The package; a torchvision that cannot be imported beside this torch is hidden from it, which needs none."""
+    """Import transformers, hiding a torchvision that cannot be imported with this torch."""
     if "torchvision" not in sys.modules:
         try:
             imported("torchvision", "torchvision")

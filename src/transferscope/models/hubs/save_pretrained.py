@@ -52,7 +52,7 @@ _TOLERANCE = 1e-4
 
 @dataclass(frozen=True, slots=True)
 class SavedModel:
-    """What `save_pretrained` wrote.
+    """The result of `save_pretrained`.
 
     Attributes:
         architecture: Class of transformers that `from_pretrained` makes, as in "ViTForImageClassification".
@@ -74,7 +74,7 @@ def save_pretrained(
     problem: Problem,
     notes: Callable[[SavedModel], Mapping[str, str]],
 ) -> SavedModel:
-    """Write a network of transformers to a folder, with the tokenizer or image processor that belongs to it.
+    """Write a transformers network to a folder, with its tokenizer or image processor.
 
     A model with a head is written as it is, with the new head in its place. An encoder becomes the model of its kind
     for classification where that computes the same (a ViT without its pooling layer, a BERT with it); elsewhere, as
@@ -131,7 +131,7 @@ def save_pretrained(
 
 
 def open_saved(folder: Path, saved: SavedModel, *, input_shape: tuple[int, ...], known: NetworkInput | None) -> Network:
-    """The network that `save_pretrained` wrote.
+    """Open the network written by `save_pretrained`.
 
     Raises:
         NetworkError: Something of it is gone, or is of another model.
@@ -157,7 +157,7 @@ def open_saved(folder: Path, saved: SavedModel, *, input_shape: tuple[int, ...],
 
 
 def _kinds(named: HuggingFace) -> Iterator[tuple[Any, str]]:
-    """Classes that may be the network with its head, and what they put before the names of its weights."""
+    """Yield candidate classes for the network with its head, and their prefix of the names of its weights."""
     if named.head != NO_HEAD:
         yield named.kind, ""
         return
@@ -178,7 +178,7 @@ def _filled(
     classes: Sequence[str] | None,
     problem: Problem,
 ) -> tuple[Any, str]:
-    """A model of a class with the network's weights, and the name of its head; None where they do not fit."""
+    """Return a model of a class with the network's weights, and the name of its head; None if they do not fit."""
     config = copy.deepcopy(named.configuration)
     labels = [f"output_{i}" for i in range(n_outputs)] if classes is None else list(classes)
     config.id2label, config.label2id = dict(enumerate(labels)), {name: i for i, name in enumerate(labels)}

@@ -30,7 +30,7 @@ _PACKAGE = "sentence_transformers."
 
 @dataclass(frozen=True)
 class SentenceFolder:
-    """What a folder of sentence-transformers does after its encoder.
+    """The layers after the encoder in a folder of sentence-transformers.
 
     Layers at the end that bring rows to length 1 are left out. They serve comparisons by cosine; under a linear head
     they take from the gradient what changes the length, and a head that is drawn at random learns ten times slower.
@@ -46,7 +46,7 @@ class SentenceFolder:
     left_out: tuple[str, ...] = ()
 
     def made(self) -> nn.Sequential | None:
-        """The layers after the pooling, their weights drawn; None where there are none."""
+        """Return the layers after the pooling with random weights; None if there are none."""
         layers: list[nn.Module] = []
         for _, settings in self.after:
             if settings is None:
@@ -58,7 +58,7 @@ class SentenceFolder:
         return nn.Sequential(*layers) if layers else None
 
     def load(self, layers: nn.Sequential, folder: Path) -> None:
-        """Give the layers their weights.
+        """Load the weights of the layers.
 
         Raises:
             NetworkError: They are not there, in safetensors, under their names and in their shapes.
@@ -79,7 +79,7 @@ class SentenceFolder:
 
 
 def read_sentence_folder(folder: Path) -> SentenceFolder | None:
-    """What follows the encoder of a folder of sentence-transformers; None for a folder of another kind.
+    """Read the layers after the encoder of a folder of sentence-transformers; None for a folder of another kind.
 
     Args:
         folder: With `modules.json`, or with `1_Pooling/config.json` alone.

@@ -19,13 +19,13 @@ _FITS: dict[str, Fit] = {"center": "crop", "squash": "stretch"}
 
 @dataclass(frozen=True)
 class Timm(NamedModule):
-    """A network of timm, its name as in `timm.list_models()`, with or without the tag of its weights."""
+    """A network of timm, named as in `timm.list_models()`, with or without the tag of its weights."""
 
     name: str
 
     @cached_property
     def input(self) -> NetworkInput | None:
-        """As the configuration of its weights says."""
+        """The input in the configuration of its weights."""
         config = self._config
         channels, size, width = config["input_size"]
         side, mode = math.floor(size / (config.get("crop_pct") or 1)), config.get("crop_mode") or "center"
@@ -47,18 +47,18 @@ class Timm(NamedModule):
 
     @property
     def head(self) -> str | None:
-        """The layer that timm calls the classifier."""
+        """The classifier layer according to timm."""
         name = self._config.get("classifier")
         return name if isinstance(name, str) else None
 
     def random(self, seed: int) -> nn.Module:
-        """The network as timm initialises it."""
+        """Return the network with timm's initialisation."""
         with seeded(seed), as_network_error(f"timm:{self.name}", "made"):
             module: nn.Module = self._timm.create_model(self.name, pretrained=False)
         return module
 
     def trained(self) -> WithWeights:
-        """The network with the weights that timm fetches once."""
+        """Return the network with the weights that timm downloads once."""
         with seeded(0), as_network_error(f"timm:{self.name}", "opened"):
             return WithWeights(self._timm.create_model(self.name, pretrained=True))
 

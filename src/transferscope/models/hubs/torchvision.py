@@ -14,13 +14,13 @@ from transferscope.models.network import seeded
 
 @dataclass(frozen=True)
 class Torchvision(NamedModule):
-    """A network of torchvision, its name as in `torchvision.models.list_models()`."""
+    """A network of torchvision, named as in `torchvision.models.list_models()`."""
 
     name: str
 
     @cached_property
     def input(self) -> NetworkInput | None:
-        """As the transformation that belongs to the default weights says; None for a network without weights."""
+        """The preprocessing of the default weights; None for a network without weights."""
         weights = self._weights
         if weights is None:
             return None
@@ -38,13 +38,13 @@ class Torchvision(NamedModule):
         )
 
     def random(self, seed: int) -> nn.Module:
-        """The network as torchvision initialises it."""
+        """Return the network with torchvision's initialisation."""
         with seeded(seed), as_network_error(f"torchvision:{self.name}", "made"):
             module: nn.Module = self._models.get_model(self.name, weights=None)
         return module
 
     def trained(self) -> WithWeights:
-        """The network with its default weights, which torchvision fetches once."""
+        """Return the network with its default weights, which torchvision downloads once."""
         if self._weights is None:
             raise NetworkError(f"torchvision has no weights of {self.name}; give them as weights = FILE")
         with seeded(0), as_network_error(f"torchvision:{self.name}", "opened"):

@@ -26,7 +26,7 @@ __all__ = [
 
 
 def backend_of(engine: EngineSettings, work: str, context: WorkContext, *, n_cells: int) -> Backend:
-    """A backend that has not been entered yet.
+    """Return a backend, not yet entered.
 
     Args:
         n_cells: How many cells there are; more processes than these are not started.

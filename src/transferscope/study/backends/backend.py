@@ -29,7 +29,7 @@ from transferscope.study.context import CellStopped, CellTimeout, RunFailed, Wor
 
 @dataclass(frozen=True, slots=True)
 class Advanced:
-    """A cell has got further: `share`, in [0, 1], is done."""
+    """Progress of a cell: `share`, in [0, 1], is done."""
 
     key: str
     share: float
@@ -37,7 +37,7 @@ class Advanced:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A cell is done."""
+    """A finished cell."""
 
     key: str
     outcome: Outcome
@@ -45,7 +45,7 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A cell has failed."""
+    """A failed cell."""
 
     key: str
     failure: Failure
@@ -53,7 +53,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """A cell was stopped at the time until which it was begun."""
+    """A cell that was stopped at its deadline."""
 
     key: str
 
@@ -62,7 +62,7 @@ Message = Advanced | Finished | Failed | Stopped
 
 
 def too_slow(seconds: float) -> str:
-    """What is said of a cell that took longer than it may."""
+    """Return the message for a cell that exceeded its timeout."""
     return (
         f"the cell was stopped after {seconds / 60:g} minutes; raise cell_minutes in [engine] and run again with "
         "--retry-failed, which goes on from its last checkpoint and begins a command anew"
@@ -71,24 +71,24 @@ def too_slow(seconds: float) -> str:
 
 @runtime_checkable
 class Backend(AbstractContextManager["Backend"], Protocol):
-    """Does a limited number of cells at a time; leaving it stops what is running."""
+    """Executes a limited number of cells at a time; leaving it stops those that run."""
 
     @property
     def size(self) -> int:
-        """How many cells are done at a time."""
+        """The number of cells executed at a time."""
         ...
 
     @property
     def free(self) -> int:
-        """How many more cells could be started now."""
+        """The number of cells that could be started now."""
         ...
 
     def start(self, cell: PlannedCell, *, until: float = math.inf) -> None:
-        """Begin a cell, which is stopped at a time of `time.monotonic`; `free` must be at least 1."""
+        """Start a cell, which is stopped at a time of `time.monotonic`; `free` must be at least 1."""
         ...
 
     def messages(self, timeout: float) -> Iterator[Message]:
-        """What has happened, waiting at most `timeout` seconds for something to happen; may be nothing."""
+        """Yield the messages since the last call, waiting at most `timeout` seconds for one; possibly none."""
         ...
 
 
@@ -97,7 +97,7 @@ _DISK_SIGNS = ("no space left on device", "disk quota exceeded", "file write fai
 
 
 def find_work(name: str) -> Work:
-    """The function with a dotted name, as in "package.module:function"; a SettingsError if there is none."""
+    """Return the function with a dotted name, as in "package.module:function"; raises SettingsError if there is none."""
     module, _, function = name.partition(":")
     try:
         work: Work = getattr(import_module(module), function)
@@ -107,7 +107,7 @@ def find_work(name: str) -> Work:
 
 
 def attempt(work: Work, cell: PlannedCell, context: WorkContext) -> Finished | Failed:
-    """Do a cell; every exception but an interruption becomes its failure, and so does what cannot be stored.
+    """Execute a cell; every exception except an interruption becomes its failure, and so does an unstorable outcome.
 
     A cell that was planned for a number of threads or a device is done with those, whoever does it.
     """
@@ -140,7 +140,7 @@ def attempt(work: Work, cell: PlannedCell, context: WorkContext) -> Finished | F
 
 @contextmanager
 def thread_limit(threads: int) -> Iterator[None]:
-    """Compute with so many threads, at least 1, in torch and in the libraries below NumPy and SciPy, until the end.
+    """Limit torch and the libraries below NumPy and SciPy to a number of threads, at least 1, inside the block.
 
     Sums of floating-point numbers depend on how they are divided among threads.
     """
@@ -157,7 +157,7 @@ def thread_limit(threads: int) -> Iterator[None]:
 
 
 def failure_of(error: BaseException) -> Failure:
-    """What the store keeps of an exception."""
+    """Return the stored failure of an exception."""
     details = "".join(traceback.format_exception(error))
     try:
         message = " ".join(str(error).split()) or type(error).__name__
@@ -194,7 +194,7 @@ def _kind(error: BaseException, message: str) -> FailureKind:
 
 
 class InlineBackend:
-    """Does one cell at a time, while its messages are waited for.
+    """Executes one cell at a time while its messages are read.
 
     Args:
         seconds: How long a cell may take; one that tells no progress cannot be stopped here. None for no limit.
@@ -225,7 +225,7 @@ class InlineBackend:
         self._cell, self._until = cell, until
 
     def messages(self, timeout: float) -> Iterator[Message]:
-        """See `Backend`; a cell is done to its end, or until it tells progress after its time."""
+        """See `Backend`; a cell runs to its end, or until it reports progress after its deadline."""
         cell, self._cell = self._cell, None
         if cell is not None:
             begun = time.monotonic()

@@ -28,7 +28,7 @@ class Gpu:
 
 
 def visible_gpus(device: str) -> tuple[Gpu, ...]:
-    """The GPUs over which the workers of a setting are spread; none for a device that is no NVIDIA GPU.
+    """Return the GPUs for the workers of a setting; none for a device that is not an NVIDIA GPU.
 
     Args:
         device: "auto", "cpu", "cuda" (all that are visible), "cuda:1" (that one) or "mps".
@@ -51,7 +51,7 @@ def visible_gpus(device: str) -> tuple[Gpu, ...]:
 
 
 class Spread:
-    """Spreads worker processes over GPUs: one on each at first, and as many as memory allows once a cell was measured.
+    """Distributes worker processes over GPUs: one on each at first, then as many as memory allows.
 
     Args:
         gpus: The GPUs, at least one.
@@ -68,17 +68,17 @@ class Spread:
 
     @property
     def size(self) -> int:
-        """How many processes there may be now."""
+        """The number of processes allowed now."""
         return self._given or max(1, min(sum(self._room.values()), self._at_most))
 
     def measured(self, peak: int) -> None:
-        """Take note of the peak memory of a GPU, in bytes, that a cell used; the largest so far counts."""
+        """Record the peak GPU memory of a cell, in bytes; the largest so far counts."""
         self._largest = max(self._largest, peak)
         for gpu in self._gpus:
             fitting = int(_USABLE * gpu.memory) // (self._largest + _BYTES_PER_PROCESS)
             self._room[gpu.name] = max(1, min(fitting, WORKERS_PER_GPU))
 
     def next(self, taken: Iterable[str]) -> str:
-        """The GPU for one process more: that with the most room left."""
+        """Return the GPU with the most free capacity, for one more process."""
         busy = Counter(taken)
         return max(self._gpus, key=lambda gpu: (self._room[gpu.name] - busy[gpu.name], -busy[gpu.name])).name

@@ -66,7 +66,7 @@ else:
 
 @dataclass
 class _Worker:
-    """A process, the pipe to it, and the cell that it is doing."""
+    """A process, its pipe, and its current cell."""
 
     process: BaseProcess
     pipe: Connection
@@ -81,7 +81,7 @@ class _Worker:
 
 
 class LocalBackend:
-    """Worker processes that do one cell each at a time and stay warm between cells.
+    """Worker processes that execute one cell each at a time and stay alive between cells.
 
     A cell whose process dies is begun once more, in a new process; if that dies too, the cell has failed as "lost". A
     process that a signal has stopped for a while counts as dead.
@@ -172,7 +172,7 @@ class LocalBackend:
         return message
 
     def _watch(self) -> None:
-        """Kill the workers whose cell takes too long, and those that a signal has stopped.
+        """Kill the workers whose cell exceeds its timeout, and those that a signal has stopped.
 
         In a thread of its own, because a worker can be stopped in the middle of a message that is being read.
         """
@@ -197,7 +197,7 @@ class LocalBackend:
                     worker.process.kill()
 
     def _ended(self, worker: _Worker, cell: PlannedCell) -> Failed | Stopped | None:
-        """The process of a cell has died: once is bad luck, twice is a failure, and so is a cell that took too long."""
+        """Handle a cell whose process has died: retry it once, fail it the second time or after its timeout."""
         late = worker.late == cell.key
         stopped = worker.stopped == cell.key
         if worker.losses == 0 and not late and not stopped:
@@ -237,7 +237,7 @@ class LocalBackend:
 
 
 def _log_lines(printed: Connection) -> None:
-    """Log what is printed until nobody can print any more."""
+    """Log worker output until no process can write any more."""
     with os.fdopen(os.dup(printed.fileno()), encoding="utf-8", errors="replace") as lines:
         printed.close()
         while line := lines.readline(_LONGEST_LINE):
@@ -252,7 +252,7 @@ def _is_stopped(process: BaseProcess) -> bool:
 
 
 def _give(worker: _Worker, cell: PlannedCell, *, begun: float, until: float) -> bool:
-    """Hand a cell that was begun at some time to a worker; whether it was alive to take it."""
+    """Send a cell with its start time to a worker; return whether it was alive."""
     worker.begun, worker.until, worker.stopped_since = begun, until, None
     try:
         worker.pipe.send((cell, until))
@@ -293,7 +293,7 @@ def _environment(values: Mapping[str, str]) -> Iterator[None]:
 
 @contextmanager
 def _without_main() -> Iterator[None]:
-    """Keep processes started within from running the caller's script again, which need not guard against that."""
+    """Prevent processes started inside the block from running the caller's script again."""
     main = sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")
     try:
@@ -304,7 +304,7 @@ def _without_main() -> Iterator[None]:
 
 @contextmanager
 def _without_interrupts() -> Iterator[None]:
-    """Keep Ctrl-C from processes started within, from their first moment on."""
+    """Block Ctrl-C in processes started inside the block from their first moment on."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -320,7 +320,7 @@ BYTES_PER_WORKER = 1_500_000_000
 
 
 def default_workers(device: str) -> int:
-    """As many processes as there are physical cores and memory allows, at least 1; on each GPU a few at most."""
+    """Return one process per physical core as memory allows, at least 1, or a few per GPU."""
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     cores = min(psutil.cpu_count(logical=False) or usable, usable)
     room = memory_free() // BYTES_PER_WORKER

@@ -49,14 +49,14 @@ NEW_CLUSTER = "local"
 
 @dataclass(frozen=True, slots=True)
 class Driver:
-    """What the process that gives cells to Ray expects of the nodes: a mark in the folder of networks, a version."""
+    """The driver's expectations of Ray nodes: a mark in the network folder, and a version."""
 
     mark: str
     version: str
 
     @classmethod
     def marking(cls, folder: Path) -> Self:
-        """This process; the folder gets its mark, or keeps that of an earlier driver."""
+        """Return the driver of this process, after marking the folder, or reading the mark of an earlier driver."""
         folder.mkdir(parents=True, exist_ok=True)
         mark = folder / _MARK
         if not mark.exists():
@@ -64,7 +64,7 @@ class Driver:
         return cls(mark.read_text(encoding="ascii"), version("transferscope"))
 
     def check(self, folder: Path) -> None:
-        """Refuse, with a SettingsError, a node that does not see the driver's folder or runs another version."""
+        """Refuse a node that does not see the driver's folder or runs another version; raises SettingsError."""
         own = version("transferscope")
         if own != self.version:
             raise SettingsError(
@@ -89,7 +89,7 @@ class Driver:
 
 
 class RayBackend:
-    """Cells as Ray tasks, each with the processors and GPUs that its kind of cell asks for.
+    """Cells as Ray tasks, each with the CPUs and GPUs that its kind requests.
 
     A cell whose process or node is lost is begun once more elsewhere; if that is lost too, it has failed as "lost".
     Networks and checkpoints lie in the folder of the context, which every node must see under the same path, and says
@@ -132,7 +132,7 @@ class RayBackend:
 
     @property
     def size(self) -> int:
-        """See `Backend`: of the kind of cell that asks for least, as many as fit; Ray has the others wait."""
+        """See `Backend`: the number of the least demanding cells that fit; Ray queues the others."""
         if self._workers is not None:
             return self._workers
         if time.monotonic() - self._counted > _SECONDS_BETWEEN_COUNTS:
@@ -223,7 +223,7 @@ class RayBackend:
 def do_cell(
     work: str, cell: PlannedCell, context: WorkContext, seconds: float | None, driver: Driver
 ) -> Finished | Failed:
-    """What a task does: one cell, in a process of Ray; a SettingsError on a node that cannot."""
+    """Execute one cell in a Ray process; raises SettingsError on an unsuitable node."""
     driver.check(context.files)
     keep_freed_memory()
     try:
@@ -248,7 +248,7 @@ def do_cell(
 
 
 def import_ray() -> ModuleType:
-    """The package; a MissingExtraError where it is not installed."""
+    """Import ray; raises MissingExtraError if it is not installed."""
     try:
         import ray
     except ImportError as error:

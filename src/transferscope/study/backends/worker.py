@@ -25,7 +25,7 @@ _LARGEST_BLOCKS = (2**30, 2**25)  # bytes; older versions of glibc take no more 
 def serve(
     pipe: Connection, output: Connection, work: str, context: WorkContext, environment: Mapping[str, str]
 ) -> None:
-    """Do cells until the pipe closes. Data that the work has loaded stay loaded from cell to cell.
+    """Execute cells until the pipe closes. Loaded data stay loaded from cell to cell.
 
     Args:
         output: Where what is printed goes, by this process and those that it begins.
@@ -70,7 +70,7 @@ def _print_to(output: Connection) -> None:
 
 
 class _Reporter:
-    """Tells the runner how far a cell is, a few times a second, and stops it at its time."""
+    """Reports the progress of a cell to the runner, a few times a second, and stops it at its deadline."""
 
     def __init__(self, pipe: Connection, key: str, until: float) -> None:
         self._pipe = pipe
@@ -87,7 +87,7 @@ class _Reporter:
 
 
 def _end_with_parent() -> None:
-    """Never outlive the runner: its successor may be at work on the same cell."""
+    """End this process with the runner, whose successor may execute the same cell."""
     parent = parent_process()
     assert parent is not None
     wait([parent.sentinel])
@@ -95,7 +95,7 @@ def _end_with_parent() -> None:
 
 
 def _let_the_server_end() -> None:
-    """Let go of the pipe that keeps the process this one was forked from: else it would outlive a killed runner.
+    """Close the inherited pipe that would keep the parent process alive after its runner is killed.
 
     Python hands each process that pipe for processes of its own, which workers may not have.
     """
@@ -107,9 +107,7 @@ def _let_the_server_end() -> None:
 
 
 def _die_with_parent() -> None:
-    """Have the system kill this process with the one it was forked from, which ends with the runner, even while this is
-    stopped; only Linux can.
-    """
+    """Have Linux kill this process with its parent, which ends with the runner, even if this process is stopped."""
     if sys.platform == "linux":
         prctl = getattr(ctypes.CDLL(None), "prctl", None)
         if prctl is not None:
@@ -117,7 +115,7 @@ def _die_with_parent() -> None:
 
 
 def keep_freed_memory() -> bool:
-    """Have this process keep the memory that it frees, for its next allocations; False without glibc.
+    """Keep freed memory in this process for its next allocations; False without glibc.
 
     By default glibc gives blocks above 32 MB back to the system as soon as they are freed and gets them again, page by
     page, in the next step: up to two fifths of the time of training a convolutional network on a CPU. It costs that the

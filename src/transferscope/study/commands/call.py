@@ -31,7 +31,7 @@ _of_this_process: dict[str, Function] = {}
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What the cells of one arm share whose runs are calls of a function; for a plan what a `Job` is of a command.
+    """The common settings of an arm whose runs are function calls, as a `Job` for a command.
 
     Attributes:
         command: The function, as in "package.module:function".
@@ -51,36 +51,36 @@ class Call:
     files: Mapping[str, str] = field(default_factory=dict)
 
     def as_payload(self) -> dict[str, Any]:
-        """The call as JSON values."""
+        """Return the call as JSON values."""
         return {"call": asdict(self)}
 
     @property
     def reference(self) -> str:
-        """What `consent` knows the function by."""
+        """The reference of the function for `consent`."""
         return f"{self.command} [{self.digest}]"
 
     def words(self, labels: Mapping[str, Any], *, out: str) -> list[str]:
-        """What tells its runs apart: function, code and arguments."""
+        """Return what identifies a run: function, code and arguments."""
         return [self.reference, json.dumps(self.arguments(labels), sort_keys=True)]
 
     def named(self, words: list[str]) -> list[tuple[str, str]]:
-        """No files: those of its code are in the digest."""
+        """Return no files, since those of its code are in the digest."""
         return []
 
     def arguments(self, labels: Mapping[str, Any]) -> dict[str, Any]:
-        """The keyword arguments of one run with these labels ("n_target", "seed")."""
+        """Return the keyword arguments of one run with these labels ("n_target", "seed")."""
         of_run = {"seed": int(labels["seed"])} | ({"labels": int(labels["n_target"])} if self.takes_labels else {})
         return {**self.values, **of_run}
 
 
 def name_of(run: object) -> str:
-    """The name of a function, as in "package.module:function"."""
+    """Return the name of a function, as in "package.module:function"."""
     kind = user_code.defined(run)
     return f"{kind.__module__}:{kind.__qualname__}"
 
 
 def is_importable(run: object) -> bool:
-    """Whether another process finds a function or class by its name."""
+    """Return whether another process can import a function or class by its name."""
     name = name_of(run)
     try:
         return not name.startswith("__main__:") and _named(name) is run
@@ -94,7 +94,7 @@ def _named(name: str) -> Any:
 
 
 def digest_of(run: Function) -> str:
-    """What tells a function from others of its name: its file with those that it imports.
+    """Return a digest of a function: its file with the files that it imports.
 
     Of one that is not found by its name also all that it holds in memory: its code, defaults, closure and the globals
     that it names, the arguments of a partial, the object of a method.
@@ -107,7 +107,7 @@ def digest_of(run: Function) -> str:
 
 
 def _held(entry: Any, met: set[int]) -> object:
-    """A value as text, numbers and lists: equal where it is the same, also in another process."""
+    """Return a value as text, numbers and lists that are equal for equal values, also in another process."""
     if entry is None or isinstance(entry, bool | int | float | str | bytes):
         return repr(entry)
     if isinstance(entry, functools.partial):
@@ -163,7 +163,7 @@ def _sha256(content: bytes) -> str:
 
 
 def keep(call: Call, run: Function) -> None:
-    """Have calls of a function that cannot be imported be done in this process."""
+    """Execute calls of a function that cannot be imported in this process."""
     _of_this_process[call.reference] = run
 
 
@@ -220,7 +220,7 @@ def _imported(call: Call) -> Function:
 
 
 def with_values(call: Call, values: Mapping[str, Any]) -> Call:
-    """The same with an arm's arguments; a SettingsError where these cannot be written down."""
+    """Return the call with an arm's arguments; raises SettingsError for arguments that cannot be stored."""
     values = {name: value.item() if isinstance(value, np.generic) else value for name, value in values.items()}
     try:
         json.dumps(values, allow_nan=False)

@@ -32,7 +32,7 @@ _LONGEST_PATH = 4096  # of Linux, in bytes
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What the cells of one arm share.
+    """The common settings of the cells of one arm.
 
     Attributes:
         values: What fills them, but for `OWN`; "source" is "" for an arm without one.
@@ -53,22 +53,22 @@ class Job:
     predictions: str | None
 
     def as_payload(self) -> dict[str, Any]:
-        """The job as JSON values."""
+        """Return the job as JSON values."""
         return asdict(self)
 
     @classmethod
     def from_payload(cls, payload: Mapping[str, Any]) -> Self:
-        """The job that `as_payload` wrote down; a SettingsError if the store is damaged or of another version."""
+        """Parse a job written by `as_payload`; raises SettingsError if the store is damaged or of another version."""
         return settings_of(cls, {name: payload[name] for name in cls.__slots__ if name in payload})
 
     @property
     def reference(self) -> str:
-        """What `consent` knows it by: the command with a digest of all that could make another of it."""
+        """The reference of the command for `consent`: the command with a digest of all that can change it."""
         parts = {name: getattr(self, name) for name in self.__slots__ if name != "files"}
         return f"{self.command} [{hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]}]"
 
     def words(self, labels: Mapping[str, Any], *, out: str) -> list[str]:
-        """The program and its arguments for one run with these labels ("n_target", "seed"), which writes into `out`."""
+        """Return program and arguments of one run with these labels ("n_target", "seed"), which writes into `out`."""
         numbers = {"labels": int(labels["n_target"]), "seed": int(labels["seed"])}
         own: dict[str, Value] = {**numbers, "out": out, "rows": str(Path(out, ROWS))}
         values = {**self.values, **own}
@@ -78,7 +78,7 @@ class Job:
         return [word.format_map(values) for word in shlex.split(self.command)]
 
     def check_quotes(self) -> None:
-        """Refuse, with a SettingsError, placeholders in quotes, which would end where those begin that a shell gets."""
+        """Refuse placeholders inside quotes, which would end where those of a shell value begin; raises SettingsError."""
         quoted: list[str] = []
         bare: list[str] = []
         command = re.sub(r"(?<=\S)#", "_", self.command)  # within a word it begins no comment
@@ -91,7 +91,7 @@ class Job:
             raise SettingsError("a placeholder stands in quotes; leave them out, for a shell gets values in quotes")
 
     def named(self, words: list[str]) -> list[tuple[str, str]]:
-        """The files among the words of a filled command, whole, behind "=", or as a module behind "-m".
+        """Return the files named in a filled command, as words, behind "=", or as a module behind "-m".
 
         Returns:
             Each with the folder that Python would look for its modules in, both seen from the folder of the job.
@@ -106,7 +106,7 @@ class Job:
 
 
 class _Quoted:
-    """A value that a shell takes for one word, whatever its format."""
+    """A value that a shell reads as one word, whatever its format."""
 
     def __init__(self, value: Value) -> None:
         self._value = value
@@ -116,7 +116,7 @@ class _Quoted:
 
 
 class _Sign(str):
-    """What stands for every value, whatever its format."""
+    """A sign that replaces every value, whatever its format."""
 
     __slots__ = ()
 
@@ -134,7 +134,7 @@ def _words_of_shell(command: str) -> list[str]:
 
 
 def is_file(path: Path) -> bool:
-    """Whether there is a regular file; False for what can be no path at all."""
+    """Return whether there is a regular file; False for an impossible path."""
     try:
         return path.is_file()
     except (OSError, ValueError):
@@ -142,7 +142,7 @@ def is_file(path: Path) -> bool:
 
 
 def placeholders(command: str) -> set[str]:
-    """The names between braces.
+    """Return the names in braces.
 
     Raises:
         SettingsError: A brace is left open, or something other than a name, with how to write it, stands between them.
@@ -164,7 +164,7 @@ def placeholders(command: str) -> set[str]:
 
 
 def digests_of(folder: Path, name: str, beside: str) -> dict[str, str]:
-    """SHA-256 of a file by its name, and with a Python file of those that it imports from beside it, or from below."""
+    """Return SHA-256 digests by name of a file and, for a Python file, of the local modules that it imports."""
     digests, top = {name: digest_of(folder / name)}, folder / beside
     if name.endswith(".py"):
         imported = (path.relative_to(top) for path in files_of(folder / name, top) if path.is_relative_to(top))
@@ -173,7 +173,7 @@ def digests_of(folder: Path, name: str, beside: str) -> dict[str, str]:
 
 
 def digest_of(path: Path) -> str:
-    """SHA-256 of a file; a MissingDataError if there is none."""
+    """Return the SHA-256 digest of a file; raises MissingDataError if there is none."""
     try:
         stat = path.stat()
     except OSError as error:

@@ -69,7 +69,7 @@ def _say(report: int, line: str) -> None:
 
 
 def _become(words: list[str], parent: int) -> NoReturn:
-    """Turn this process into the command, in a session of its own."""
+    """Replace this process by the command, in its own session."""
     try:
         os.setsid()
         for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
@@ -93,7 +93,7 @@ def _kill_all(child: int) -> None:
 
 
 def _reaped() -> dict[int, int]:
-    """The exit codes of the children that have ended since."""
+    """Return the exit codes of the children that have ended since the last call."""
     statuses: dict[int, int] = {}
     while True:
         try:
@@ -106,7 +106,7 @@ def _reaped() -> dict[int, int]:
 
 
 def _descendants(of: int, child: int) -> list[int]:
-    """The processes below one, but for those that have ended and wait for their parent.
+    """Return the descendants of a process, except zombies.
 
     Without /proc the whole process group of the child, as a negative number.
     """

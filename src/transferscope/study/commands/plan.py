@@ -23,7 +23,7 @@ VERSION = 1
 
 
 def plan_commands(spec: CommandSpec, store: Store | None = None) -> StudyPlan:
-    """The cells of a study with commands, whole seeds first.
+    """Plan the cells of a study with commands, whole seeds first.
 
     Raises:
         MissingDataError: A pattern of `files` has no file.
@@ -47,13 +47,13 @@ def plan_commands(spec: CommandSpec, store: Store | None = None) -> StudyPlan:
 
 
 def in_order_of_seeds(spec: CommandSpec, cells: list[PlannedCell]) -> list[PlannedCell]:
-    """The cells of methods and commands together, so that whole seeds are complete first."""
+    """Order the cells of methods and commands so that whole seeds are complete first."""
     places = {seed: place for place, seed in enumerate(spec.seeds)}
     return sorted(cells, key=lambda cell: places[int(str(cell.labels["seed"]))])
 
 
 def command_cells(spec: CommandSpec, data: DataFacts | None = None) -> list[PlannedCell]:
-    """One cell for each seed, arm and number of labels, in this order.
+    """Return one cell for each seed, arm and number of labels, in this order.
 
     The key of a run is that of its filled command and of the content of the files that it names, with what Python files
     among them import. What is read of its result belongs to the study, and not to the run.
@@ -101,7 +101,7 @@ def command_cells(spec: CommandSpec, data: DataFacts | None = None) -> list[Plan
 
 
 def _further(spec: CommandSpec, folder: Path) -> dict[str, str]:
-    """Digests of the files that the study file names besides."""
+    """Return digests of the files listed in the study file."""
     digests: dict[str, str] = {}
     for pattern in spec.run.files:
         try:

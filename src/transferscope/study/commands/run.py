@@ -96,7 +96,7 @@ def _keep(out: Path, kept: Path, took: Mapping[str, float]) -> None:
 
 
 def _target() -> ModuleType:
-    """What knows the target of methods beside a command, imported with torch where there are any."""
+    """Return the module for targets of methods, imported with torch only if needed."""
     return import_module("transferscope.study.commands.target")
 
 
@@ -120,7 +120,7 @@ def _outcome(cell: PlannedCell, job: Job, out: Path, took: Mapping[str, float]) 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a command ended.
+    """The end of a command.
 
     Attributes:
         status: Its exit status; -n after signal n.
@@ -136,7 +136,7 @@ class Ended:
 def run(
     words: Sequence[str], *, folder: Path, log: Path, environment: Mapping[str, str], context: WorkContext
 ) -> Ended:
-    """Run a command to its end, below a guard that ends it with this process.
+    """Run a command to its end, below a guard process that ends it with this one.
 
     Args:
         log: Where what it prints goes: the first and the last `MOST_OUTPUT` bytes.
@@ -195,7 +195,7 @@ def run(
 
 
 def _end(watcher: "subprocess.Popen[bytes]", reported: bytes) -> None:
-    """Wait until the guard has ended all; kill what a guard that was killed itself has left."""
+    """Wait until the guard has ended all processes; kill those left by a killed guard."""
     try:
         watcher.wait(_SECONDS_TO_END)
     except subprocess.TimeoutExpired:
@@ -207,7 +207,7 @@ def _end(watcher: "subprocess.Popen[bytes]", reported: bytes) -> None:
 
 
 class _Output:
-    """Reads what a command prints, in a thread; the log gets the beginning at once and the end at the end."""
+    """Reads the output of a command in a thread; the log gets the beginning at once and the end at the end."""
 
     def __init__(self, source: int, log: Path) -> None:
         self._source, self._log = source, log
@@ -242,7 +242,7 @@ class _Output:
             log.write(part)
 
     def close(self) -> None:
-        """End it; what was printed before is read to the end, unless a process of another group holds the output."""
+        """Stop reading; output is read to its end, unless a process of another group holds it."""
         self._thread.join(1.0)
         self._over.set()
         self._thread.join()
@@ -252,7 +252,7 @@ class _Output:
 
 
 def _environment(context: WorkContext) -> dict[str, str]:
-    """That of this process, with as many threads and the GPU that our own runs would have."""
+    """Return this environment with the number of threads and the GPU of built-in runs."""
     kind, _, number = context.device.partition(":")
     gpus: dict[str, str] = {}
     if kind == "cpu":
@@ -277,7 +277,7 @@ _NOT_TEXT = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
 def _said(output: str, log: Path) -> str:
-    """The last line that a command printed, and where the others are, in a sentence."""
+    """Return a sentence with the last line of a command's output and the location of the others."""
     lines = [_NOT_TEXT.sub("", line).strip() for line in re.split(r"[\r\n]+", output)]
     last = next((line for line in reversed(lines) if line), "")
     printable = "".join(sign if sign.isprintable() else " " for sign in last)

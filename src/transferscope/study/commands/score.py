@@ -25,7 +25,7 @@ _LARGEST_FILE = 20_000_000  # bytes
 
 
 def read_numbers(score: str, out: Path) -> tuple[Record, ...]:
-    """The numbers in the result of a run, the score first.
+    """Return the numbers in the result of a run, the score first.
 
     Args:
         score: "FILE:KEY": a JSON file in the run's folder, and the key of the score; "a.b" is the key b in the table a.
@@ -85,7 +85,7 @@ def _numbers(table: dict[str, Any], before: str = "") -> Iterator[tuple[str, flo
 
 
 def _at(table: dict[str, Any], key: str) -> object:
-    """What stands at a key that is no number; None for nothing."""
+    """Return the non-numeric value stored at a key, or None."""
     if key in table:
         return table[key]
     first, dot, rest = key.partition(".")
@@ -94,7 +94,7 @@ def _at(table: dict[str, Any], key: str) -> object:
 
 
 def read_examples(name: str, out: Path, score: float) -> Float[np.ndarray, " N"]:
-    """What each test example adds to the score of a run: the mean is the score.
+    """Return the contribution of each test example to the score of a run, which is their mean.
 
     Args:
         name: A CSV file in the run's folder with a heading, whose columns `example_scores` reads.
@@ -110,7 +110,7 @@ def read_examples(name: str, out: Path, score: float) -> Float[np.ndarray, " N"]
 
 
 def read_examples_table(name: str, out: Path) -> pd.DataFrame:
-    """A CSV file with a row for each test example, as text; a RunFailed if there is none."""
+    """Read a CSV file with one row per test example, as text; raises RunFailed if there is none."""
     try:
         return read_frame(out / name, "csv", as_it_is=True).rows
     except FileNotFoundError:

@@ -122,7 +122,7 @@ class RunSettings:
 
     @property
     def measure(self) -> Measure:
-        """What runs are judged by that have a score of their own."""
+        """The metric of runs with a score of their own."""
         assert self.score is not None
         key = self.score.partition(":")[2]
         return Measure(self.name or key, self.unit, self.better == "higher", key)
@@ -149,7 +149,7 @@ class CommandArm:
 
 @dataclass(frozen=True)
 class CommandSpec:
-    """A study whose trainer is a command, as its file says, alone or beside methods of transferscope.
+    """A study whose trainer is a command, alone or together with methods of transferscope.
 
     Attributes:
         seeds: The seeds, distinct, each at least 0.
@@ -173,12 +173,12 @@ class CommandSpec:
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """The methods and the arms of commands by name, whatever they transfer from."""
+        """The methods and the arms of commands by name."""
         own = () if self.beside is None else self.beside.methods
         return tuple(dict.fromkeys([*own, *(arm.method for arm in self.arms)]))
 
     def as_json(self) -> dict[str, Any]:
-        """The study as JSON values, defaults filled in; the store's password is left out."""
+        """Return the study as JSON values with defaults, without the store's password."""
         return {
             **({} if self.beside is None else self.beside.as_json()),
             "name": self.name,
@@ -197,7 +197,7 @@ class CommandSpec:
 
 
 def read_commands(path: Path, *, given: Mapping[str, Any] = NOTHING) -> CommandSpec:
-    """The study in a file with a command, which may be run, as whoever names the file has said so by that.
+    """Read the study in a file with a command; naming the file allows its execution.
 
     Settings and errors are as of `study.spec.read_spec`.
     """
@@ -212,7 +212,7 @@ def read_commands(path: Path, *, given: Mapping[str, Any] = NOTHING) -> CommandS
 def parse_commands(
     tables: Mapping[str, Any], *, folder: Path, beside: StudySpec | None = None, place: str = "the study"
 ) -> CommandSpec:
-    """The study in the tables of a study file whose trainer is a command.
+    """Parse the study in tables of a study file whose trainer is a command.
 
     Args:
         folder: Where its commands run, absolute.
@@ -273,7 +273,7 @@ def parse_commands(
 
 
 def _unjudged(run: RunSettings, beside: StudySpec | None) -> Iterator[str]:
-    """Why runs are not judged by one measure, on the same test examples where they stand beside methods."""
+    """Yield reasons why runs do not share one metric and, together with methods, the same test examples."""
     if beside is None:
         if run.score is None:
             yield '[run] names no score; give the file and key of it, as in score = "results.json:accuracy"'
@@ -292,7 +292,7 @@ def _unjudged(run: RunSettings, beside: StudySpec | None) -> Iterator[str]:
 
 
 def _arms(name: str, table: object, run: RunSettings, folder: Path, mistakes: Mistakes) -> Iterator[CommandArm]:
-    """The arms of one table: one for each combination of the values that are lists."""
+    """Yield the arms of one table: one for each combination of the values that are lists."""
     where = f"[arms.{name}]"
     if not isinstance(table, Mapping):
         mistakes.add(f"{where} is {table!r}; write a line {where}, and its values below it")
@@ -362,7 +362,9 @@ def _check_program(command: str, folder: Path, *, shell: bool) -> None:
 
 
 def _check_values(axes: Mapping[str, list[object]], wanted: set[str]) -> None:
-    """Refuse values that the command has no use for or that are no text or number, and a command that lacks values."""
+    """Refuse values that the command does not use or that are neither text nor numbers, and a command that lacks
+    values.
+    """
     for key, choices in axes.items():
         if key in OWN:
             raise SettingsError(f"gives {key}, which the engine fills in; take another name")
@@ -384,7 +386,7 @@ def _check_values(axes: Mapping[str, list[object]], wanted: set[str]) -> None:
 def _check_named(
     arms: list[CommandArm], *, several_seeds: bool, run: RunSettings, beside: StudySpec | None, mistakes: Mistakes
 ) -> None:
-    """Whether the command of the arms of one table, which it has some of, names all that its runs differ in."""
+    """Check that the command of the arms of one table names everything in which its runs differ."""
     table, wanted = arms[0].table, placeholders(arms[0].job.command)
     if several_seeds and "seed" not in wanted:
         mistakes.add(

@@ -24,7 +24,7 @@ from transferscope.training.evaluate import Measures
 
 
 def check_target(facts: Mapping[str, Any]) -> None:
-    """Refuse, with a DataError, a target whose test examples are no row of a prediction each."""
+    """Refuse a target whose test examples do not have one prediction row each; raises DataError."""
     kind = facts.get("kind")
     if kind != "classification" and not (kind == "regression" and facts.get("n_outputs") == 1):
         raise DataError(
@@ -34,20 +34,20 @@ def check_target(facts: Mapping[str, Any]) -> None:
 
 
 def target_of(cell: PlannedCell) -> Dataset:
-    """The target of a command; a CorruptDataError if it is not the one that the study was planned with."""
+    """Return the target of a command; raises CorruptDataError if it has changed since planning."""
     planned = cell.payload["target"]
     return as_planned(settings_of(DataSettings, planned["data"]), planned["content"])
 
 
 def write_rows(cell: PlannedCell, path: Path) -> None:
-    """Write the numbers of the training examples that methods of this seed learn from, counted from 0, a line each."""
+    """Write the indices, from 0, of the training examples of this seed, one per line."""
     seed = stream_seed(number(cell, "seed"), "subset")
     rows: Int[np.ndarray, " n"] = few_shot_rows(target_of(cell).train, number(cell, "n_target"), seed=seed)
     np.savetxt(path, rows, fmt="%d")
 
 
 def measured(cell: PlannedCell, name: str, out: Path) -> Measures:
-    """What a command has predicted, measured as the networks of methods are, but for their loss.
+    """Return the metrics of a command's predictions, computed like those of methods, except for the loss.
 
     Args:
         name: A CSV file in the run's folder with the columns prediction and label, a row for each test example in the

@@ -28,7 +28,7 @@ _CANCEL_SECONDS = 5.0
 
 
 def _tracker(name: str, place: str, study: str, files: Path) -> Tracker:
-    """A tracker by the name of its package, which is imported now."""
+    """Return a tracker by the name of its package, importing it."""
     module = import_module(f"transferscope.study.track.{name}")
     made: Tracker = {
         "mlflow": lambda: module.MLflowTracker(place, study),
@@ -40,7 +40,7 @@ def _tracker(name: str, place: str, study: str, files: Path) -> Tracker:
 
 @contextmanager
 def followed(settings: TrackSettings | None, store: Store, study: str) -> Iterator[None]:
-    """Send what is stored of a study to its trackers, in a thread, until the block ends.
+    """Send the stored runs of a study to its trackers, in a thread, until the block ends.
 
     Raises:
         MissingExtraError: A tracker's package is not installed; the block is not entered.
@@ -68,7 +68,7 @@ def followed(settings: TrackSettings | None, store: Store, study: str) -> Iterat
 
 
 class _Follower:
-    """What the thread does: look at the store now and then, and send what is new."""
+    """The thread that looks for new runs in the store and sends them."""
 
     def __init__(self, wanted: Mapping[str, str], store: Store, study: str) -> None:
         self.over, self.abandoned = threading.Event(), False
@@ -121,7 +121,7 @@ class _Follower:
 
 
 def tracked_runs(store: Store, study: str) -> list[Tracked]:
-    """Every cell of a study that is done or has failed, as trackers show it."""
+    """Return every finished or failed cell of a study, for trackers."""
     numbers: dict[str, list[tuple[str, int | None, float]]] = {}
     records = store.records(study)
     for key, name, part, step, value in zip(

@@ -12,7 +12,7 @@ _LONGEST = 80
 
 
 class TensorBoardTracker:
-    """See `Tracker`; the folder is what `tensorboard --logdir` is given."""
+    """See `Tracker`; the folder is for `tensorboard --logdir`."""
 
     def __init__(self, folder: Path, study: str) -> None:
         self._folder = folder / study

@@ -7,7 +7,7 @@ from typing import Protocol, runtime_checkable
 
 @dataclass(frozen=True, slots=True)
 class Tracked:
-    """A cell as trackers show it.
+    """A cell for trackers.
 
     Attributes:
         id: Its key, with "-failed" where it has failed, so that another try is another run.
@@ -27,12 +27,12 @@ class Tracked:
 
 @runtime_checkable
 class Tracker(Protocol):
-    """Shows runs elsewhere. Whatever it raises is said once, and it is left out from then on."""
+    """An experiment tracker. Its first exception is reported once and disables it."""
 
     def has(self, run_id: str) -> bool:
-        """Whether a run was added before, in an earlier process too."""
+        """Return whether a run was added before, also by an earlier process."""
         ...
 
     def add(self, run: Tracked) -> None:
-        """Add a run; one that is interrupted on the way is not there."""
+        """Add a run, atomically."""
         ...

@@ -61,7 +61,7 @@ class WandbTracker:
 
 
 def _has_key() -> bool:
-    """Whether an API key is known on this machine, where `wandb login` puts it or in the environment."""
+    """Return whether this machine has an API key, from `wandb login` or the environment."""
     try:
         kept = netrc.netrc(os.environ.get("NETRC")).hosts
     except (OSError, netrc.NetrcParseError):
