@@ -52,7 +52,7 @@ __all__ = [
 
 
 class _CallableModule(ModuleType):
-    """A module with the name of an analysis, which is the analysis as well: `transferscope.scaling("errors.csv")`."""
+    """A module named like an analysis that is also its function: `transferscope.scaling("errors.csv")`."""
 
     @property
     def _analysis(self) -> Any:
@@ -68,7 +68,7 @@ class _CallableModule(ModuleType):
 
 
 class _Package(ModuleType):
-    """This package: importing `transferscope.scaling` binds that module to a public name, so it is made callable."""
+    """This package; importing `transferscope.scaling` binds that module to a public name, so it is made callable."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in _PUBLIC and isinstance(value, ModuleType):

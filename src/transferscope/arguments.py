@@ -25,7 +25,7 @@ _SEVERAL = {str: "texts", int: "whole numbers", float: "numbers", Mapping: "dict
 
 
 def checks_arguments(verb: Callable[P, T]) -> Callable[P, T]:
-    """Have a function refuse, with a SettingsError, arguments of other types than it says, and fields of a setting.
+    """Validate arguments against the function's type hints, and suggest where a setting belongs; raises SettingsError.
 
     Lists may be anything that holds several, whole numbers and numbers those of NumPy too.
     """
@@ -61,7 +61,7 @@ def _members(hint: Any) -> tuple[Any, ...]:
 
 
 def _elements(hint: Any) -> tuple[Any, ...]:
-    """What a list is to hold; empty for other types."""
+    """Return the element types of a list; empty for other types."""
     kind = get_origin(hint)
     is_list = isinstance(kind, type) and issubclass(kind, Collection) and not issubclass(kind, Mapping)
     return get_args(hint)[:1] if is_list else ()
@@ -90,7 +90,7 @@ def _fits(value: object, hint: Any) -> bool:
 
 
 def seen(value: object) -> str:
-    """What was given, in words for a message."""
+    """Describe a given value for a message."""
     if isinstance(value, str):
         return repr(value)
     kind = "None" if value is None else type(value).__name__

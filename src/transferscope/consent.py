@@ -28,7 +28,7 @@ _BETWEEN_NAMES = re.compile("[=?&,]")
 
 @dataclass
 class Consent:
-    """What a person has allowed; it is pickled into the worker processes of a run.
+    """The code that a person has allowed; it is pickled into the worker processes of a run.
 
     Attributes:
         given: References that the person wrote, with absolute paths.
@@ -48,12 +48,12 @@ _READING: ContextVar[Consent] = ContextVar("consent while files are read")
 
 
 def current() -> Consent:
-    """What is allowed here."""
+    """Return the current consent."""
     return _READING.get(_program)
 
 
 def require(kind: str, name: str) -> None:
-    """Refuse a reference that nobody has allowed; kind as in "network".
+    """Refuse a reference that was not allowed; kind as in "network".
 
     Raises:
         UntrustedCodeError: It stands in a file or store, and the person neither wrote it nor trusts them.
@@ -68,7 +68,7 @@ def require(kind: str, name: str) -> None:
 
 
 def allow(name: str) -> None:
-    """Allow one reference, or one command, that stands where a person has named the file that holds it."""
+    """Allow one reference, or one command, in a file that a person has named."""
     current().given.add(_absolute(name))
 
 
@@ -96,7 +96,7 @@ def give(value: object, folder: Path | None = None) -> None:
 
 @contextmanager
 def typed(arguments: Iterable[str], *, trust_code: bool) -> Iterator[None]:
-    """Run a command: what is typed is allowed, in every thread, and nothing else unless `trust_code`."""
+    """Run a command: only its arguments are allowed, in every thread, unless `trust_code`."""
     global _program
     before, _program = _program, Consent(set(), is_needed=True, to_all=trust_code)
     token = _READING.set(_program)
@@ -110,7 +110,7 @@ def typed(arguments: Iterable[str], *, trust_code: bool) -> Iterator[None]:
 
 @contextmanager
 def reading(*, trust_code: bool = False) -> Iterator[None]:
-    """Read names from a file or store: those alone are allowed that the person wrote, unless `trust_code`."""
+    """Read names from a file or store: only what the person wrote is allowed, unless `trust_code`."""
     outer = current()
     with held(Consent(outer.given, is_needed=True, to_all=outer.to_all or trust_code)):
         yield
@@ -118,7 +118,7 @@ def reading(*, trust_code: bool = False) -> Iterator[None]:
 
 @contextmanager
 def held(consent: Consent) -> Iterator[None]:
-    """Have this consent be the current one, as in a worker process."""
+    """Make this the current consent, as in a worker process."""
     token = _READING.set(consent)
     try:
         yield
@@ -127,7 +127,7 @@ def held(consent: Consent) -> Iterator[None]:
 
 
 def reads_code(verb: Callable[P, T]) -> Callable[P, T]:
-    """Let a function read names from files: its arguments are what a program wrote, `trust_code` among them."""
+    """Wrap a function that reads names from files: its arguments are allowed, and `trust_code` is one of them."""
 
     @wraps(verb)
     def reader(*args: P.args, **kwargs: P.kwargs) -> T:

@@ -24,35 +24,35 @@ T = TypeVar("T")
 
 
 class TransferscopeError(Exception):
-    """The base of everything transferscope raises on purpose."""
+    """The base of all intended errors of transferscope."""
 
 
 class DataError(TransferscopeError, ValueError):
-    """The data cannot be used as they are."""
+    """The data cannot be used."""
 
 
 class MissingDataError(DataError, FileNotFoundError):
-    """A file or data set is not where it was looked for."""
+    """A file or data set does not exist."""
 
 
 class CorruptDataError(DataError):
-    """A file is there, and is not what it should be."""
+    """A file exists but is corrupt or has the wrong format."""
 
 
 class SettingsError(TransferscopeError, ValueError):
-    """A setting is wrong: an unknown key, a wrong type, a value out of range."""
+    """A setting is invalid: an unknown key, a wrong type, a value out of range."""
 
 
 class UnknownNameError(SettingsError):
-    """A name that nothing answers to."""
+    """A name is unknown."""
 
 
 class UntrustedCodeError(TransferscopeError, RuntimeError):
-    """A file, folder or store names code, and the person has not said that it may be run."""
+    """A file, folder or store names code that the person has not allowed."""
 
 
 class NetworkError(TransferscopeError, ValueError):
-    """A network lacks what is asked of it, or a checkpoint does not fit it."""
+    """A network does not support what is required, or a checkpoint does not fit it."""
 
 
 class StoreError(TransferscopeError, RuntimeError):
@@ -60,19 +60,19 @@ class StoreError(TransferscopeError, RuntimeError):
 
 
 class DamagedRunError(StoreError):
-    """The outcome of a run is not the one that was stored."""
+    """The stored outcome of a run was changed."""
 
 
 class UnreachableError(StoreError):
-    """The database server does not answer, or the connection to it was lost; it may be back in a minute."""
+    """The database server does not answer, or the connection was lost; it may recover within a minute."""
 
 
 class MissingExtraError(TransferscopeError, ImportError):
-    """An optional package is needed and absent."""
+    """An optional package is missing."""
 
 
 def unknown_name(kind: str, seen: str, valid: Iterable[str]) -> UnknownNameError:
-    """The error for a name that is not among the valid ones, naming the nearest; kind as in "key in [training]"."""
+    """Return the error for an unknown name, with near matches; kind as in "key in [training]"."""
     names = sorted(valid)
     near = get_close_matches(seen, names, n=3, cutoff=0.6)
     hint = f"did you mean {' or '.join(repr(name) for name in near)}? " if near else ""
@@ -81,7 +81,7 @@ def unknown_name(kind: str, seen: str, valid: Iterable[str]) -> UnknownNameError
 
 
 def each_once(pairs: Iterable[tuple[str, T]], kind: str) -> dict[str, T]:
-    """Values by the names that a user has chosen for them, of a kind as in "role of --columns".
+    """Return values by their unique names, of a kind as in "role of --columns".
 
     Raises:
         SettingsError: A name stands for two of them, of which one would be lost.
@@ -95,7 +95,7 @@ def each_once(pairs: Iterable[tuple[str, T]], kind: str) -> dict[str, T]:
 
 
 def refuse_unused(given: Mapping[str, bool], why: str) -> None:
-    """Refuse what was given and would not be used.
+    """Refuse arguments that would not be used.
 
     Args:
         given: Whether it was, by the names of options or arguments.
@@ -110,10 +110,10 @@ def refuse_unused(given: Mapping[str, bool], why: str) -> None:
 
 
 def missing_extra(package: str, extra: str, purpose: str) -> MissingExtraError:
-    """The error for an absent package, which an extra of transferscope installs; purpose as in "reading parquet"."""
+    """Return the error for a missing package of an extra; purpose as in "reading parquet"."""
     return MissingExtraError(f"{purpose} needs the package {package}: pip install 'transferscope[{extra}]'")
 
 
 def first_line(error: Exception) -> str:
-    """What an exception of another package says, its first line alone."""
+    """Return the first line of another package's exception."""
     return next(iter(str(error).strip().splitlines()), "") or f"it raised {type(error).__name__}"

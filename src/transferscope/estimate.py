@@ -33,11 +33,11 @@ class Interval:
     level: float = 0.95
 
     def excludes(self, value: float) -> bool:
-        """Whether `value` lies outside."""
+        """Return whether `value` lies outside."""
         return value < self.low or value > self.high
 
     def clipped(self, low: float, high: float) -> "Interval":
-        """The same interval within the range that the quantity can have; the coverage stays the same."""
+        """Return the interval within the range of the quantity; the coverage is unchanged."""
         return Interval(min(max(self.low, low), high), min(max(self.high, low), high), self.level)
 
 
@@ -63,48 +63,48 @@ class Estimate:
 
     @classmethod
     def missing(cls, status: Status, n: int) -> "Estimate":
-        """No number, and why there is none; `status` is neither "ok" nor "converged"."""
+        """Return an estimate without a value; `status`, neither "ok" nor "converged", says why."""
         return cls(math.nan, None, n, status)
 
     @classmethod
     def without_error(cls, value: float, n: int) -> "Estimate":
-        """A number of whose spread nothing is known; missing as "undefined" where it is not finite."""
+        """Return a number without standard error; missing as "undefined" if it is not finite."""
         return cls(value, None, n) if math.isfinite(value) else cls.missing("undefined", n)
 
     @property
     def usable(self) -> bool:
-        """Whether the number may be used without reading the status."""
+        """Whether the number may be used without checking the status."""
         return self.status in ("ok", "converged")
 
     @property
     def low(self) -> float:
-        """Lower end of the interval; NaN without one."""
+        """The lower end of the interval; NaN without one."""
         return math.nan if self.interval is None else self.interval.low
 
     @property
     def high(self) -> float:
-        """Upper end of the interval; NaN without one."""
+        """The upper end of the interval; NaN without one."""
         return math.nan if self.interval is None else self.interval.high
 
     @property
     def sd(self) -> float:
-        """Standard deviation of the samples of a mean, stderr sqrt(n); NaN without a standard error."""
+        """The standard deviation of the samples of a mean, stderr sqrt(n); NaN without a standard error."""
         return math.nan if self.stderr is None else self.stderr * math.sqrt(self.n)
 
     def clipped(self, low: float, high: float) -> "Estimate":
-        """The same with its interval, if it has one, within the range that the quantity can have."""
+        """Return the estimate with its interval, if any, within the range of the quantity."""
         return self if self.interval is None else replace(self, interval=self.interval.clipped(low, high))
 
     @property
     def sign(self) -> int:
-        """1 or -1 when the whole interval is on that side of 0, else 0."""
+        """1 or -1 if the whole interval is on that side of 0, otherwise 0."""
         if self.interval is None or not self.interval.excludes(0.0):
             return 0
         return 1 if self.interval.low > 0 else -1
 
 
 def as_json(value: Any, *, nan: str | None = "nan") -> Any:
-    """JSON values of what `dataclasses.asdict` gives; infinities, which JSON lacks, are the text "inf" and "-inf".
+    """Return JSON values of a result of `dataclasses.asdict`; infinities become "inf" and "-inf".
 
     Args:
         nan: What stands for NaN: text that can be read back, or None.

@@ -22,7 +22,7 @@ _KINDS = {
 
 
 def require_regular(path: Path, expected: str) -> None:
-    """Refuse what is there and is no regular file: a device or a pipe may never end, or wait for ever.
+    """Refuse a path that exists and is not a regular file: reading a device or a pipe may never end.
 
     Args:
         path: What is about to be opened; nothing is said of a path at which there is nothing.
@@ -45,7 +45,7 @@ def require_regular(path: Path, expected: str) -> None:
 
 
 def json_object(path: Path, expected: str, advice: str) -> dict[str, Any]:
-    """The object in a JSON file.
+    """Return the object in a JSON file.
 
     Args:
         expected: What should be there, as in "what a Trainer writes".
@@ -72,13 +72,13 @@ def content_digest(path: Path) -> str:
 
 
 def stamp_of(path: Path) -> tuple[int, ...]:
-    """Return what changes with any writing of a file: its size and times, of which nobody can set the last."""
+    """Return what changes with any write to a file: its size and times, the last of which cannot be set."""
     stat = path.stat()
     return stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns
 
 
 def inside(folder: Path, path: str | Path) -> Path:
-    """Return a path below a folder, for what somebody else may have named or laid there.
+    """Return a path below a folder, for names from another person.
 
     Args:
         folder: The folder of a store, which need not exist.
@@ -105,12 +105,12 @@ _NETWORK_FILE_SYSTEMS = frozenset(
 
 
 def expanded(path: str) -> Path:
-    """A path with the user's folder for "~"; "~" before an unknown name stays as it is."""
+    """Expand "~" to the user's folder; "~" before an unknown name is unchanged."""
     return Path(os.path.expanduser(path))  # noqa: PTH111  # Path.expanduser raises RuntimeError for an unknown name
 
 
 def network_file_system(path: Path, *, mounts: Path = Path("/proc/self/mounts")) -> str | None:
-    """The kind of network file system that a path lies on, as in "nfs4"; None for a disk of this machine.
+    """Return the kind of network file system of a path, as in "nfs4"; None for a local disk.
 
     Args:
         path: A path, which need not exist.
@@ -134,7 +134,7 @@ def network_file_system(path: Path, *, mounts: Path = Path("/proc/self/mounts"))
 
 @contextmanager
 def written_whole(path: Path) -> Iterator[Path]:
-    """A place to write a file that then takes the name `path`, once it is on the disk; on an error nothing changes.
+    """Yield a temporary path that replaces `path` once it is written to disk; on an error nothing changes.
 
     Its permissions are those of any new file, whatever library writes it.
 
@@ -169,7 +169,7 @@ def written_whole(path: Path) -> Iterator[Path]:
 
 
 def _sync(path: Path) -> None:
-    """Wait until a file, or the names in a folder, are on the disk."""
+    """Wait until a file, or the names in a folder, are on disk."""
     descriptor = os.open(path, os.O_RDONLY if os.name == "posix" else os.O_RDWR)
     try:
         os.fsync(descriptor)

@@ -9,7 +9,7 @@ _OWN = Path("/proc/self/cgroup")
 
 
 def memory_free() -> int:
-    """Bytes of memory that this process can still take: free on the machine, and within the limit of its container.
+    """Return the bytes of memory available to this process: free on the machine, and within its container's limit.
 
     A container, or a job of a batch system, is a control group of Linux: a process that exceeds its limit is killed
     without a word, however much is free on the machine. Pages of files that were read count as free, as for a machine.
@@ -18,7 +18,7 @@ def memory_free() -> int:
 
 
 def _left_in_groups() -> list[int]:
-    """What is left below the limit of each control group that holds this process, of version 1 or 2."""
+    """Return the free memory within each control group of this process, of version 1 or 2."""
     try:
         entries = [line.split(":", 2) for line in _OWN.read_text().splitlines()]
     except OSError:  # not Linux
@@ -38,7 +38,7 @@ def _left_in_groups() -> list[int]:
 
 
 def _left_in(group: Path, limit_name: str, used_name: str, prefix: str) -> int | None:
-    """Bytes below the limit of a group; None where it has none, or is not there."""
+    """Return the free bytes within a group's limit; None if it has none, or does not exist."""
     try:
         limit, used = ((group / name).read_text().strip() for name in (limit_name, used_name))
         of_files = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
@@ -49,7 +49,7 @@ def _left_in(group: Path, limit_name: str, used_name: str, prefix: str) -> int |
 
 
 def longest_file() -> int | None:
-    """Return the most bytes that a file of this process may have; None without a limit."""
+    """Return the maximum size of a file of this process; None without a limit."""
     try:
         import resource
     except ImportError:  # Windows

@@ -24,7 +24,7 @@ Role = Literal["pretrain", "method", "command", "diagnose", "theory"]
 
 @dataclass(frozen=True, slots=True)
 class Says:
-    """What a setting means, in the type of its field: `steps: Annotated[Count, Says("Optimiser steps")]`.
+    """The meaning of a setting, in the type of its field: `steps: Annotated[Count, Says("Optimiser steps")]`.
 
     Attributes:
         phrase: What it is, without choices, range and default, which its type and value tell.
@@ -36,7 +36,7 @@ class Says:
 
 
 def check_settings(settings: object) -> None:
-    """Refuse settings that are not what their fields declare, as reading a study file does.
+    """Refuse settings that violate the declarations of their fields, as for a study file.
 
     Args:
         settings: A dataclass; a field whose type holds `Literal` texts takes no other text, and one of
@@ -66,7 +66,7 @@ def _numbers_of(value: Any) -> Iterator[Any]:
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """What a field of settings may hold and what it means, as its type tells.
+    """The range and meaning of a setting, declared in its type.
 
     Attributes:
         choices: The texts that it may be; empty for any.
@@ -78,12 +78,12 @@ class Declared:
 
     @property
     def range_in_words(self) -> str:
-        """What a number must be, as in "at least 1 and at most 9"; empty where nothing is declared."""
+        """The range of a number, as in "at least 1 and at most 9"; empty if undeclared."""
         words = ((_BOUNDS[type(bound)], bound) for bound in self.bounds)
         return " and ".join(f"{said} {getattr(bound, name)}" for (name, said, _), bound in words)
 
     def refusal(self, value: object) -> str:
-        """Why a value cannot be, as in "is out of range; expected at least 1"; empty where it can."""
+        """Explain why a value is invalid, as in "is out of range; expected at least 1"; empty if it is valid."""
         if isinstance(value, str):
             wrong = bool(self.choices) and value not in self.choices
             return f"is unknown; expected {', '.join(map(repr, self.choices))}" if wrong else ""
@@ -100,7 +100,7 @@ class Declared:
 
 @lru_cache
 def declared(kind: type[Any]) -> Mapping[str, Declared]:
-    """What is declared of each field of a dataclass."""
+    """Return the declarations of each field of a dataclass."""
     hints, found = get_type_hints(kind, include_extras=True), {}
     for name in (item.name for item in fields(kind)):
         choices: list[str] = []
@@ -157,7 +157,7 @@ FailureKind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """The words of a diagnostic for its headline, as they are kept with its numbers.
+    """The words of a diagnostic for its headline, stored with its numbers.
 
     Attributes:
         heading: What it measures, as in "largest Hessian eigenvalue".
@@ -178,7 +178,7 @@ class Meaning:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a cell has no outcome.
+    """The reason why a cell has no outcome.
 
     Attributes:
         kind: "exception", "non_finite" (the loss stopped being a number), "out_of_memory", "disk_full", "timeout" (it
@@ -194,7 +194,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What an outcome took.
+    """The cost of an outcome.
 
     Attributes:
         seconds: Wall-clock seconds of the work itself, resumed parts included.
@@ -213,13 +213,13 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class FinishedRuns:
-    """The method cells of a study that were done, and a digest of their keys in any order: equal if nothing changed."""
+    """The finished method cells of a study, and an order-independent digest of their keys to detect changes."""
 
     count: int
     digest: str
 
     @classmethod
     def of(cls, keys: Iterable[str]) -> Self:
-        """Those with these keys."""
+        """Return the finished runs with these keys."""
         ordered = sorted(keys)
         return cls(len(ordered), hashlib.blake2b("\n".join(ordered).encode(), digest_size=16).hexdigest())

@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class _Planned:
-    """The code that names stand for, and what to say of another one."""
+    """The expected code of names, and the error message for other code."""
 
     code: Mapping[str, str]
     since: str
@@ -38,7 +38,7 @@ _PLANNED: ContextVar[_Planned] = ContextVar("planned code")
 
 @contextmanager
 def planned_code(code: Mapping[str, str], *, since: str, remedy: str) -> Iterator[None]:
-    """Have names stand for the code that something was planned with, as far as this process has it or can load it.
+    """Resolve names to the code that something was planned with, as far as this process has it or can load it.
 
     Within it a name whose code is another one raises CorruptDataError. Code that is in memory counts, whatever its file
     says by now. The names are read from a file or store, so that what it names besides is refused.
@@ -58,7 +58,7 @@ def planned_code(code: Mapping[str, str], *, since: str, remedy: str) -> Iterato
 
 @dataclass(frozen=True, slots=True)
 class _Loaded(Generic[T]):
-    """What a name led to, what it is called in its module, and the digest of its code; "" where no file defines it."""
+    """A loaded entry, its name in its module, and the digest of its code; "" without a source file."""
 
     entry: T
     path: str
@@ -66,7 +66,7 @@ class _Loaded(Generic[T]):
 
 
 class Registry(Mapping[str, T], Generic[T]):
-    """What answers to names in one family; iterating gives the names that need no reference.
+    """The named members of one family; iterating yields the names that need no reference.
 
     Args:
         kind: What one entry is called in messages, as in "method".
@@ -84,7 +84,7 @@ class Registry(Mapping[str, T], Generic[T]):
         return {point.name: point for point in entry_points(group=self.group)}
 
     def __getitem__(self, name: str) -> T:
-        """The entry of a name or reference.
+        """Return the entry of a name or reference.
 
         Raises:
             UnknownNameError: Nothing answers to the name.
@@ -123,16 +123,16 @@ class Registry(Mapping[str, T], Generic[T]):
         return len({*self._own, *self._offered})
 
     def __contains__(self, name: object) -> bool:
-        """Whether a name needs no reference; a reference is tried by looking it up."""
+        """Return whether a name needs no reference; references are tried by looking them up."""
         return name in self._own or name in self._offered
 
     @property
     def own(self) -> tuple[str, ...]:
-        """The names of transferscope's own entries."""
+        """The names of the built-in entries."""
         return tuple(self._own)
 
     def reference(self, entry: object) -> str:
-        """The name or reference under which an entry is found again, in another process too.
+        """Return the name or reference of an entry, valid also in another process.
 
         Whoever has the entry has run its code, so that the reference is allowed from then on.
         """
@@ -149,7 +149,7 @@ class Registry(Mapping[str, T], Generic[T]):
         return reference
 
     def identity(self, entry: object) -> dict[str, str]:
-        """What of an entry's origin can change an answer: nothing for transferscope's own, whose versions tell.
+        """Return what about an entry's origin can change a result: nothing for built-in ones, which have versions.
 
         Returns:
             Empty, or what the entry is called in its module and the digest of the code in memory that it is made of.
@@ -170,7 +170,7 @@ class Registry(Mapping[str, T], Generic[T]):
         return {"class": own.path, "source": own.digest}
 
     def code(self, entry: object) -> dict[str, str]:
-        """The digest of an entry's code by kind and name, for `planned_code`; empty for transferscope's own."""
+        """Return the digest of an entry's code by kind and name, for `planned_code`; empty for built-in ones."""
         origin = self.identity(entry)
         return {f"{self.kind} {self.reference(entry)}": origin["source"]} if origin else {}
 
@@ -201,12 +201,12 @@ class Registry(Mapping[str, T], Generic[T]):
 
 
 def is_reference(name: str) -> bool:
-    """Whether a name has the form of a reference, "package.module:Class" or "path/to/file.py:Class"."""
+    """Return whether a name has the form of a reference, "package.module:Class" or "path/to/file.py:Class"."""
     return consent.REFERENCE.fullmatch(name) is not None
 
 
 def seen_from(name: str, folder: Path) -> str:
-    """A name as it is meant in a file of `folder`: the path of a reference "path/to/file.py:Class" made absolute."""
+    """Return a name in a file of `folder`, with the path of a reference "path/to/file.py:Class" made absolute."""
     where, _, what = name.rpartition(":")
     if not where.endswith(".py"):
         return name

@@ -28,14 +28,14 @@ from transferscope.wording import (
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One thing that is said, by the section `kind` of the template, from facts by their names."""
+    """A statement: a section `kind` of the template with facts by name."""
 
     kind: str
     facts: Mapping[str, Any]
 
 
 def state(kind: str, **facts: Any) -> Statement:
-    """A statement of a kind with its facts."""
+    """Return a statement of a kind with its facts."""
     return Statement(kind, MappingProxyType(facts))
 
 
@@ -56,16 +56,16 @@ class Words:
 
     @property
     def kinds(self) -> frozenset[str]:
-        """The kinds of statements that there are words for."""
+        """The kinds of statements in the template."""
         return frozenset(self._sections)
 
     def say(self, statement: Statement) -> str:
-        """The sentence of a statement, with a capital."""
+        """Return the sentence of a statement, capitalised."""
         sentence = self._environment.get_template(statement.kind).render(statement.facts)
         return capitalised(" ".join(sentence.split()))
 
     def all_of(self, statements: Iterable[Statement]) -> tuple[str, ...]:
-        """The sentences in order."""
+        """Return the sentences in order."""
         return tuple(self.say(statement) for statement in statements)
 
 

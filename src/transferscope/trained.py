@@ -58,7 +58,7 @@ _FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class ModelCard:
-    """What a trained network is and where it comes from; with the weights it rebuilds the network.
+    """The description and origin of a trained network; with the weights it suffices to rebuild the network.
 
     Attributes:
         n_outputs: Number of classes, labels or numbers that it predicts.
@@ -107,7 +107,7 @@ class ModelCard:
 
     @property
     def kind(self) -> Kind:
-        """What it predicts."""
+        """The kind of its predictions."""
         if self.classes is None:
             return "regression"
         return "multi-label" if self.multi_label else "classification"
@@ -119,14 +119,14 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class TrainedModel:
-    """A trained network, in evaluation mode, that predicts; `scale` says how inputs are standardised for it."""
+    """A trained network, in evaluation mode, that predicts; `scale` standardises its inputs."""
 
     network: Network
     scale: PixelScale
     card: ModelCard
 
     def outputs(self, inputs: Inputs) -> Float[np.ndarray, "N K"]:
-        """Logits of the classes or labels, or the predicted numbers.
+        """Return logits of the classes or labels, or the predicted numbers.
 
         Args:
             inputs: As the data of the study hold them, before its transformations: images (N, H, W), (N, H, W, C) or
@@ -153,7 +153,7 @@ class TrainedModel:
         return read
 
     def outputs_of_read(self, inputs: Num[np.ndarray, "N ..."]) -> Float[np.ndarray, "N K"]:
-        """The same of inputs that `read_unlabelled` brought into the form of the study."""
+        """Return `outputs` for inputs that `read_unlabelled` converted to the form of the study."""
         outputs: np.ndarray = outputs_of(self.network, self._tensors(inputs)).cpu().numpy()
         if not self.card.label_units:
             return outputs
@@ -161,7 +161,7 @@ class TrainedModel:
         return np.asarray(offset + unit * outputs.astype(np.float64))
 
     def features(self, inputs: Inputs) -> Float[np.ndarray, "N m ..."]:
-        """What the head reads: for another head, for neighbours, or for clusters. Inputs and errors as of `outputs`.
+        """Return the features, for another head, for neighbours, or for clustering. Inputs and errors as for `outputs`.
 
         Returns:
             Features, shape (N, m); maps (N, m, h, w) of a network whose labels lie on a grid.
@@ -171,7 +171,8 @@ class TrainedModel:
         return features
 
     def predict(self, inputs: Inputs) -> Shaped[np.ndarray, "N ..."]:
-        """The name of the most probable class of each input, shape (N,); or the predicted numbers (N, n_outputs).
+        """Return the name of the most probable class of each input, shape (N,), or the predicted numbers (N,
+        n_outputs).
 
         Of several labels, whether each input has each of `card.classes`, shape (N, n_outputs): those with a probability
         above one half. Inputs and errors as of `outputs`.
@@ -182,7 +183,7 @@ class TrainedModel:
         return outputs > 0 if self.card.multi_label else np.array(self.card.classes)[outputs.argmax(axis=1)]
 
     def predict_proba(self, inputs: Inputs) -> Float[np.ndarray, "N C"]:
-        """The network's probabilities of the classes or labels, in the order of `card.classes`.
+        """Return the network's probabilities of the classes or labels, in the order of `card.classes`.
 
         Those of classes sum to 1; each label has one of its own. They are calibrated by one number for the whole
         network, `card.temperature`, on inputs like the study's test examples.
@@ -197,7 +198,7 @@ class TrainedModel:
         return probabilities(self.outputs(inputs), self.card)
 
     def _tensors(self, inputs: Num[np.ndarray, "N ..."]) -> TensorSet:
-        """Inputs in the form of the study as the network reads them, with labels that nobody asks for."""
+        """Return inputs in the form of the study for the network, with dummy labels."""
         shape = (len(inputs),) if self.card.kind == "classification" else (len(inputs), self.card.n_outputs)
         types: dict[Kind, type[np.generic]] = {
             "classification": np.int64,
@@ -210,19 +211,19 @@ class TrainedModel:
 
 
 def probabilities(outputs: Float[np.ndarray, "N C"], card: ModelCard) -> Float[np.ndarray, "N C"]:
-    """The softmax of the logits of classes, or the sigmoid of each label's, at the card's temperature, in float64."""
+    """Return the softmax of class logits, or the sigmoid of each label's, at the card's temperature, in float64."""
     scaled = outputs.astype(np.float64) / card.temperature
     return np.asarray(expit(scaled) if card.kind == "multi-label" else softmax(scaled, axis=1))
 
 
 def card_notes(card: ModelCard, scale: PixelScale) -> dict[str, str]:
-    """Card and scale as metadata of a file of weights, which `load_model` then opens."""
+    """Return card and scale as metadata of a file of weights, for `load_model`."""
     notes = {**scale.as_notes, NETWORK_NOTE: json.dumps(_as_json(card))}
     return {**notes, CARD_DIGEST: card_digest(notes)}
 
 
 def card_digest(notes: Mapping[str, str]) -> str:
-    """What tells the card and the scale in the metadata of a file from others."""
+    """Return a digest of the card and the scale in the metadata of a file."""
     return hashlib.sha256("\n".join(notes.get(name, "") for name in (NETWORK_NOTE, SCALE_NOTE)).encode()).hexdigest()
 
 
@@ -231,7 +232,7 @@ def _as_json(card: ModelCard) -> dict[str, Any]:
 
 
 def save_model(model: TrainedModel, folder: Path) -> None:
-    """Write a trained network to a folder: `model.safetensors`, whose metadata rebuild it, and `card.json` to read.
+    """Write a trained network to a folder: `model.safetensors`, which suffices to rebuild it, and `card.json`.
 
     A network of transformers is written as its own `save_pretrained` does, so that `from_pretrained` reads the folder.
 
@@ -290,7 +291,7 @@ def _save_pretrained(named: HuggingFace, model: TrainedModel, folder: Path) -> M
 @checks_arguments
 @reads_code
 def load_model(place: str | Path, *, trust_code: bool = False) -> TrainedModel:
-    """Open a network that `transferscope export` wrote.
+    """Open a network written by `transferscope export`.
 
     Args:
         place: Its folder, or the file `model.safetensors` in it, which is enough.
@@ -352,7 +353,7 @@ def load_model(place: str | Path, *, trust_code: bool = False) -> TrainedModel:
 
 
 def _own_tokenizer(inputs: InputForm, folder: Path) -> InputForm:
-    """Texts are read by the tokenizer that was exported with the network."""
+    """Return the input form with the tokenizer that was exported with the network."""
     if not (folder / "tokenizer.json").is_file():
         return inputs
     own = f"tokenizer={quote(str(folder.absolute()), safe='/: ')}"

@@ -40,11 +40,11 @@ _SEEN: dict[Path, str] = {}
 
 
 class ChangedCodeError(SettingsError):
-    """Python holds other code in memory than there is in a file."""
+    """Python has other code in memory than the file contains."""
 
 
 def load(where: str, path: str) -> tuple[object, str]:
-    """What a reference leads to, with the digest of its code.
+    """Return the object of a reference, with the digest of its code.
 
     Args:
         where: A module by its name, or the path of a file, which ends in ".py".
@@ -67,7 +67,7 @@ def load(where: str, path: str) -> tuple[object, str]:
 
 
 def digest_of(entry: object) -> str:
-    """The digest of the code of a class, function or object that is in memory; "" where no file defines it.
+    """Return the digest of the code of a class, function or object in memory; "" without a source file.
 
     Raises:
         ChangedCodeError: It has changed since it was first seen.
@@ -76,7 +76,7 @@ def digest_of(entry: object) -> str:
 
 
 def defined(entry: object) -> Any:
-    """The class or function that a file defines: without what wraps it, and the class of an object."""
+    """Return the class or function that a file defines: unwrapped, and the class of an object."""
     outer = None
     while entry is not outer:
         outer = entry
@@ -91,7 +91,7 @@ def defined(entry: object) -> Any:
 
 
 def files_of(path: Path, folder: Path, further: Iterable[Path] = ()) -> dict[Path, str]:
-    """The digests of a file and of those of the user that it imports.
+    """Return the digests of a file and of the user's files that it imports.
 
     Args:
         folder: Where Python finds the file or its package, and looks first.
@@ -118,12 +118,12 @@ def files_of(path: Path, folder: Path, further: Iterable[Path] = ()) -> dict[Pat
 
 
 def file_module(path: Path) -> str:
-    """How the names begin under which the file of a reference is run; the digest of its code follows."""
+    """Return the prefix of the module names of a reference's file; the digest of its code follows."""
     return f"transferscope_file_{_sha256(str(path).encode())[:16]}_"
 
 
 def _run(path: Path) -> ModuleType:
-    """A file as a module whose name says its code, so that other code is another module."""
+    """Run a file as a module whose name contains the digest of its code, so that other code is another module."""
     files = files_of(path, path.parent, map(Path, sys.path))
     _check(files, but=path)
     name = f"{file_module(path)}{_joined(files.values())[:16]}"
@@ -155,13 +155,13 @@ def _digest_of(*modules: object) -> str:
 
 
 def _file_of(module: object) -> Path | None:
-    """The file of a module; None for one of a notebook or of Python itself."""
+    """Return the file of a module; None for a notebook or Python itself."""
     file = getattr(module, "__file__", None)
     return Path(file).resolve() if isinstance(file, str) and Path(file).is_file() else None
 
 
 def _check(files: dict[Path, str], *, but: Path | None) -> None:
-    """Refuse modules whose files have changed since they were first seen; `but` is run anew."""
+    """Refuse modules whose files have changed since they were first seen; `but` is run again."""
     for path, digest in files.items():
         if path != but and _SEEN.setdefault(path, digest) != digest:
             raise ChangedCodeError(
@@ -172,7 +172,7 @@ def _check(files: dict[Path, str], *, but: Path | None) -> None:
 
 @lru_cache(maxsize=4096)
 def _imports(content: bytes) -> list[tuple[int, tuple[str, ...]]]:
-    """What a file imports: dots before each name, and its parts, of which the last may be no module."""
+    """Return the imports of a file: dots before each name, and its parts, of which the last may not be a module."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Python says the same when it runs the file
@@ -189,20 +189,20 @@ def _imports(content: bytes) -> list[tuple[int, tuple[str, ...]]]:
 
 
 def _modules(place: Path, names: tuple[str, ...]) -> list[Path]:
-    """The files in a folder that an import of a name reads: those of its packages and its own."""
+    """Return the files in a folder that an import of a name reads: those of its packages and its own."""
     starts = [place.joinpath(*names[:depth]) for depth in range(1, len(names) + 1)]
     return [path for start in starts for path in (start / "__init__.py", Path(f"{start}.py")) if path.is_file()]
 
 
 def _is_installed(path: Path | None) -> bool:
-    """Whether a file or folder came with Python or with a package, and changes with a release of it alone."""
+    """Return whether a file or folder belongs to Python or an installed package."""
     return path is not None and (
         not {"site-packages", "dist-packages"}.isdisjoint(path.parts) or path.is_relative_to(_PYTHON)
     )
 
 
 def _joined(digests: Iterable[str]) -> str:
-    """One digest of files; where they lie does not count."""
+    """Return one digest of files, independent of their location."""
     return _sha256("".join(sorted(digests)).encode())
 
 

@@ -20,7 +20,7 @@ _MEASURE_WORDS = {
 
 
 def measure_words(record: str) -> str:
-    """The record that runs are judged by as prose names it."""
+    """Return the name of a metric in prose."""
     return _MEASURE_WORDS.get(record, record)
 
 
@@ -32,23 +32,23 @@ A name that is not among them stays as it is: that of a variant, of a command, o
 
 
 def method_words(method: str, called: Called) -> str:
-    """The method as prose names it."""
+    """Return the name of a method in prose."""
     return called.get(method, (method,))[0]
 
 
 def short_method_words(method: str, called: Called) -> str:
-    """The method where there is little room: in figures, tables and lines of a terminal."""
+    """Return the short name of a method for figures, tables and terminal lines."""
     return called.get(method, (method,))[-1]
 
 
 def candidate_words(method: str, source: str | None, called: Called = MappingProxyType({})) -> str:
-    """A method together with what it transfers from."""
+    """Return a method with its source."""
     words = method_words(method, called)
     return f"{words} from {source}" if source else words
 
 
 def distinct(names: Sequence[str]) -> list[str]:
-    """The names, with a number after each that was there before: "digits", "digits-2"."""
+    """Return the names, with a number after each repeated one: "digits", "digits-2"."""
     kept: list[str] = []
     for name in names:
         others = (f"{name}-{i}" for i in itertools.count(2))
@@ -57,30 +57,30 @@ def distinct(names: Sequence[str]) -> list[str]:
 
 
 def capitalised(text: str) -> str:
-    """The text with a capital at its beginning, the rest untouched."""
+    """Capitalise the first letter, and leave the rest unchanged."""
     return text[:1].upper() + text[1:]
 
 
 def listed(items: Sequence[str], *, last: str = "and") -> str:
-    """Items in a sentence: "a", "a and b", "a, b and c"."""
+    """Join items in a sentence: "a", "a and b", "a, b and c"."""
     if len(items) <= 1:
         return "".join(items)
     return f"{', '.join(items[:-1])} {last} {items[-1]}"
 
 
 def few(names: Iterable[object], most: int = 5) -> str:
-    """At most so many names in a sentence, and how many more there are."""
+    """Join at most so many names in a sentence, with the number of further ones."""
     texts = [str(name) for name in names]
     return listed(texts if len(texts) <= most else [*texts[: most - 1], f"{len(texts) - most + 1} more"])
 
 
 def counted(n: int, noun: str, plural: str | None = None) -> str:
-    """A count with its noun: "1 seed", "5 seeds", "1,200 labels"."""
+    """Return a count with its noun: "1 seed", "5 seeds", "1,200 labels"."""
     return f"{n:,} {noun if n == 1 else plural or noun + 's'}"
 
 
 def unit_kept(text: str) -> str:
-    """The text in which numbers are not parted from their unit where a line is broken."""
+    """Put non-breaking spaces between numbers and units."""
     joined = re.sub(r"(\d) (%|points\b|labels?\b|seeds?\b)", rf"\1{NO_BREAK}\2", text)
     return re.sub(r"([<>]) (\d)", rf"\1{NO_BREAK}\2", joined)
 
@@ -93,7 +93,7 @@ signs without width, and halves of surrogate pairs."""
 
 
 def signs_shown(text: str) -> str:
-    """The text with the escapes of JSON for what would steer a terminal or turn the words of a page around."""
+    """Escape characters that would control a terminal or reverse the direction of text, as in JSON."""
     return _STEERING.sub(lambda sign: f"\\u{ord(sign[0]):04x}", text)
 
 
@@ -102,7 +102,7 @@ ALL_LABELS = 0
 
 
 def sizes_in_words(sizes: Sequence[int]) -> str:
-    """Numbers of labels: "1 label", "20 and 1,000 labels", "all labels" where runs take all that there are.
+    """Return numbers of labels: "1 label", "20 and 1,000 labels", or "all labels".
 
     Of more than five the ends and how many: "200 to 12,800 labels (7 numbers)".
     """
@@ -114,7 +114,7 @@ def sizes_in_words(sizes: Sequence[int]) -> str:
 
 
 def number_words(value: float, *, share: bool = False) -> str:
-    """Three digits, thousands in full, with a real minus: "0.0546", "−1.2", "2,358"; a share as "12 %"."""
+    """Return three digits, thousands in full, with a minus sign: "0.0546", "−1.2", "2,358"; a share as "12 %"."""
     if share:
         return f"{100 * value:.3g} %".replace("-", "−")
     if value == float("inf"):
@@ -124,7 +124,7 @@ def number_words(value: float, *, share: bool = False) -> str:
 
 
 def size_words(size: float) -> str:
-    """ "1.28 billion"; below a million, and beyond what has a word, as `number_words`."""
+    """Return "1.28 billion"; outside millions to trillions like `number_words`."""
     for word, unit in (("trillion", 1e12), ("billion", 1e9), ("million", 1e6)):
         if unit <= size < 1e15:
             return f"{size / unit:.3g} {word}"
@@ -132,12 +132,12 @@ def size_words(size: float) -> str:
 
 
 def signed(value: float, digits: int) -> str:
-    """A number with its sign and a real minus; what is rounded to 0 has a plus."""
+    """Return a number with its sign and a minus sign; values rounded to 0 get a plus."""
     return f"{value:+z.{digits}f}".replace("-", "−")
 
 
 def probability_words(p: float) -> str:
-    """A probability from a few thousand draws, never written as certain."""
+    """Return a probability from a few thousand draws, never as certain."""
     if math.isnan(p):
         return "–"
     if p >= 0.995:
@@ -146,7 +146,7 @@ def probability_words(p: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Wall-clock time that was measured, in the unit that fits; a dash when unknown."""
+    """Return a measured wall-clock time in a suitable unit; a dash if unknown."""
     if math.isnan(seconds):
         return "–"
     if seconds < 0.01:
@@ -158,7 +158,7 @@ def duration(seconds: float) -> str:
 
 
 def rough_duration(seconds: float) -> str:
-    """A duration that is left or expected, to two digits or so: "8 s", "12 min", "3 h 20 min"."""
+    """Return a remaining or expected duration, to about two digits: "8 s", "12 min", "3 h 20 min"."""
     if round(seconds) < 60:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)
@@ -169,7 +169,7 @@ def rough_duration(seconds: float) -> str:
 
 
 def memory(n_bytes: float) -> str:
-    """Memory in MiB or GiB; a dash when unknown."""
+    """Return memory in MiB or GiB; a dash if unknown."""
     if not n_bytes > 0:
         return "–"
     mib = n_bytes / 2**20
@@ -177,7 +177,7 @@ def memory(n_bytes: float) -> str:
 
 
 def large_count(n: float, billion: str = "G") -> str:
-    """A large count in three digits: "940", "61.7 k", "1.28 M"; billions as G, of parameters and tokens as B."""
+    """Return a large count to three digits: "940", "61.7 k", "1.28 M"; billions as G, of parameters and tokens as B."""
     for unit, size in (("T", 1e12), (billion, 1e9), ("M", 1e6), ("k", 1e3)):
         if n >= size:
             return f"{n / size:.3g} {unit}"
@@ -185,7 +185,7 @@ def large_count(n: float, billion: str = "G") -> str:
 
 
 def cell_words(role: str, labels: Mapping[str, object]) -> str:
-    """A cell by its labels: "fine-tune from fashion, 600 labels, seed 2", or "curvature of fine-tune from ..."."""
+    """Describe a cell: "fine-tune from fashion, 600 labels, seed 2", or "curvature of fine-tune from ..."."""
     parts = [str(labels.get("method") or role)]
     if labels.get("source") is not None:
         parts[0] += f" from {labels['source']}"
@@ -200,13 +200,13 @@ def cell_words(role: str, labels: Mapping[str, object]) -> str:
 
 
 def precision_in_words(chosen: object) -> str:
-    """What precision = "auto" became, "float32" or "bfloat16", when a study was planned."""
+    """Describe the planned choice of precision = "auto": "float32" or "bfloat16"."""
     has = "has" if chosen == "bfloat16" else "has no"
     return f'{chosen}, as precision = "auto" was planned on a machine that {has} instructions for bfloat16'
 
 
 def data_in_words(entry: Mapping[str, object]) -> str:
-    """What a data set was taken for, and what its transforms leave of it, by its entry in the facts of a study.
+    """Describe how a data set was read and the effect of its transforms, from its entry in the facts of a study.
 
     Returns:
         As in "classification, 10 classes: 0, 1, ..."; with "after classes:5-10: 7,454 training and 1,502 test examples
@@ -226,7 +226,7 @@ def data_in_words(entry: Mapping[str, object]) -> str:
 
 
 def weights_in_words(entry: Mapping[str, object]) -> str:
-    """What the file of a network gave to the network of a study, by the source's entry in the facts of it.
+    """Describe the weights that a file provided to the network, from the source's entry in the facts of a study.
 
     Returns:
         As in "net.safetensors gives 270,160 of the backbone's 270,160 numbers (100 %)"; with "left out: ..." for what
@@ -249,5 +249,5 @@ def weights_in_words(entry: Mapping[str, object]) -> str:
 
 
 def slug(name: str) -> str:
-    """A name for files and tables."""
+    """Return a name for files and tables."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") or "data"

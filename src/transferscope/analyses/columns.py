@@ -50,7 +50,7 @@ _REVERSING = frozenset(("neg", "negative", "negated", "minus", "drop", "gap", "r
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """What a column may hold.
+    """The role of a column.
 
     Attributes:
         what: In words, as in "numbers of labels".
@@ -65,7 +65,7 @@ class Role:
     if_needed: str = ""
 
     def names_in(self, *, is_needed: bool) -> list[str]:
-        """Its common names, the usual first."""
+        """Return its common names, the usual first."""
         return f"{self.names} {self.if_needed * is_needed}".split()
 
 
@@ -118,19 +118,19 @@ ROLES = {
 
 
 def words_in(name: str) -> set[str]:
-    """The words in the name of a column, in small letters: "valTop-1 acc" is val, top1 and acc."""
+    """Return the words in the name of a column, in lower case: "valTop-1 acc" is val, top1 and acc."""
     apart = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
     spelled = re.sub(r"top.(?=[0-9])", "top", f"{apart} {name}".lower())
     return set(re.findall(r"[a-z]+[0-9]?", spelled))
 
 
 def plain_name(name: str, kept: str = "") -> str:
-    """The name of a column in small letters, with _ between words; `kept` are further letters."""
+    """Return the name of a column in lower case, with _ between words; `kept` are further characters."""
     return re.sub(rf"[^a-z0-9{kept}]+", "_", name.lower()).strip("_")
 
 
 def cell_text(cell: object) -> str:
-    """A cell as text: 3.0 is "3", nothing is ""."""
+    """Return a cell as text: 3.0 is "3", a missing value is ""."""
     if cell is None or cell is pd.NA or (isinstance(cell, float) and np.isnan(cell)):
         return ""
     if isinstance(cell, float | np.floating) and float(cell).is_integer():
@@ -159,13 +159,13 @@ _MOST_COUNTED = 1e14
 
 
 def size_in(text: str) -> float | None:
-    """A size as people write it, as in "64000", "1.4e12", "70M" or "10 billion"; None for what is none."""
+    """Parse a size, as in "64000", "1.4e12", "70M" or "10 billion"; None for other text."""
     match = _SIZE.fullmatch(text.strip())
     return None if match is None else float(match["number"]) * _TIMES.get((match["unit"] or "").lower(), 1.0)
 
 
 def _unit_of(name: str) -> tuple[str, float]:
-    """The name of a column of sizes without its unit, and the unit: "params (M)" or "params_M" are params in 1e6."""
+    """Split the name of a column of sizes into name and unit: "params (M)" or "params_M" are params in 1e6."""
     match = _IN_BRACKETS.fullmatch(name.strip()) or _IN_NAME.fullmatch(plain_name(name))
     if match is None or plain_name(match["name"]) not in _SIZED:
         return name, 1.0
@@ -176,7 +176,7 @@ def _unit_of(name: str) -> tuple[str, float]:
 def _read_as_written(
     columns: Mapping[str, pd.Series], sizes: Collection[str | None], names: Collection[str | None], *, of_runs: bool
 ) -> tuple[dict[str, pd.Series], list[str]]:
-    """Columns with numbers for sizes with a unit, in the cells or the name, and for scores with an error behind ±.
+    """Convert sizes with a unit, in cells or names, and scores with an error behind ± to numbers.
 
     Those called `names` stay, and of runs all names of columns, since rows of theirs are written back.
 
@@ -233,7 +233,8 @@ def measured_rows(
     names: Collection[str | None] = (),
     of_runs: bool = False,
 ) -> Frame:
-    """A table with a row for each measurement: a data frame, or CSV, tab-separated text, JSON, JSON lines or parquet.
+    """Return a table with one row per measurement: a data frame, or CSV, tab-separated text, JSON, JSON lines or
+    parquet.
 
     Rows that sum others up are no measurements and are left out.
 
@@ -288,7 +289,7 @@ def measured_rows(
 
 
 def numbers_in(table: pd.DataFrame, column: str, expected: str = "plain numbers, such as 64000") -> "pd.Series[float]":
-    """A column as numbers, NaN where nothing is written.
+    """Return a column as numbers, NaN for missing values.
 
     Args:
         expected: What a cell should hold; VALUE in it stands for what one holds.
@@ -309,7 +310,7 @@ def numbers_in(table: pd.DataFrame, column: str, expected: str = "plain numbers,
 
 
 def rows_where(table: pd.DataFrame, where: Mapping[str, str]) -> pd.DataFrame:
-    """The rows with a value by column, or without it where the name of the column is followed by "!".
+    """Return the rows with these values by column, or without them if the column's name is followed by "!".
 
     Raises:
         UnknownNameError: There is no such column, or no such value in it.
@@ -326,7 +327,7 @@ def rows_where(table: pd.DataFrame, where: Mapping[str, str]) -> pd.DataFrame:
 
 
 def with_joined(table: pd.DataFrame, name: str | None) -> pd.DataFrame:
-    """The table with a column for a name of several columns with + between them, whose texts it has in a row.
+    """Return the table with a column for a name of several columns joined by +, containing their texts.
 
     Raises:
         UnknownNameError: One of them does not exist.
@@ -349,7 +350,7 @@ def long_form(
     value: str,
     series: str | None = None,
 ) -> tuple[pd.DataFrame, dict[str, str], tuple[str, ...]]:
-    """A table with a row for each score, of one with a column of scores for each size, named by it, or each series.
+    """Convert a table with a column of scores for each size or series to one row per score.
 
     Args:
         roles: All roles by name; `size`, `value` and `series` are some of them.
@@ -386,7 +387,7 @@ def long_form(
 
 
 def as_option(role: str, column: str) -> str:
-    """How a role is given a column on the command line; without a column, how it is given one."""
+    """Return how a role is assigned a column on the command line."""
     return f"--columns {role}={column or 'COLUMN'}"
 
 
@@ -398,7 +399,7 @@ def columns_by_role(
     optional: Collection[str],
     option: Callable[[str, str], str] = as_option,
 ) -> tuple[dict[str, str | None], list[str]]:
-    """The columns of a table by what they hold, each of one role.
+    """Return the columns of a table by role, each with one role.
 
     Args:
         roles: All roles, by name.
@@ -473,7 +474,7 @@ _SPREADS = frozenset(("stderr", "std", "sd", "se", "sem", "ci", "low", "high", "
 
 
 def _is_measure(frame: pd.DataFrame, name: str) -> bool:
-    """Whether the name of a column of numbers has a word of a measure, and none of how far it spreads."""
+    """Return whether a numeric column is named like a metric, and not like a measure of spread."""
     words = words_in(name)
     return bool(words & (RISING | FALLING)) and not words & _SPREADS and pd.api.types.is_numeric_dtype(frame[name])
 
@@ -483,7 +484,7 @@ SUMMARIES = frozenset(("average", "avg", "mean", "overall", "total", "rank", "po
 
 
 def better_of(measure: str, named: Better | None) -> Better:
-    """Which scores are better: as was said, or by the words in the name of the measure.
+    """Return the direction of a metric: as given, or by the words in its name.
 
     Raises:
         SettingsError: Neither tells.
@@ -498,7 +499,7 @@ def better_of(measure: str, named: Better | None) -> Better:
 
 
 def check_one_measure(frame: pd.DataFrame, score: str, *by: str) -> None:
-    """Refuse rows of several measures, and qualities that are shares in some groups of rows and percent in others.
+    """Refuse rows of several metrics, and scores that mix fractions and percentages between groups of rows.
 
     Args:
         by: Columns whose values have each one unit, such as arms and tasks.

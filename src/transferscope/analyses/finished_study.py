@@ -17,7 +17,7 @@ _LABELS = ("source", "method", "n_target", "n_source", "seed")
 
 
 def finished_cells(store: Store, study: str, *, before: str) -> list[StoredCell]:
-    """The cells that are done, once none is left to do.
+    """Return the finished cells, after checking that none is left.
 
     Args:
         before: What is about to happen, for the message, as in "it is rated".
@@ -54,7 +54,7 @@ def finished_cells(store: Store, study: str, *, before: str) -> list[StoredCell]
 
 
 def target_data(recipe: MethodRecipe) -> Dataset:
-    """The target's data, read from where they were when the study was run.
+    """Return the target's data, read from their place at the time of the study.
 
     Raises:
         MissingDataError: They are not there any more.
@@ -78,7 +78,7 @@ def target_data(recipe: MethodRecipe) -> Dataset:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What a pretrained network of a study was pretrained on.
+    """The pretraining of a network of a study.
 
     Attributes:
         n_source: Number of source examples; None for a network from a file.
@@ -91,7 +91,7 @@ class Origin:
 
     @classmethod
     def of(cls, stored: StoredCell) -> "Origin":
-        """What a cell transfers from."""
+        """Return the origin of a cell's initial network."""
         labels = stored.cell.labels
         n_source, step = labels.get("n_source"), labels.get("pretrain_step")
         return cls(
@@ -117,11 +117,11 @@ class StudyNetworks:
 
     @property
     def recipe(self) -> MethodRecipe:
-        """That of a method cell which starts from the first of them."""
+        """The recipe of a method cell that starts from the first of them."""
         return next(iter(self.recipes.values()))
 
     def open(self, origin: Origin, seed: int, target: Dataset) -> OpenedNetwork:
-        """The network of an origin and a seed, on the CPU, with the head that belongs to it where that is a linear one.
+        """Return the network of an origin and a seed, on the CPU, with its head if that is linear.
 
         Raises:
             DataError: Its file is gone.
@@ -135,7 +135,7 @@ class StudyNetworks:
         return open_network(frame, self.file(origin, seed), head="either", read_as=recipe.network.read_as(shape))
 
     def file(self, origin: Origin, seed: int) -> Path:
-        """The network of an origin and a seed.
+        """Return the file of the network of an origin and a seed.
 
         Raises:
             DataError: It is gone.
@@ -150,7 +150,7 @@ class StudyNetworks:
 
 
 def pretrained_of(cells: Sequence[StoredCell], files: Path, *, none: str) -> StudyNetworks:
-    """The pretrained networks of a study, from its cells that are done.
+    """Return the pretrained networks of a study, from its finished cells.
 
     Raises:
         DataError: There is none, with the message `none`.

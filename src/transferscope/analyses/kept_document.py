@@ -20,7 +20,7 @@ RANKING, SCALING = "ranking", "scaling"
 
 @dataclass(frozen=True)
 class KeptDocument(Generic[T]):
-    """How the facts of one analysis become a document and come back.
+    """Conversion of the facts of one analysis to and from a stored document.
 
     Attributes:
         what: The facts, for messages, as in "the ratings of the study"; a plural.
@@ -33,12 +33,12 @@ class KeptDocument(Generic[T]):
     command: str
 
     def to_document(self, facts: T) -> dict[str, Any]:
-        """The facts as JSON values; "inf", "-inf" and "nan", which JSON lacks, are text."""
+        """Return the facts as JSON values; "inf", "-inf" and "nan" are text."""
         plain: dict[str, Any] = as_json({"format": self.format, **self.adapter.dump_python(facts, mode="json")})
         return plain
 
     def from_document(self, document: Mapping[str, Any]) -> T:
-        """The facts of a document of this format.
+        """Parse a document of this format.
 
         Raises:
             StoreError: Another version of transferscope wrote it, or it is damaged.
@@ -56,7 +56,7 @@ class KeptDocument(Generic[T]):
 
 
 def change_in_words(frames: StudyFrames, then: FinishedRuns, *, since: str, again: str) -> str:
-    """That the study has changed since (as in "it was rated"), and the command to run again; empty if it has not."""
+    """Return a note that the study has changed since (as in "it was rated"), with the command; empty if it has not."""
     now = frames.finished_runs
     if now == then:
         return ""

@@ -12,7 +12,7 @@ _SECONDS_BETWEEN = 0.5
 
 
 def progress_words(event: StudyProgress) -> str:
-    """How far a study is: "30 of 36 runs done, 1 failed, about 2 min left"; a race has no number of cells."""
+    """Return the progress of a study: "30 of 36 runs done, 1 failed, about 2 min left"; a race has no total."""
     words = [f"{event.done}{'' if event.at_most else f' of {event.total}'} runs done"]
     if event.failed:
         words.append(f"{event.failed} failed")
@@ -23,14 +23,14 @@ def progress_words(event: StudyProgress) -> str:
 
 
 def slow_words(event: CellSlow) -> str:
-    """What takes so long, and how long the others took."""
+    """Describe a slow run, and the time of the others."""
     words = f"{cell_words(event.cell.role, event.cell.labels)} has run {event.times:.0f} times as long as the others"
     ends = "timeout in [run]" if event.cell.role == "command" else "cell_minutes in [engine]"
     return f"{words} ({rough_duration(event.seconds)}); Ctrl-C stops the study, and {ends} ends such a run"
 
 
 def stopped_words(event: CellsStopped) -> str:
-    """What was stopped, and that it can go on."""
+    """Describe a stopped run, and that it can be resumed."""
     cells = few([cell_words(cell.role, cell.labels) for cell in event.cells])
     of_commands = {cell.role == "command" for cell in event.cells}
     ways = {False: "go on from the last checkpoint", True: "begin a command anew"}
@@ -39,7 +39,7 @@ def stopped_words(event: CellsStopped) -> str:
 
 
 def shown_in_notebook(on_event: Callable[[Event], None]) -> Callable[[Event], None]:
-    """What shows the progress of a study: as the caller says, and without a word of theirs a line in a notebook.
+    """Return a progress callback: the caller's, or by default a line in a notebook.
 
     Args:
         on_event: What was given; `ignore` for nothing.
@@ -52,7 +52,7 @@ def shown_in_notebook(on_event: Callable[[Event], None]) -> Callable[[Event], No
 
 
 class _Line:
-    """A bar with words, shown once and then updated; failures stay below it."""
+    """A progress bar with text, updated in place; failures stay below it."""
 
     def __init__(self) -> None:
         from IPython.display import HTML, DisplayHandle

@@ -17,7 +17,7 @@ from transferscope.report.save import PaperWidth
 
 
 class AnalysisResult(ABC):
-    """The answer of one analysis.
+    """The result of one analysis.
 
     A member says its verdict, its numbers, the tables that a notebook shows and the sections of its page; all else is
     made from these.
@@ -31,27 +31,27 @@ class AnalysisResult(ABC):
     @property
     @abstractmethod
     def title(self) -> str:
-        """What was analysed: a study, a table, a target."""
+        """The subject of the analysis: a study, a table, a target."""
 
     @property
     @abstractmethod
     def verdict(self) -> Verdict:
-        """The answer: `headline` is one sentence, `sentences` what to know next, and `str` gives all of it."""
+        """The answer: `headline` is one sentence, `sentences` are notes, and `str` returns all of it."""
 
     @abstractmethod
     def table(self) -> pd.DataFrame:
-        """The numbers behind the verdict; the function of the analysis says which columns there are."""
+        """Return the numbers behind the verdict; the function of the analysis documents the columns."""
 
     @abstractmethod
     def shown_tables(self) -> tuple[Table, ...]:
-        """The tables that a notebook shows below the verdict."""
+        """Return the tables that a notebook shows below the verdict."""
 
     @abstractmethod
     def sections(self) -> list[Section]:
-        """The parts of the page below the verdict."""
+        """Return the parts of the report below the verdict."""
 
     def report(self, path: str | Path, *, command: str = "", width: PaperWidth | None = None) -> ReportFiles:
-        """Write one self-contained HTML page: the answer, the first figure and what to know next, then the sections.
+        """Write one self-contained HTML report: the answer, the first figure and notes, then the sections.
 
         Args:
             path: The file; one that exists is replaced.
@@ -72,7 +72,7 @@ class AnalysisResult(ABC):
         )
 
     def page(self) -> list[Section]:
-        """The sections of the page, the answer with the first figure before those of `sections`."""
+        """Return the sections of the report: the answer with the first figure, then those of `sections`."""
         verdict, sections = self.verdict, self.sections()
         picture = next((figure for section in sections for figure in section.figures), None)
         sections = [replace(one, blocks=tuple(b for b in one.blocks if b is not picture)) for one in sections]
@@ -82,7 +82,7 @@ class AnalysisResult(ABC):
         return [Section("In short", "verdict", tuple(answer)), *kept]
 
     def to_dict(self) -> dict[str, Any]:
-        """The answer as JSON values: the `result` of the document that the command prints with `--json`.
+        """Return the answer as JSON values: the `result` of the document that the command prints with `--json`.
 
         Returns:
             "analysis", "title", "verdict" (an object of "headline" and "sentences") and "rows" (an object for each row
@@ -92,28 +92,28 @@ class AnalysisResult(ABC):
         return {"analysis": self.kind, "title": self.title, "verdict": verdict, "rows": json_rows(self.table())}
 
     def to_json(self) -> str:
-        """The same as text."""
+        """Return the answer as JSON text."""
         return json.dumps(self.to_dict(), allow_nan=False, ensure_ascii=False, indent=2)
 
     def paper_table(self) -> Table:
-        """The one table that a paper would print; the first of `shown_tables` unless an analysis says otherwise."""
+        """Return the table for a paper; by default the first of `shown_tables`."""
         return self.shown_tables()[0]
 
     def to_latex(self) -> str:
-        """`paper_table` as LaTeX, for `\\usepackage{booktabs}`: intervals beside means, the best in bold."""
+        """Return `paper_table` as LaTeX for the package booktabs: CIs beside means, the best in bold."""
         return latex_table(self.paper_table())
 
     def to_markdown(self) -> str:
-        """`paper_table` as GitHub's Markdown."""
+        """Return `paper_table` as GitHub's Markdown."""
         return markdown_table(self.paper_table())
 
     def _repr_html_(self) -> str:
-        """The first section of the page and the tables in a style of their own, for a notebook; all text is escaped."""
+        """Return the first section of the report and the tables as styled HTML for a notebook; all text is escaped."""
         return render_blocks([*self.page()[0].blocks, *self.shown_tables()])
 
 
 def json_rows(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """A table as JSON has it: an object for each row; what is missing is None, infinity the text "inf" or "-inf"."""
+    """Return a table as JSON: one object per row; missing values are None, infinity the text "inf" or "-inf"."""
     records = table.to_dict(orient="records")
     return [{str(name): as_json(_plain(value), nan=None) for name, value in row.items()} for row in records]
 

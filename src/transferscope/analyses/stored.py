@@ -10,7 +10,7 @@ from transferscope.study.places import find_study, one_study, open_existing
 
 @checks_arguments
 def open_result(place: str | Path, *, study: str | None = None) -> ComparisonResult:
-    """What a study that has been run, to its end or not, says: its verdict, its table, its page.
+    """Open the result of a study, complete or not: its verdict, table and report.
 
     Args:
         place: A study file, or a store: a SQLite file or database URL.

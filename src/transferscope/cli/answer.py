@@ -27,13 +27,14 @@ _GAP = 2
 
 
 def as_typed() -> str:
-    """Return the command line, to copy, without passwords."""
+    """Return the command line, ready to copy, without passwords."""
     return shown(shlex.join(["transferscope", *sys.argv[1:]]))
 
 
 @contextmanager
 def counted_progress(doing: str, unit: str, *, hidden: bool = False) -> Iterator[Callable[[float, int], None]]:
-    """A bar with the time left on a terminal, a line for every tenth in a log; yields what takes (done, in all).
+    """Show a progress bar with the time left on a terminal, and a line per tenth in a log; yields a function of (done,
+    total).
 
     Raises:
         typer.Exit: Code 130: Ctrl-C was pressed.
@@ -58,7 +59,7 @@ def counted_progress(doing: str, unit: str, *, hidden: bool = False) -> Iterator
 
 
 def conclude(result: AnalysisResult, out: Path | None, name: str, *, as_json: bool, notes: Sequence[str] = ()) -> None:
-    """Print the answer with notes, and write its page into a folder; with --json only --out writes one.
+    """Print the answer with notes, and write its report into a folder; with --json only --out writes one.
 
     Args:
         name: Of the page.
@@ -77,7 +78,7 @@ def conclude(result: AnalysisResult, out: Path | None, name: str, *, as_json: bo
 
 
 def as_text(blocks: Sequence[Block]) -> str:
-    """Paragraphs and tables as a terminal of its width shows them, no word broken; other blocks are left out.
+    """Format paragraphs and tables for the width of the terminal without breaking words; other blocks are left out.
 
     What is no terminal, and says no width in COLUMNS, has lines of any length.
     """
@@ -90,7 +91,7 @@ def as_text(blocks: Sequence[Block]) -> str:
 
 
 def _table(table: Table, width: int) -> str:
-    """Columns side by side, their cells wrapped at words; where no word fits, a paragraph for each row.
+    """Format columns side by side, wrapped at words, or one paragraph per row if a word does not fit.
 
     Quieter lines of a cell are in brackets, but for row headings.
     """
@@ -122,7 +123,7 @@ def _table(table: Table, width: int) -> str:
 
 
 def write_table_as(result: AnalysisResult, form: str, out: Path | None) -> None:
-    """Print the table of an answer as csv, parquet, latex or markdown, or write it into a folder or file."""
+    """Print the table of an answer as csv, parquet, latex or markdown, or write it to a folder or file."""
     if form == "parquet" and out is None:
         raise SettingsError("parquet is no text to print; say where it goes, as in --out table.parquet")
     ending = {"latex": "tex", "markdown": "md"}.get(form, form)
@@ -143,7 +144,7 @@ def write_table_as(result: AnalysisResult, form: str, out: Path | None) -> None:
 def write_files(
     folder: Path, figures: Mapping[str, Figure], tables: Mapping[str, pd.DataFrame] | None = None
 ) -> list[Path]:
-    """Write figures as SVG and PDF with their numbers as CSV, and tables as CSV, into a folder that exists."""
+    """Write figures as SVG and PDF with their numbers as CSV, and tables as CSV, to an existing folder."""
     written: list[Path] = []
     for name, figure in figures.items():
         written += save_figure(figure.canvas, figure.svg, folder, name)
@@ -156,6 +157,6 @@ def write_files(
 
 
 def in_a_line(files: Sequence[Path]) -> str:
-    """Files of one folder: the first with its folder, the others by name."""
+    """Return the files of one folder in a line: the first with its folder, the others by name."""
     first, *others = files
     return ", ".join([str(first), *(path.name for path in others)])

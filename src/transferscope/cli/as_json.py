@@ -30,7 +30,7 @@ _answers: list[IO[str]] = []
 
 @contextmanager
 def _only_the_answer() -> Iterator[None]:
-    """Send what is written to the standard output to the error stream, that of other processes and of C code too."""
+    """Redirect standard output to standard error, including that of other processes and of C code."""
     own, kept = sys.stdout, None
     own.flush()
     with suppress(OSError, ValueError):  # a stream in memory, or a closed one, as in tests
@@ -60,7 +60,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the answer as JSON a
 
 
 def print_json(command: str, result: Mapping[str, Any]) -> None:
-    """Print the document of a command; of plain values NaN becomes null, and infinity the text "inf" or "-inf"."""
+    """Print the document of a command; NaN becomes null, and infinity the text "inf" or "-inf"."""
     document = {
         "schema": SCHEMA,
         "version": VERSION,
@@ -76,5 +76,5 @@ def print_json(command: str, result: Mapping[str, Any]) -> None:
 def print_analysis(
     command: str, result: "AnalysisResult", written: Sequence["str | Path"] = (), **more: object
 ) -> None:
-    """Print what an analysis found, with the paths that were written; `more` are further keys of the result."""
+    """Print the result of an analysis with the written paths; `more` are further keys of the result."""
     print_json(command, {**result.to_dict(), "written": [str(path) for path in written], **more})

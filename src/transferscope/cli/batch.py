@@ -22,7 +22,7 @@ from transferscope.wording import counted
 
 @dataclass(frozen=True)
 class Runner:
-    """What a job does: `transferscope run STUDY --join`.
+    """A batch job: `transferscope run STUDY --join`.
 
     It is pickled into the folder of the logs, so it holds no URL, which may hold a password: that is read from the
     study file when the job begins.
@@ -34,7 +34,7 @@ class Runner:
     engine: Mapping[str, Any]
 
     def __call__(self) -> None:
-        """Do cells until none is left; ends the process with the code of the command unless all went well."""
+        """Make runs until none is left; exit with the code of the command if it fails."""
         given = ["--set", *_as_keys("engine", self.engine)] if self.engine else []
         sys.argv = ["transferscope", "run", self.study, "--join", *given]
         say(f"on {platform.node()}: {' '.join(sys.argv)}", err=True)
@@ -45,14 +45,14 @@ class Runner:
                 raise
 
     def checkpoint(self) -> Any:
-        """The job that goes on where this one is stopped: another runner, as the state of the study is in the store."""
+        """Return the job that resumes this one: another runner, since the state of the study is in the store."""
         from submitit.helpers import DelayedSubmission
 
         return DelayedSubmission(self)
 
 
 def _as_keys(table: str, settings: Mapping[str, Any]) -> Iterator[str]:
-    """Settings as `--set` takes them."""
+    """Yield settings in the syntax of `--set`."""
     for name, value in settings.items():
         if isinstance(value, Mapping):
             yield from _as_keys(f"{table}.{name}", value)
@@ -61,7 +61,7 @@ def _as_keys(table: str, settings: Mapping[str, Any]) -> Iterator[str]:
 
 
 def submit_jobs(asked: Options) -> None:
-    """Plan a study, and queue runners that share it, in files and a store that all machines reach.
+    """Plan a study, and submit runners that share it, with files and a store that all machines reach.
 
     Jobs that reach their time limit are queued again, and go on inside of long runs; the same command starts runners
     for what is left.

@@ -42,7 +42,7 @@ class Command(TyperCommand):
     """What `--set` reaches; see `options.Settings`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
-        """Read what was typed; see `click.Command.parse_args`.
+        """Parse the arguments; see `click.Command.parse_args`.
 
         Raises:
             NoSuchOption: There are no such options, or:
@@ -69,12 +69,12 @@ class Command(TyperCommand):
             raise
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """What the line of usage names: not what is hidden; see `click.Command.collect_usage_pieces`."""
+        """Return the parts of the usage line without hidden ones; see `click.Command.collect_usage_pieces`."""
         shown = [one for one in self.get_params(ctx) if not getattr(one, "hidden", False)]
         return [self.options_metavar or "", *(piece for one in shown for piece in one.get_usage_pieces(ctx))]
 
     def _meant(self, option: str) -> str:
-        """What an unknown option is now: a key of `--set`, or an option of another command."""
+        """Suggest a replacement for an unknown option: a key of `--set`, or an option of another command."""
         from transferscope.cli.keys import keys_of_option  # with what checks values
 
         if keys := keys_of_option(option, self.tables):
@@ -92,7 +92,7 @@ class Command(TyperCommand):
         return groups
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Arguments, and options by group."""
+        """Write arguments, and options by group."""
         given = [one.get_help_record(ctx) for one in self.get_params(ctx) if one.param_type_name == "argument"]
         arguments = [(_short(record[0]), record[1]) for record in given if record is not None]
         if arguments:
@@ -103,7 +103,7 @@ class Command(TyperCommand):
                 formatter.write_dl(records, col_max=_NAMES)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        """Examples, a line each."""
+        """Write examples, one per line."""
         if self.epilog:
             with formatter.section("Examples"):
                 for line in self.epilog.splitlines():
@@ -112,7 +112,7 @@ class Command(TyperCommand):
 
 @lru_cache
 def own_command(name: str) -> Any:
-    """The command of a name: its options are in `commands/NAME.py`, what it does is the function in `NAME.py`."""
+    """Return a command by its name: its options are in `commands/NAME.py`, its function in `NAME.py`."""
     module = import_module(f"transferscope.cli.commands.{name}")
 
     def call(context: typer.Context, **typed: Any) -> None:
@@ -135,6 +135,6 @@ def own_command(name: str) -> Any:
 
 
 def _short(name: str) -> str:
-    """An argument or option with N for a number, and no type where that is text."""
+    """Return an argument or option with N for a number, and without type for text."""
     short = _TYPE.sub(lambda kind: "N" if any(kind.groups()) else "TEXT", name)
     return short if name.startswith("-") else short.removesuffix(" TEXT")

@@ -14,7 +14,7 @@ from transferscope.study.spec import read_spec, seen_from_folder
 
 
 def compare(options: Options, context: typer.Context) -> None:
-    """Run a study of the options and report."""
+    """Run a study of the options and report on it."""
     if options.rest or not options.source:
         raise SettingsError(_in_words(options))
     settings = dict(seen_from_folder(options.settings, Path.cwd()))
@@ -48,7 +48,7 @@ def compare(options: Options, context: typer.Context) -> None:
 
 
 def _in_words(options: Options) -> str:
-    """Why there is no comparison of what was typed."""
+    """Explain why the arguments are not a comparison."""
     typed = [options.target, *(options.rest or [])]
     if len(typed) == 1 and options.target.endswith(".toml"):
         return (

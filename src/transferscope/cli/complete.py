@@ -28,7 +28,7 @@ _RENDERED = ("glyphs",)
 
 
 def names_of(family: Family) -> tuple[str, ...]:
-    """The names of transferscope's own members of a family, by its files."""
+    """Return the names of the built-in members of a family, by its files."""
     files, name = _WRITTEN[family]
     found = [
         one
@@ -39,7 +39,7 @@ def names_of(family: Family) -> tuple[str, ...]:
 
 
 def among(*families: Family) -> Callable[[str], list[str]]:
-    """What completes a word to a name of these families."""
+    """Return a completer of names of these families."""
 
     def complete(incomplete: str) -> list[str]:
         own = [name for family in families for name in names_of(family)]
@@ -59,7 +59,7 @@ Tables = Mapping[str, Kinds]
 
 
 def loaded(kind: type | str) -> type:
-    """The settings of a table, imported where only their place is known."""
+    """Return the settings class of a table, importing it if only its place is known."""
     if isinstance(kind, type):
         return kind
     module, _, name = kind.partition(":")
@@ -68,7 +68,7 @@ def loaded(kind: type | str) -> type:
 
 
 def keys_among(tables: Tables) -> Callable[[str], list[str]]:
-    """What completes a word to the key of a setting in these tables (`options.Settings`).
+    """Return a completer of the keys of settings in these tables (`options.Settings`).
 
     Of tables whose settings take long to import, it is the table, until its name is there.
     """

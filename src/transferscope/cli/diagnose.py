@@ -23,7 +23,7 @@ _OF_MAPS = {"weight_map", "seed", "set", "study", "out", "as_json", "quiet"}
 
 
 def diagnose(options: Options, context: typer.Context) -> None:
-    """Measure a network, or draw a map of those of a study."""
+    """Measure a network, or map the networks of a study."""
     asked = dict(options.settings)
     if options.weight_map:
         why = "--map takes the networks and the data from the study, and measures nothing else"

@@ -28,7 +28,7 @@ _GB = 1e9
 
 @dataclass(frozen=True)
 class Finding:
-    """One line of the answer: "absent" is what only some uses need, "wrong" what keeps transferscope from working."""
+    """One line of the answer: "absent" is needed by some uses only, "wrong" prevents transferscope from working."""
 
     topic: str
     text: str
@@ -118,7 +118,7 @@ def _folders() -> Iterator[Finding]:
 
 
 def _extras() -> Iterator[Finding]:
-    """What each extra installs, tested by importing it: a package that is there may be a build for another torch."""
+    """Yield the state of each extra, tested by importing its packages, which may be built for another torch."""
     from transferscope.models.hubs.hub import imported
 
     for extra, names in _requirements().items():
@@ -141,7 +141,7 @@ def _extras() -> Iterator[Finding]:
 
 
 def _requirements() -> dict[str, list[str]]:
-    """Names of the packages that each extra needs; those that are always needed under ""."""
+    """Return the packages of each extra; those of the base installation under ""."""
     required: dict[str, list[str]] = {"": []}
     for requirement in metadata.requires(_OWN) or ():
         name = re.match(r"[\w.-]+", requirement)

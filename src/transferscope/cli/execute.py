@@ -40,7 +40,7 @@ def execute(
     study: Path | None = None,
     since: float | None = None,
 ) -> StudyStatus:
-    """Do what is missing of a study, into the store that it names, and say the answer so far as runs end.
+    """Make the missing runs of a study, into its store, and print interim answers.
 
     Args:
         study: The file that the study is from, and from it alone; None for none.
@@ -85,14 +85,14 @@ LEAST_SECONDS = 5.0
 
 
 class AnswerSoFar:
-    """Says the answer after runs have ended, where it has changed."""
+    """Prints the answer after runs have finished, if it has changed."""
 
     def __init__(self, store: Store, study: str, say: Callable[[str], None]) -> None:
         self._store, self._study, self._say = store, study, say
         self._done, self._due, self._said = 0, time.monotonic() + LEAST_SECONDS, ""
 
     def __call__(self, event: Event) -> None:
-        """Look where it is time to."""
+        """Print the answer if it is due and has changed."""
         began = time.monotonic()
         if not isinstance(event, StudyProgress) or event.done == self._done or began < self._due:
             return
@@ -107,13 +107,13 @@ class AnswerSoFar:
 
 
 def so_far(store: Store, study: str) -> str:
-    """The answer so far, a line for each number of labels; empty without a run."""
+    """Return the answer so far, one line per number of labels; empty without a run."""
     frames = read_study(store, study)
     return "\n".join(f"so far, {line}" for line in short(frames, decisions(frames)))
 
 
 def before_it_begins(spec: AnySpec, facts: Mapping[str, object]) -> Iterator[str]:
-    """What would make a study with pretrained networks faster: a GPU that is not used, and smaller images."""
+    """Yield hints that make a study with pretrained networks faster: an unused GPU, or smaller images."""
     if not isinstance(spec, StudySpec):
         return
     given = [name for name, source in spec.sources.items() if source.network is not None]
@@ -141,7 +141,7 @@ def before_it_begins(spec: AnySpec, facts: Mapping[str, object]) -> Iterator[str
 
 
 def run_and_report(study: Path, *, json_of: str | None = None) -> None:
-    """Do what is missing of a study and report on it.
+    """Make the missing runs of a study and report on it.
 
     Raises:
         TransferscopeError: As `transferscope.study.run.run_study`, and as `report_on`.

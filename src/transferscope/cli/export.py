@@ -17,7 +17,7 @@ from transferscope.wording import counted, duration
 
 
 def export(options: Options, _: object = None) -> None:
-    """Write the network, and say how it predicts."""
+    """Export a network, and print the command that predicts with it."""
 
     def begin(choice: Choice, again: bool) -> None:
         run, cost = choice.run, choice.run.cell.cost
@@ -69,11 +69,11 @@ def export(options: Options, _: object = None) -> None:
 
 
 def card_facts(card: ModelCard) -> dict[str, Any]:
-    """What the card of a network says of its run."""
+    """Return the facts of a network's card about its run."""
     names = ("study", "method", "source", "n_labels", "seed", "metric", "score", "stderr", "mean_score", "n_runs")
     return {name: getattr(card, name) for name in names}
 
 
 def in_words(trained: Run | ModelCard) -> str:
-    """A run, as in "fine-tune from mnist with 100 labels"."""
+    """Return a run as in "fine-tune from mnist with 100 labels"."""
     return f"{trained.method}{f' from {trained.source}' if trained.source else ''} with {trained.n_labels:,} labels"

@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 def read_set(given: Sequence[str], tables: Tables) -> tuple[dict[tuple[str, ...], object], list[str]]:
-    """Values by the path of their setting, from KEY=VALUE; and what is wrong, in a sentence each.
+    """Parse KEY=VALUE arguments; return values by the path of their setting, and one sentence per mistake.
 
     A value is written as in TOML; what is none counts as text, and text with commas as a list where one is expected.
     """
@@ -34,7 +34,7 @@ def read_set(given: Sequence[str], tables: Tables) -> tuple[dict[tuple[str, ...]
 
 
 def as_toml(text: str) -> Any:
-    """What a text means in TOML; the text itself where it is none."""
+    """Return the TOML value of a text; the text itself if it is not valid TOML."""
     try:
         read = tomllib.loads(f"value = {text}")
     except (tomllib.TOMLDecodeError, ValueError, RecursionError):
@@ -43,7 +43,7 @@ def as_toml(text: str) -> Any:
 
 
 def made(kind: type[T], table: Mapping[str, Any]) -> T:
-    """Settings of a table from the command line; a SettingsError with all that is wrong."""
+    """Return the settings of a table from the command line; raises SettingsError with all mistakes."""
     mistakes = Mistakes("")
     settings = read_table(kind, table, "", mistakes)
     if settings is None:
@@ -52,7 +52,7 @@ def made(kind: type[T], table: Mapping[str, Any]) -> T:
 
 
 def _path(key: str) -> tuple[str, ...]:
-    """The names in a key, as TOML has them: those with dots are in quotes."""
+    """Split a key into names as in TOML: names with dots are in quotes."""
     try:
         within: Any = tomllib.loads(f"{key} = 0")
     except (tomllib.TOMLDecodeError, RecursionError):
@@ -67,7 +67,7 @@ def _path(key: str) -> tuple[str, ...]:
 
 
 def _checked(path: tuple[str, ...], value: object, tables: Tables) -> tuple[object, list[str]]:
-    """The value as its setting takes it, and why it cannot."""
+    """Return the validated value, and its mistakes."""
     for table in sorted(filter(None, tables), key=len, reverse=True):
         names = table.split(".")
         if len(path) > len(names) and all(name in ("NAME", own) for name, own in zip(names, path, strict=False)):
@@ -93,7 +93,7 @@ def _names(kinds: Kinds) -> list[str]:
 
 
 def keys_of_option(option: str, tables: Tables) -> list[str]:
-    """The keys that an option by this name could have meant."""
+    """Return the keys that an option of this name could have meant."""
     name = option.removeprefix("--").removeprefix("no-")
     found = [
         f"{table}.{setting}" if table else setting

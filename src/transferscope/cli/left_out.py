@@ -13,7 +13,7 @@ from transferscope.wording import counted, listed, method_words, rough_duration,
 
 
 def race_in_words(study: Path) -> Iterator[str]:
-    """Say why a race ended, and what it has not begun, dearest last: what that would take, and gained elsewhere.
+    """Yield why a race ended, and its skipped arms, the most expensive last, with expected time and recorded gains.
 
     Arms of which neither is known are counted; of a study that is no race nothing is said.
     """

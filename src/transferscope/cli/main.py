@@ -37,7 +37,7 @@ app = typer.Typer(
 
 
 class _ToStandardError(logging.Handler):
-    """Writes to the error stream of the moment, above a progress bar where there is one."""
+    """Writes to the current standard error stream, above a progress bar if there is one."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """See `logging.Handler`."""
@@ -45,7 +45,7 @@ class _ToStandardError(logging.Handler):
 
 
 def show_log(*, verbose: bool) -> None:
-    """Show what the package logs: warnings as a sentence, and with `verbose` every step with its time."""
+    """Show the package's log: warnings as one line, and with `verbose` every step with its time."""
     log = logging.getLogger("transferscope")
     for handler in log.handlers[:]:
         if isinstance(handler, _ToStandardError):
@@ -87,11 +87,11 @@ def _options(
     verbose: Annotated[bool, typer.Option("--verbose", help="Say what is done, with times.")] = False,
     trust_code: Annotated[bool, typer.Option(TRUST_CODE, help="Run code that a file or store names.")] = False,
 ) -> None:
-    """What holds for every command."""
+    """Define the options of all commands."""
 
 
 def main() -> None:
-    """The entry point: mistakes are one sentence and exit code 2, a bug one sentence and 1, Ctrl-C is 130.
+    """Run the command line: mistakes print one sentence and exit with 2, bugs with 1, Ctrl-C with 130.
 
     What the operating system refuses (a path, a permission, space, memory) is a mistake too. The traceback of a bug
     goes to a file that the sentence names; it is shown instead with --debug, or when TRANSFERSCOPE_DEBUG is set.
@@ -134,7 +134,7 @@ _UsageError: type[Any] = typer.BadParameter.__mro__[1]
 
 
 def _refuse_usage(error: Any) -> NoReturn:
-    """Say what is wrong with a command or option; without any, say which there are."""
+    """Report a mistake in a command or option; without any, list the commands."""
     if "NoArgsIsHelp" in type(error).__name__:
         error.show()
         sys.exit(2)
@@ -154,7 +154,7 @@ def _end(code: int, sentence: str) -> NoReturn:
 
 
 def _written_down(arguments: Sequence[str]) -> str:
-    """Keep the traceback of a bug in a file; what to tell the user about it."""
+    """Write the traceback of a bug to a file and return the message for the user."""
     try:
         folder = user_log_path("transferscope", ensure_exists=True)
         descriptor, name = tempfile.mkstemp(".txt", "error-", folder if os.access(folder, os.W_OK) else None, text=True)

@@ -19,7 +19,7 @@ from transferscope.settings.training import TrainingSettings
 
 
 def of(kind: type, name: str, *flags: str, default: str = "", panel: str | None = None, **more: Any) -> Any:
-    """An option whose range and meaning are those of a field of settings.
+    """Return an option with the range and help of a field of settings.
 
     Args:
         kind: The settings, a dataclass whose fields declare them.
@@ -49,7 +49,7 @@ def of(kind: type, name: str, *flags: str, default: str = "", panel: str | None 
 
 @dataclass(frozen=True)
 class Short:
-    """A setting that has an option of its own, because every user asks for it.
+    """A setting with its own option.
 
     Attributes:
         key: As with `--set`.
@@ -85,7 +85,7 @@ class Settings:
     panel: str | None = None
 
     def parameters(self) -> Iterator[Parameter]:
-        """One for each option, None where it is not given, and `--set`."""
+        """Yield one parameter for each option, with None as default, and `--set`."""
         for name, short in self.options.items():
             more: dict[str, Any] = {"autocompletion": among(*short.completes)} if short.completes else {}
             table, _, setting = short.key.rpartition(".")
@@ -108,7 +108,7 @@ class Settings:
             yield Parameter("set", Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[list[str] | None, told])
 
     def given(self, typed: Mapping[str, Any]) -> dict[str, Any]:
-        """The tables of what was given, of all parameters by their names.
+        """Return the tables of the given options, from all parameters by name.
 
         Raises:
             SettingsError: Keys, values or ranges that cannot be, all of them; or one that is given twice.
@@ -142,7 +142,7 @@ class Settings:
 
 
 def _as_list(hint: Any) -> Any:
-    """The type of an option, whose several values are a list."""
+    """Return the type of an option with several values, as a list."""
     several = [get_args(one)[0] for one in (hint, *get_args(hint)) if get_origin(one) is tuple]
     return list[several[0]] if several else hint  # type: ignore[valid-type]
 
@@ -154,7 +154,7 @@ def _put(tables: dict[str, Any], path: Sequence[str], value: object) -> None:
 
 
 def parameters_of(options: type) -> Iterator[Parameter]:
-    """The parameters of a command, from the fields of its options."""
+    """Yield the parameters of a command, from the fields of its options."""
     hints = get_type_hints(options, include_extras=True)
     for item in fields(options):
         if settings := _settings(hints[item.name]):
@@ -165,13 +165,13 @@ def parameters_of(options: type) -> Iterator[Parameter]:
 
 
 def settings_of(options: type) -> Settings:
-    """The settings of a command; those of one without any are empty."""
+    """Return the settings of a command, which may be empty."""
     hints = get_type_hints(options, include_extras=True)
     return next(filter(None, (_settings(hint) for hint in hints.values())), Settings({}))
 
 
 def read_options(options: type, typed: Mapping[str, Any]) -> Any:
-    """The options of a command from the values of its parameters; raises as `Settings.given`."""
+    """Build the options of a command from its parameters; raises like `Settings.given`."""
     hints = get_type_hints(options, include_extras=True)
     taken = {item.name: _settings(hints[item.name]) for item in fields(options)}
     return options(**{name: one.given(typed) if one else typed[name] for name, one in taken.items()})
@@ -226,7 +226,7 @@ OF_STUDIES: Tables = {
 
 
 def file_in(out: Path | None, name: str) -> Path:
-    """The file that is meant by --out: that of this name in a folder, or the one given, if it ends as the name does."""
+    """Return the file of --out: one with this name in a folder, or the given path if it has the same suffix."""
     place = Path() if out is None else out
     file = place if place.suffix == Path(name).suffix else place / name
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -234,7 +234,7 @@ def file_in(out: Path | None, name: str) -> Path:
 
 
 def named_columns(given: Sequence[str] | None, roles: Collection[str]) -> dict[str, str]:
-    """Columns by their role, from ROLE=COLUMN.
+    """Parse ROLE=COLUMN arguments.
 
     Raises:
         SettingsError: One is not written so, is of no role, or a role is given twice.
@@ -249,7 +249,7 @@ def named_columns(given: Sequence[str] | None, roles: Collection[str]) -> dict[s
 def pairs(
     option: str, given: Sequence[str], *, at: Callable[[str, str], tuple[str, str, str]] = str.partition
 ) -> dict[str, str]:
-    """Values by name, from NAME=VALUE; a SettingsError where one is not written so or a name is given twice."""
+    """Parse NAME=VALUE arguments; raises SettingsError for another form or a repeated name."""
     parts = [at(one, "=") for one in given]
     for name, sign, value in parts:
         if not (name and sign and value):
@@ -258,12 +258,12 @@ def pairs(
 
 
 def is_given(context: typer.Context, name: str) -> bool:
-    """Whether an option was typed."""
+    """Return whether an option was given."""
     source = context.get_parameter_source(name)
     return source is not None and source.name == "COMMANDLINE"
 
 
 def refuse_others(context: typer.Context, used: Collection[str], why: str) -> None:
-    """Refuse options that were given and are not among those that are used, by the names of their parameters."""
+    """Refuse given options that are not used, by the names of their parameters."""
     options = [one for one in context.command.params if one.param_type_name == "option" and one.name not in used]
     refuse_unused({one.opts[0]: is_given(context, str(one.name)) for one in options}, why)

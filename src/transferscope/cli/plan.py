@@ -10,7 +10,7 @@ from transferscope.settings.questions import LabelColumns, PlanQuestion
 
 
 def plan(options: Options, _: object = None) -> None:
-    """Fit learning curves of a table or study and print what labels buy."""
+    """Fit learning curves of a table or study and print a label plan."""
     asked = dict(options.settings)
     named = {
         **named_columns(options.columns, ("labels", "arm", "score", "seed", "stderr")),

@@ -30,25 +30,25 @@ _FURTHER = "Further commands"
 
 
 class CommandsWithPlugins(TyperGroup):
-    """The commands of transferscope, followed by those of other packages; a name of its own always means its own.
+    """The built-in commands, followed by those of other packages; built-in names take precedence.
 
     While one runs, the code is allowed that was typed, and no other that a file or store names without `--trust-code`,
     which may stand before or after the command.
     """
 
     def main(self, args: Sequence[str] | None = None, *further: Any, **options: Any) -> Any:
-        """Run what was typed; see `click.Group.main`."""
+        """Run the command line; see `click.Group.main`."""
         words = list(sys.argv[1:] if args is None else args)
         typed = [word for word in words if word != TRUST_CODE]
         with consent.typed(typed, trust_code=len(typed) < len(words)):
             return super().main(one_option_per_value(typed, self.several_valued(typed)), *further, **options)
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Names, in the order of the help."""
+        """Return names, in the order of the help."""
         return [*COMMANDS, *(name for name in sorted(_offered()) if name not in COMMANDS)]
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """The commands by group, with their first sentence, whole rather than cut to one line."""
+        """Write the commands by group, with their complete first sentence."""
         further = [
             (name, self.get_command(ctx, name).get_short_help_str(limit=1000))
             for name in self.list_commands(ctx)
@@ -60,7 +60,7 @@ class CommandsWithPlugins(TyperGroup):
                 formatter.write_dl(records)
 
     def several_valued(self, words: Sequence[str]) -> set[str]:
-        """The options of the command that was called which take several values, as in --labels 100 600."""
+        """Return the options of the called command that take several values, as in --labels 100 600."""
         command, context = self, typer.Context(self)
         for word in words:
             if hasattr(command, "get_command") and (below := command.get_command(context, word)) is not None:
@@ -71,7 +71,7 @@ class CommandsWithPlugins(TyperGroup):
         return {option for one in params if getattr(one, "multiple", False) for option in one.opts}
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command that was called, if no option of one value is given twice, the first of which would be lost."""
+        """Return the called command, after refusing repeated options of one value."""
         name, command, rest = super().resolve_command(ctx, args)
         called: Any = command
         words = list(rest)
@@ -81,7 +81,7 @@ class CommandsWithPlugins(TyperGroup):
         return name, command, rest
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """A command by its name; None if there is none. One that cannot be loaded says so when it is called."""
+        """Return a command by its name; None if there is none. One that cannot be loaded fails when called."""
         if cmd_name in COMMANDS:
             from transferscope.cli.command import own_command  # with settings, which the help of all does not need
 

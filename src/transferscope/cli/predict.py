@@ -15,7 +15,7 @@ from transferscope.wording import counted
 
 
 def predict(options: Options, _: object = None) -> None:
-    """Write a table with a row for each input."""
+    """Write a table with one row per input."""
     model = load_model(options.folder)
     read = read_unlabelled(options.data, model.card.inputs)
     for remark in read.remarks:

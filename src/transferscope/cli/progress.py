@@ -19,7 +19,7 @@ _SECONDS_BETWEEN_LINES, _SECONDS_OF_SILENCE = 10.0, 60.0
 
 
 class View:
-    """What events of a study become: the first failure of each reason, what was stopped, and how far it is."""
+    """The display of a study's events: the first failure of each reason, stopped runs, and progress."""
 
     def __init__(self) -> None:
         self._met: set[str] = set()
@@ -37,21 +37,21 @@ class View:
             self.show(f"{cell_words(event.cell.role, event.cell.labels)} failed: {event.failure.message}")
 
     def advance(self, event: StudyProgress) -> None:
-        """Show how far the study is."""
+        """Show the progress of the study."""
         raise NotImplementedError
 
     def show(self, lines: str) -> None:
-        """Show lines that stay, however quiet it is."""
+        """Show permanent lines, also in quiet mode."""
         say(lines, err=True)
 
     def say(self, lines: str) -> None:
-        """Show lines that stay."""
+        """Show permanent lines."""
         self.show(lines)
 
 
 @contextmanager
 def study_view(name: str, *, quiet: bool) -> Iterator[View]:
-    """A view of a running study on the standard error stream; a quiet one shows failures only."""
+    """Return a view of a running study on standard error; a quiet one shows failures only."""
     if quiet or not sys.stderr.isatty():
         yield Lines(name, quiet=quiet)
         return
@@ -64,7 +64,7 @@ def study_view(name: str, *, quiet: bool) -> Iterator[View]:
 
 
 class Lines(View):
-    """A line when something has ended, for logs, and else after a minute, two, four, ...; failures only where quiet."""
+    """One line when a run ends, for logs, otherwise after 1, 2, 4, ... minutes; failures only in quiet mode."""
 
     def __init__(self, name: str, *, quiet: bool) -> None:
         super().__init__()

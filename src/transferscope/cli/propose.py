@@ -9,7 +9,7 @@ from transferscope.errors import SettingsError
 
 
 def propose(options: Options, _: object = None) -> None:
-    """Print which arm to try next on the task, and write a page."""
+    """Print which arm to try next on the task, and write a report."""
     columns = LabelColumns(
         **named_columns(options.columns, ("arm", "task", "seed", "labels")),
         score=options.metric,

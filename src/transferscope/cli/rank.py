@@ -20,7 +20,7 @@ _OF_STUDIES = {"scores", "set", "study", "out", "as_json"}
 
 
 def rank(options: Options, context: typer.Context) -> None:
-    """Rate networks on target examples, or those of a finished study."""
+    """Rank networks on target examples, or those of a finished study."""
     asked = dict(options.settings)
     if options.source:
         refuse_unused(

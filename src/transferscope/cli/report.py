@@ -27,7 +27,7 @@ WATCH_SECONDS = 5
 
 
 def report(options: Options, context: typer.Context) -> None:
-    """Say what a study shows, or runs of another tool: the answer and its page, or the table."""
+    """Report on a study, or on runs of another tool: the answer and its report, or the table."""
     if are_results(options.place):
         show_results(options)
         return
@@ -60,7 +60,7 @@ def report_study(
     watch: bool = False,
     as_json: bool = False,
 ) -> None:
-    """Write the page of a study and print its verdict."""
+    """Write the report of a study and print its verdict."""
     with open_existing(place) as store:
         chosen = one_study(store, place, study)
         if place.endswith(".toml") and (other := metric_in_words(Path(place), store.study(chosen).spec)):
@@ -82,7 +82,7 @@ def report_study(
 
 
 def _watched(store: Store, study: str, out: Path, made: Callable[..., ReportFiles]) -> ReportFiles:
-    """Write the page whenever the store has changed, and once more for good when the study is complete or at Ctrl-C."""
+    """Write the report whenever the store has changed, and a last time when the study is complete or at Ctrl-C."""
     seen: object = None
     try:
         while True:

@@ -26,7 +26,7 @@ _NO_ROLES = ("wide", "better", "unit", "where")
 
 
 def are_results(place: str) -> bool:
-    """Whether a place holds runs of another tool, rather than a study."""
+    """Return whether a place contains runs of another tool, rather than a study."""
     path = Path(place)
     return path.exists() and (
         not is_study(place) or (not place.endswith(".toml") and any(one.holds(path) for one in READERS))
@@ -34,7 +34,7 @@ def are_results(place: str) -> bool:
 
 
 def _show_tasks(options: Options, asked: Mapping[str, Any]) -> None:
-    """Print the summary over tasks and write its page, and one for each task."""
+    """Print the summary over tasks and write its report, and one for each task."""
     tasks = compare_tasks(options.place, **asked)
     page = file_in(options.out, f"{file_name(Path(options.place).resolve().stem)}.html")
     written = tasks.report(page, command=as_typed())
@@ -46,7 +46,7 @@ def _show_tasks(options: Options, asked: Mapping[str, Any]) -> None:
 
 
 def show_results(options: Options) -> None:
-    """Print the answer and write the page, or print the table, or the runs to make next."""
+    """Print the answer and write the report, or print the table, or the runs to make next."""
     refuse_unused({"--watch": options.watch, "--study": options.study is not None}, "runs of another tool are read")
     chosen = options.table is not None or options.next_runs is not None
     refuse_unused(

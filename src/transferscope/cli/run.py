@@ -33,7 +33,7 @@ _SUBMITTING = {"settings", "set", "workers", "device", "seeds", "labels", "store
 
 
 def run(options: Options, context: typer.Context) -> None:
-    """Do what the options ask for: alone, beside others or as jobs."""
+    """Make runs as the options ask: alone, with other runners or as jobs."""
     if options.network_disk:
         os.environ[NETWORK_DISK] = "1"
     if options.join:
@@ -70,7 +70,7 @@ def run(options: Options, context: typer.Context) -> None:
 
 
 def _join(options: Options) -> None:
-    """Do runs beside other runners, on any machine that sees the store and the data, without planning or asking."""
+    """Make runs together with other runners, on any machine that sees the store and the data, without planning."""
     address = find_study(Path(options.study)) if options.study.endswith(".toml") else None
     store, given = options.settings.get("store"), {"engine": options.settings.get("engine", {})}
     place = store or (options.study if address is None else address.store)

@@ -20,7 +20,7 @@ _ROLES = {
 
 
 def scaling(options: Options, _: object = None) -> None:
-    """Fit laws to a table or study and print what they imply."""
+    """Fit laws to a table or study and print their implications."""
     asked = dict(options.settings)
     named = [(_ROLES[role], column) for role, column in named_columns(options.columns, _ROLES).items()]
     read = made(Columns, each_once([*named, *asked.pop("columns", {}).items()], "role of --columns"))

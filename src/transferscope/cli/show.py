@@ -41,7 +41,7 @@ _CLASSES_SHOWN = 12
 
 
 def show(options: Options, context: typer.Context) -> None:
-    """Say what a name stands for, or list the data sets."""
+    """Describe a data set or network, or list the data sets."""
     name, weights = options.name, options.weights
     if name is None:
         refuse_others(context, {"as_json"}, "the catalogue is listed")
@@ -68,7 +68,7 @@ def show(options: Options, context: typer.Context) -> None:
 
 
 def _is_network(name: str) -> bool:
-    """Whether a name is of a network rather than of data; "folder:photos" is written as package:class is."""
+    """Return whether a name is of a network rather than data; "folder:photos" looks like package:class."""
     if name.partition(":")[0] in {*READERS, *DATA_SETS}:
         return False
     with suppress(SettingsError):  # what reads data says what is wrong
@@ -143,7 +143,7 @@ def _data(name: str, *, as_json: bool) -> None:
 
 
 def _class_counts(data: Dataset) -> dict[str, list[int]]:
-    """Training and test examples of each class or label; empty for numbers."""
+    """Return training and test examples of each class or label; empty for numbers."""
     classes = data.train.classes
     if classes is None:
         return {}

@@ -28,7 +28,7 @@ _SHOWN = 3
 
 
 def status(options: Options, _: object = None) -> None:
-    """Print where the studies of a store, or the study of a file, stand."""
+    """Print the state of the studies of a store, or of the study of a file."""
     if not options.place.endswith(".toml"):
         with open_existing(options.place) as store:
             if options.as_json:
@@ -101,7 +101,7 @@ def _show(store: Store, name: str) -> None:
 
 
 def failures(cells: Iterable[StoredCell]) -> Iterator[str]:
-    """Why cells failed, a line for each reason, with the first cells that it met."""
+    """Yield one line per reason of failure, with the first failed runs."""
     met: dict[str, list[str]] = {}
     for cell in cells:
         assert cell.failure is not None
@@ -112,7 +112,7 @@ def failures(cells: Iterable[StoredCell]) -> Iterator[str]:
 
 
 def status_facts(standing: StudyStatus) -> dict[str, Any]:
-    """Where a study stands, as JSON values."""
+    """Return the state of a study, as JSON values."""
     failed = [
         {
             "role": cell.cell.role,
@@ -141,7 +141,7 @@ def _facts(store: Store, name: str) -> dict[str, Any]:
 
 
 def _networks(store: Store, study: str) -> str:
-    """Which trained networks are on the disk; empty where none is."""
+    """Describe the trained networks on disk; empty if there are none."""
     kept = kept_networks(store, study)
     if not kept.n_runs + kept.n_pretrained:
         return ""
@@ -152,7 +152,7 @@ def _networks(store: Store, study: str) -> str:
 
 
 def summary(standing: StudyStatus) -> str:
-    """A study in one line: "usps: 30 of 36 runs done, 2 failed, 4 blocked by those"."""
+    """Return a study in one line: "usps: 30 of 36 runs done, 2 failed, 4 blocked by those"."""
     counts = standing.counts
     others = {
         "running": counts.running,
@@ -165,7 +165,7 @@ def summary(standing: StudyStatus) -> str:
 
 
 def understood(facts: Mapping[str, object]) -> Iterator[str]:
-    """What a user's own data were taken for, a line each: "target flowers: classification, 3 classes: ..."."""
+    """Yield how user data were read, one line each: "target flowers: classification, 3 classes: ..."."""
     if "precision" in facts:
         yield f"precision: {precision_in_words(facts['precision'])}"
     sources = facts.get("sources")

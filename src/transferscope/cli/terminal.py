@@ -25,7 +25,7 @@ _typed: list[re.Pattern[str]] = []
 
 
 def hide_passwords(arguments: Sequence[str]) -> None:
-    """Hide the passwords of all URLs in a command line, wherever in it they stand and whatever signs they hold."""
+    """Replace the passwords of all URLs in a command line by `***`."""
     _typed.clear()
     for argument in arguments:
         for before, password in re.findall(r"(?::/{1,2}|//)([^\s:/?#@]*:)(.+)@", argument, re.DOTALL):
@@ -37,7 +37,7 @@ def hide_passwords(arguments: Sequence[str]) -> None:
 
 
 def shown(text: str) -> str:
-    """Return a text without passwords, and with escapes that JSON has too for what would steer a terminal."""
+    """Return a text without passwords, and with control characters escaped as in JSON."""
     for known in _typed:
         text = known.sub(_HIDDEN, text)
     text = _PARAMETER.sub(rf"\1{_HIDDEN}", _PASSWORD.sub(rf"\1{_HIDDEN}", text))
@@ -45,17 +45,17 @@ def shown(text: str) -> str:
 
 
 def say(text: str = "", *, err: bool = False, nl: bool = True, file: IO[str] | None = None) -> None:
-    """Write a text to the standard output, the error stream or a file of it, as `shown` has it."""
+    """Write a text to standard output, standard error or a file, converted by `shown`."""
     typer.echo(shown(text), err=err, nl=nl, file=file)
 
 
 def terminal_width() -> int:
-    """Return the width of the terminal; what is none, and says no width in COLUMNS, has lines of any length."""
+    """Return the width of the terminal; unlimited without a terminal or COLUMNS."""
     return shutil.get_terminal_size((_ANY, 0)).columns
 
 
 def wrapped(text: str) -> str:
-    """Lines as wide as the terminal, no word broken, each indented as it began."""
+    """Wrap lines at the width of the terminal without breaking words, keeping each indentation."""
     width = terminal_width()
     lines = (
         textwrap.wrap(

@@ -42,9 +42,7 @@ class NeighbourHead(nn.Module):
         return self.read(self._nearest(similarity, k), k)
 
     def nearest_others(self, k: int) -> Tensor:
-        """Return for every stored feature the indices of the k others of the largest cosine, nearest first, shape (N,
-        k).
-        """
+        """Return the indices of the k other features with the largest cosine, nearest first, shape (N, k)."""
         nearest = []
         for start in range(0, len(self.directions), _ROWS):
             similarity = self.directions[start : start + _ROWS] @ self.directions.T

@@ -300,9 +300,7 @@ def check_one_set(taken: Mapping[str, Tensor], others: Mapping[str, Tensor], pat
 
 
 def _again(tail: str, shape: torch.Size, group: Mapping[str, torch.Size]) -> str | None:
-    """Return the name in a group that ends in another one, with its dots or, as LitEma writes it, without, of its
-    shape.
-    """
+    """Return the name in a group that ends in another one (LitEma writes names without dots), with its shape."""
     forms = (f".{tail}", f".{tail.replace('.', '')}")
     return next((name for name, held in group.items() if tail and held == shape and name.endswith(forms)), None)
 

@@ -14,7 +14,7 @@ from transferscope.report.figures.style import NARROW, drawing, to_svg
 
 @dataclass(frozen=True)
 class Text:
-    """A paragraph, or one for each line; "lead" is set larger, "note" smaller, and "warning" apart."""
+    """A paragraph, or one per line; "lead" is larger, "note" smaller, and "warning" set apart."""
 
     text: str
     tone: Literal["plain", "lead", "note", "warning"] = "plain"
@@ -48,7 +48,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: its heading, what that means on hovering, and whether it is set flush right."""
+    """A column of a table: its heading, its tooltip, and whether it is right-aligned."""
 
     title: str
     hint: str = ""
@@ -57,7 +57,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """A table: rows have one cell for each column, of which the first is the heading of the row, or one "group"."""
+    """A table: rows have one cell per column, of which the first is the heading of the row, or one "group"."""
 
     columns: tuple[Column, ...]
     rows: tuple[tuple[Cell, ...], ...]
@@ -66,12 +66,12 @@ class Table:
 
     @property
     def sortable(self) -> bool:
-        """Whether rows may change places: there are three or more, and none belongs to the one above it."""
+        """Whether rows can be sorted: there are three or more, and none belongs to the one above it."""
         return len(self.rows) > 2 and all(row[0].text and row[0].tone != "group" for row in self.rows)
 
     @property
     def in_words(self) -> bool:
-        """Whether no column holds numbers, so that lines may be broken."""
+        """Whether no column contains numbers, so that lines may be broken."""
         return not any(column.numeric for column in self.columns)
 
 
@@ -94,12 +94,12 @@ class Figure:
 
     @cached_property
     def svg(self) -> str:
-        """The drawing as an SVG document, made once."""
+        """The drawing as an SVG document, created once."""
         return to_svg(self.canvas)
 
     @cached_property
     def narrow_canvas(self) -> Canvas | None:
-        """The drawing for a telephone, made once; None where there is none."""
+        """The drawing for narrow screens, created once; None if there is none."""
         if self.narrow is None:
             return None
         with drawing():
@@ -107,13 +107,13 @@ class Figure:
 
     @cached_property
     def narrow_svg(self) -> str:
-        """The drawing for a telephone as an SVG document, made once; "" where there is none."""
+        """The drawing for narrow screens as an SVG document, created once; "" if there is none."""
         return "" if self.narrow_canvas is None else to_svg(self.narrow_canvas)
 
 
 @dataclass(frozen=True)
 class Points:
-    """A list of sentences, each on its own."""
+    """A list of separate sentences."""
 
     sentences: tuple[str, ...]
     kind: Literal["points"] = "points"
@@ -121,7 +121,7 @@ class Points:
 
 @dataclass(frozen=True)
 class Picture:
-    """A small image that is part of the page.
+    """A small embedded image.
 
     Attributes:
         alternative: What it shows, for those who cannot see it.
@@ -135,13 +135,13 @@ class Picture:
 
     @property
     def address(self) -> str:
-        """The image as an address that holds it."""
+        """The image as a data URL."""
         return f"data:image/png;base64,{base64.b64encode(self.png).decode('ascii')}"
 
 
 @dataclass(frozen=True)
 class Gallery:
-    """Small images side by side, each with a line below it."""
+    """Small images side by side, each with a caption."""
 
     pictures: tuple[Picture, ...]
     captions: tuple[str, ...]
@@ -158,7 +158,7 @@ class Listing:
 
 @dataclass(frozen=True)
 class Folded:
-    """Blocks behind a heading that opens on a click."""
+    """Collapsed blocks below a heading."""
 
     title: str
     blocks: "tuple[Text | Table | Listing | Points | Figure, ...]"
@@ -167,7 +167,7 @@ class Folded:
 
 @dataclass(frozen=True)
 class Card:
-    """One of several things that stand side by side."""
+    """One of several cards side by side."""
 
     title: str
     blocks: "tuple[Text | Table | Listing | Points | Picture, ...]"
@@ -175,7 +175,7 @@ class Card:
 
 @dataclass(frozen=True)
 class Cards:
-    """Things of one kind side by side, below each other where there is no room."""
+    """Cards side by side, or below each other on narrow screens."""
 
     cards: tuple[Card, ...]
     kind: Literal["cards"] = "cards"
@@ -183,7 +183,7 @@ class Cards:
 
 @dataclass(frozen=True)
 class Answer:
-    """One question with its answer in a sentence; the slug says where the page has more of it, "" for nowhere."""
+    """One question with its answer; the slug links to more of it, or is ""."""
 
     title: str
     sentence: str
@@ -192,7 +192,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Overview:
-    """The first screen of a page: what came out in a word, the sentence, a picture, the answers, the next step."""
+    """The first screen of a page: outcome, sentence, picture, answers and next step."""
 
     outcome: str
     tone: Tone
@@ -234,7 +234,7 @@ class Section:
 
     @property
     def figures(self) -> tuple[Figure, ...]:
-        """Its own figures, those that are folded away among them."""
+        """Its figures, including collapsed ones."""
         inner = (
             block.blocks if isinstance(block, Folded) else (block.picture,) if isinstance(block, Overview) else (block,)
             for block in self.blocks

@@ -36,7 +36,7 @@ QUESTIONS: dict[Question, str] = {
 
 @dataclass(frozen=True)
 class Part:
-    """What one analysis says on the page of a study."""
+    """The part of one analysis in the report of a study."""
 
     question: Question
     sentence: str
@@ -44,7 +44,7 @@ class Part:
 
 
 def unreadable_part(question: Question, title: str, slug: str, what: str, error: Exception) -> Part:
-    """The part of an analysis whose kept document cannot be read, so that the rest of the page stands.
+    """Return a placeholder for an analysis whose stored document cannot be read.
 
     Args:
         what: What was kept, as in "The ranking that was kept".
@@ -71,7 +71,7 @@ class Verdict:
 
     @property
     def shown(self) -> str:
-        """What a command prints."""
+        """The output of a command."""
         return "\n".join(self.lines) or str(self)
 
     def __str__(self) -> str:
@@ -80,7 +80,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class ReportFiles:
-    """What was written.
+    """The written files.
 
     Attributes:
         html: The page; it needs nothing beside it.
@@ -157,12 +157,12 @@ def write_page(
 
 
 def render_blocks(blocks: Sequence[Block]) -> str:
-    """Blocks as a piece of HTML without a page around it, as a notebook shows it; every text is escaped."""
+    """Return blocks as an HTML fragment for a notebook; every text is escaped."""
     return signs_shown(_environment().get_template("fragment.html.j2").render(blocks=blocks))
 
 
 def typeset(text: str) -> Markup:
-    """Escaped text in which numbers keep their unit on the line, and `names` in backticks are set as code."""
+    """Return escaped text with unbreakable units, and `names` in backticks as code."""
     return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(unit_kept(text)))))
 
 

@@ -30,13 +30,13 @@ _MARKS_OF_MARKDOWN = re.compile(r"[\\`*_\[\]|#~$!]")
 
 
 def escaped(text: str) -> str:
-    """Text as LaTeX prints it; signs that steer the typesetting stand for themselves, and lines are joined."""
+    """Escape text for LaTeX and join its lines."""
     shown = "".join(sign for sign in " ".join(text.split()) if sign.isprintable())
     return _TO_ESCAPE.sub(lambda matched: _ESCAPED[matched[0]], shown)
 
 
 def latex_table(table: Table) -> str:
-    """The table as LaTeX, to be used with `\\usepackage{booktabs}`.
+    """Return the table as LaTeX, for the package booktabs.
 
     Cells with the tone "best" are set in bold; details stand in brackets; every text is escaped.
     """
@@ -68,7 +68,7 @@ def _row(cells: list[str]) -> str:
 
 
 def markdown_table(table: Table) -> str:
-    """The table as GitHub's Markdown has it, the caption below; best cells bold, details in brackets, all escaped."""
+    """Return the table as GitHub's Markdown, the caption below; best cells bold, details in brackets, all escaped."""
     lines = [
         _markdown_row([_markdown(column.title) for column in table.columns]),
         _markdown_row(["---:" if column.numeric else "---" for column in table.columns]),
@@ -79,7 +79,7 @@ def markdown_table(table: Table) -> str:
 
 
 def _markdown(text: str) -> str:
-    """Text that Markdown, and the HTML in it, shows as it is."""
+    """Escape text for Markdown and the HTML in it."""
     shown = "".join(sign for sign in " ".join(text.split()) if sign.isprintable())
     return html.escape(_MARKS_OF_MARKDOWN.sub(lambda matched: f"\\{matched[0]}", shown), quote=False)
 

@@ -21,12 +21,12 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 def file_name(name: str) -> str:
-    """A name as part of a file's name: what is no letter, digit, ".", "_" or "-" becomes "_", so it is no path."""
+    """Return a name as part of a file name: characters other than letters, digits, ".", "_" and "-" become "_"."""
     return re.sub(r"[^\w.-]|^\.+", "_", name)[:_LONGEST_NAME] or "_"
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a page or an image as UTF-8; a half of a surrogate pair, which UTF-8 has no bytes for, becomes an escape.
+    """Write a page or an image as UTF-8; halves of surrogate pairs are escaped.
 
     Raises:
         OSError: It cannot be written; what was there before stays.
@@ -36,7 +36,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def csv_text(table: pd.DataFrame) -> str:
-    """A table as CSV.
+    """Return a table as CSV.
 
     A spreadsheet takes a cell that begins with = + - or @ for a formula, so a name that does gets an apostrophe before
     it, which a spreadsheet shows as text. Numbers stay as they are.
@@ -68,7 +68,7 @@ def write_parquet(table: pd.DataFrame, path: Path) -> None:
 
 
 def save_figure(figure: Canvas, svg: str, folder: Path, name: str) -> list[Path]:
-    """Write the figure as SVG, the same from `to_svg`, and as PDF."""
+    """Write the figure as SVG, identical to `to_svg`, and as PDF."""
     paths = [folder / f"{name}.{ending}" for ending in ("svg", "pdf")]
     write_text(paths[0], svg)
     with drawing(), written_whole(paths[1]) as unfinished:
@@ -85,7 +85,7 @@ _MOST_SHRUNK = 1.45
 
 
 def save_for_paper(sections: Sequence[Section], folder: Path, width: PaperWidth) -> list[Path]:
-    """Write every figure of a page as SVG and PDF as wide as a paper has room for, and its numbers as CSV.
+    """Write every figure of a page as SVG and PDF at the width of a paper, and its numbers as CSV.
 
     Args:
         folder: Where to; made if absent.
@@ -108,7 +108,7 @@ def save_for_paper(sections: Sequence[Section], folder: Path, width: PaperWidth)
 
 
 def drawn_for_paper(figure: Figure, inches: float) -> Canvas:
-    """The drawing laid out again for that width; it is no longer that of the page."""
+    """Lay out the drawing again for a width; it can no longer be used for the page."""
     canvas = figure.canvas
     if figure.narrow is not None and canvas.get_figwidth() > _MOST_SHRUNK * inches:
         with drawing():

@@ -192,9 +192,7 @@ def without_password(url: str) -> str:
 
 
 def sqlite_path(url: str | Path) -> Path | None:
-    """Return the file of a SQLite store, or None for another database; raises StoreError for an in-memory store or
-    options.
-    """
+    """Return the file of a SQLite store, None for another database; raises StoreError in memory or with options."""
     address = str(url)
     if "\0" in address:
         raise StoreError(f"the store {address!r} holds a null character, which no file name has; give another path")

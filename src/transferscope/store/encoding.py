@@ -89,9 +89,7 @@ def from_bytes(content: object) -> np.ndarray:
 
 @lru_cache(maxsize=64)
 def _header(content: bytes) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Return shape, order and dtype of an array from the beginning of its bytes; cached, since most arrays of a study
-    begin alike.
-    """
+    """Return shape, order and dtype of an array from its first bytes; cached, since most arrays of a study agree."""
     stream = io.BytesIO(content)
     if np.lib.format.read_magic(stream) != (1, 0):
         raise StoreError(DAMAGED)

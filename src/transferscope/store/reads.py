@@ -128,7 +128,7 @@ def _all_planned(
     payloads: Mapping[int, dict[str, Any]],
     needs: Mapping[int, tuple[str, ...]],
 ) -> Iterator[PlannedCell]:
-    """Return planned cells from columns of unchecked values."""
+    """Yield planned cells from columns of unchecked values."""
     _require_keys(keys)
     if not set(roles) <= set(get_args(Role)):
         raise StoreError(DAMAGED)
@@ -154,7 +154,7 @@ def _outcomes(*columns: Sequence[Any]) -> list[tuple[Cost | None, dict[str, Any]
 
 
 def _damaged_outcomes(numbers: Sequence[int], *columns: Sequence[Any]) -> list[int]:
-    """Return the cells whose cost or notes do not match the checksum in the last column; `rows` are None without one."""
+    """Return the cells whose cost or notes do not match the checksum in the last column; its rows may be None."""
     return [
         number
         for number, *values, stored in zip(numbers, *columns, strict=True)

@@ -110,5 +110,5 @@ class Work(Protocol):
     """
 
     def __call__(self, cell: PlannedCell, context: WorkContext) -> Outcome:
-        """Execute a cell, whose payload is its recipe (`study/cell.py`); failed if `notes["status"] == "non_finite"`."""
+        """Execute a cell, whose payload is its recipe (`study/cell.py`); failed if its status note is "non_finite"."""
         ...

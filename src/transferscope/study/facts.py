@@ -448,9 +448,7 @@ def _check_amounts(spec: StudySpec, loaded: Mapping[str, Dataset], faults: list[
 
 
 def count_leakage(data: StudyData) -> dict[str, Any]:
-    """Count target test examples in training sets, by source ("" for none); raises DataError above the share
-    `MAX_LEAKAGE`.
-    """
+    """Count target test examples in training sets, by source ("" for none); raises DataError above `MAX_LEAKAGE`."""
     tasks = {"": TransferTask(data.target)}
     tasks |= {name: TransferTask(data.target, source) for name, source in data.sources.items()}
     reports = {name: check_leakage(task) for name, task in tasks.items()}

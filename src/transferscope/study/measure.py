@@ -85,9 +85,7 @@ class Measure:
         return " in percent" if self.in_percent else f" in {self.unit}" if self.unit not in ("", self.name) else ""
 
     def number(self, value: float, *, like: float | None = None) -> str:
-        """Return a value without its unit: one decimal of percent, three of R², otherwise four digits, or the decimals
-        of `like`.
-        """
+        """Return a value without unit: one decimal of percent, three of R², else four digits, or those of `like`."""
         if self.in_percent or self.unit == "R²":
             words = f"{self.scale * value:.{1 if self.in_percent else 3}f}"
         elif like is not None and 1e-4 <= abs(like) < 1e4:

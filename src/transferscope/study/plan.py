@@ -106,9 +106,7 @@ def with_precision(spec: StudySpec, facts: Mapping[str, Any]) -> StudySpec:
 
 
 def _recipes(spec: StudySpec, data: DataFacts) -> list[dict[str, Any]]:
-    """Describe the training of each arm that takes steps and the origin of its defaults, grouping equal numbers of
-    labels.
-    """
+    """Describe the training of each arm that takes steps and the origin of its defaults, by numbers of labels."""
     rows: dict[tuple[str, str | None, str], dict[str, Any]] = {}
     for name, method in spec.methods.items():
         sources = [*spec.sources] if method.needs_source else [None]
@@ -407,8 +405,6 @@ def shared_digest(parts: Mapping[str, Any]) -> str:
 def cell_key(
     shared: str, *, seed: int, n_target: int | None = None, n_source: int | None = None, needs: Sequence[str] = ()
 ) -> str:
-    """Return the key of a cell, 32 hexadecimal digits, from the `shared_digest` and everything else that can change the
-    result.
-    """
+    """Return the key of a cell, 32 hexadecimal digits, from `shared_digest` and the rest that can change the result."""
     text = f"{shared}|{seed}|{n_target}|{n_source}|{','.join(needs)}"
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

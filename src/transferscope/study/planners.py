@@ -17,9 +17,7 @@ AnySpec = StudySpec | CommandSpec
 
 
 def read_study_file(path: Path, given: Mapping[str, Any] = NOTHING) -> AnySpec:
-    """Read the study in a file, with commands if it has a table [run] or [arms]; settings and errors as for
-    `read_spec`.
-    """
+    """Read the study in a file, with commands if it has [run] or [arms]; settings and errors as for `read_spec`."""
     read = read_commands if set(OWN_TABLES) & set(read_toml(path)) else read_spec
     return read(path, given=given)
 

@@ -99,7 +99,7 @@ class StudySpec:
 
 
 def with_settings(tables: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the tables of a study file with replaced settings; another backend removes settings of the previous one."""
+    """Return the tables of a study file with replaced settings; another backend removes those of the previous one."""
     read = dict(tables)
     for name, value in given.items():
         own = read.get(name)

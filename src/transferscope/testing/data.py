@@ -33,12 +33,12 @@ class DataCase:
 
     @property
     def parts(self) -> dict[str, LabelledSet]:
-        """Training and test examples."""
+        """The training and test examples."""
         return {"training": self.data.train, "test": self.data.test}
 
 
 def check_data(name: str) -> None:
-    """Try a data set; it is loaded a few times.
+    """Test the contract of a data set, which is loaded a few times.
 
     Args:
         name: As in `load`: "examples/data.py:two_moons?n=500", the name of an entry point, "npz:PATH", ...

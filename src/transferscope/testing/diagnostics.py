@@ -15,7 +15,7 @@ from transferscope.testing.promises import check_all, has_frozen_settings, requi
 
 
 def check_diagnostic(diagnostic: Diagnostic) -> None:
-    """Try a diagnostic on small networks.
+    """Test the contract of a diagnostic on small networks.
 
     Args:
         diagnostic: The diagnostic, with settings under which it takes well under a second.
@@ -102,7 +102,7 @@ DIAGNOSTIC_PROMISES: dict[str, Callable[[Diagnostic], None]] = {
 
 
 def everything(subject: Subject) -> list[object]:
-    """All that could be changed by looking, as comparable values."""
+    """Return everything that a measurement could change, as comparable values."""
     seen: list[object] = [torch.get_rng_state().tolist(), torch.is_grad_enabled(), subject.examples.inputs.tolist()]
     for network in (subject.network, subject.start):
         assert network is not None
@@ -114,7 +114,7 @@ def everything(subject: Subject) -> list[object]:
 
 
 def prepared(subject: Subject) -> Subject:
-    """Modes, gradients and flags that a careless look would change."""
+    """Return a subject with modes, gradients and flags that a careless measurement would change."""
     for network in (subject.network, subject.start):
         assert network is not None
         network.train()
@@ -131,7 +131,7 @@ def _numbers(findings: Findings) -> np.ndarray:
 
 
 def mlp(seed: int = 0, *, width: int = 7) -> Network:
-    """A smooth network with 66 parameters, in float64."""
+    """Return a smooth network with 66 parameters, in float64."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         features = nn.Sequential(nn.Linear(5, width), nn.Tanh())
@@ -139,7 +139,7 @@ def mlp(seed: int = 0, *, width: int = 7) -> Network:
 
 
 def cnn(seed: int = 0) -> nn.Module:
-    """A plain module (no `Network`) with convolutions, BatchNorm that has seen data, dropout, ReLU and pooling."""
+    """Return a plain module (not a `Network`) with convolutions, trained BatchNorm, dropout, ReLU and pooling."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         layers = OrderedDict(
@@ -159,23 +159,23 @@ def cnn(seed: int = 0) -> nn.Module:
 
 
 def vectors(n: int = 40, *, n_inputs: int = 5, n_classes: int = 3, seed: int = 0) -> Examples:
-    """Gaussian inputs of the first network, classes in turn."""
+    """Return Gaussian inputs of the first network, classes in turn."""
     generator = torch.Generator().manual_seed(seed)
     inputs = torch.randn(n, n_inputs, generator=generator, dtype=torch.float64)
     return Examples(inputs, torch.arange(n) % n_classes)
 
 
 def images(n: int = 24, *, n_classes: int = 3, seed: int = 0) -> Examples:
-    """Gaussian images of the second, classes in turn."""
+    """Return Gaussian images of the second network, classes in turn."""
     generator = torch.Generator().manual_seed(seed)
     return Examples(torch.randn(n, 1, 8, 8, generator=generator, dtype=torch.float64), torch.arange(n) % n_classes)
 
 
 def mlp_subject(n: int = 40) -> Subject:
-    """The first network, beside where it started, another one, and source examples."""
+    """Return the first network with an initial network, another one, and source examples."""
     return Subject(mlp(), vectors(n), start=mlp(1), source=vectors(30, seed=7))
 
 
 def cnn_subject(n: int = 24) -> Subject:
-    """The second, likewise."""
+    """Return the second network likewise."""
     return Subject(cnn(), images(n), start=cnn(1), source=images(30, seed=7))

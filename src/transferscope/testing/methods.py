@@ -37,7 +37,7 @@ NETWORKS = (
 
 @dataclass(frozen=True)
 class MethodCase:
-    """A method with what it is tried on; see `check_method`."""
+    """A method with its test problem; see `check_method`."""
 
     method: Method
     regression: bool = True
@@ -46,15 +46,15 @@ class MethodCase:
     input_shape: tuple[int, ...] = (5,)
 
     def classification(self, n_target: int = 12, n_classes: int = 3) -> TransferTask:
-        """`classification_task` in inputs that the network reads."""
+        """Return `classification_task` in inputs that the network reads."""
         return self._as_read(classification_task(n_target, n_classes))
 
     def numbers(self, n_target: int = 12) -> TransferTask:
-        """`regression_task` in inputs that the network reads."""
+        """Return `regression_task` in inputs that the network reads."""
         return self._as_read(regression_task(n_target))
 
     def takes(self) -> bool:
-        """Whether the method can learn from inputs of this shape."""
+        """Return whether the method can learn from inputs of this shape."""
         task = self.classification()
         try:
             check_task(self.method, task.target, task.source)
@@ -63,11 +63,11 @@ class MethodCase:
         return True
 
     def start(self, task: TransferTask) -> Network:
-        """The network with the head that the method expects."""
+        """Return the network with the head that the method expects."""
         return network_for(task, self.method, self.network)
 
     def fit(self, task: TransferTask, options: FitOptions = OPTIONS) -> Fitted:
-        """The method, fitted to a task from the network."""
+        """Return the method fitted to a task from the network."""
         return self.method.fit(task, self.start(task), options)
 
     def _as_read(self, task: TransferTask) -> TransferTask:
@@ -97,7 +97,7 @@ def check_method(
     network: str | NetworkSettings | None = None,
     input_shape: tuple[int, ...] = IMAGE,
 ) -> None:
-    """Try a method on small problems and networks; takes seconds.
+    """Test the contract of a method on small problems and networks; takes seconds.
 
     Everything is tried on two linear layers, and what does not depend on how well it learns (`ON_EVERY_NETWORK`) on a
     convolutional network with batch normalisation and on a transformer as well.
@@ -290,18 +290,18 @@ ON_EVERY_NETWORK = (
 
 
 def weights_of(network: Network) -> dict[str, torch.Tensor]:
-    """A copy of all weights."""
+    """Return a copy of all weights."""
     return {name: value.clone() for name, value in network.state_dict().items()}
 
 
 def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
-    """Whether weights are equal, bit for bit; what is no number is equal to itself, as in training that diverged."""
+    """Return whether weights are bitwise equal; NaN equals NaN, as in training that diverged."""
     equal = (torch.equal(one[name].nan_to_num(), other[name].nan_to_num()) for name in one)
     return one.keys() == other.keys() and all(equal)
 
 
 def blobs(n: int, n_classes: int, *, seed: int) -> LabelledSet:
-    """Gaussian clouds around class means that do not depend on the seed, classes in turn."""
+    """Return Gaussian clouds around class means that do not depend on the seed, classes in turn."""
     means = np.random.default_rng(0).normal(size=(n_classes, 5)) * 2
     labels = np.arange(n) % n_classes
     noise = np.random.default_rng(seed).normal(size=(n, 5))
@@ -310,7 +310,7 @@ def blobs(n: int, n_classes: int, *, seed: int) -> LabelledSet:
 
 
 def ramps(n: int, *, seed: int) -> LabelledSet:
-    """Two linear functions of Gaussian inputs with a little noise."""
+    """Return two linear functions of Gaussian inputs with a little noise."""
     generator = np.random.default_rng(seed)
     weights = np.random.default_rng(1).normal(size=(5, 2))
     inputs = generator.normal(size=(n, 5))
@@ -319,19 +319,19 @@ def ramps(n: int, *, seed: int) -> LabelledSet:
 
 
 def classification_task(n_target: int = 12, n_classes: int = 3) -> TransferTask:
-    """Source with four classes, target with `n_classes`."""
+    """Return a source with four classes and a target with `n_classes`."""
     target = Dataset("target", blobs(n_target, n_classes, seed=1), blobs(30, n_classes, seed=2))
     return TransferTask(target, Dataset("source", blobs(40, 4, seed=3), blobs(20, 4, seed=4)))
 
 
 def regression_task(n_target: int = 12) -> TransferTask:
-    """Source and target from the same two functions."""
+    """Return a source and a target of the same two functions."""
     target = Dataset("target", ramps(n_target, seed=1), ramps(30, seed=2))
     return TransferTask(target, Dataset("source", ramps(40, seed=3), ramps(20, seed=4)))
 
 
 def network_for(task: TransferTask, method: Method, settings: NetworkSettings = LAYERS) -> Network:
-    """A small network with the head that the method expects."""
+    """Return a small network with the head that the method expects."""
     source = task.source
     assert source is not None
     data = source.train if method.start == "pretrained" else task.target.train

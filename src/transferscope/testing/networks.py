@@ -18,17 +18,17 @@ _OUTPUTS = 3
 
 @dataclass(frozen=True)
 class NetworkCase:
-    """A network by name, and the shape of one input that it is tried on."""
+    """A network by name, and the shape of one test input."""
 
     settings: NetworkSettings
     input_shape: tuple[int, ...]
 
     def build(self, seed: int = 0) -> Network:
-        """A network of random weights."""
+        """Return a network of random weights."""
         return build_network(self.settings, self.input_shape, _OUTPUTS, seed=seed)
 
     def inputs(self, n: int = 5) -> torch.Tensor:
-        """Random inputs, the same for all."""
+        """Return random inputs, always the same."""
         known = self.build().input
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(1)
@@ -38,7 +38,7 @@ class NetworkCase:
 
 
 def check_network(network: str | NetworkSettings, input_shape: tuple[int, ...] = (1, 28, 28)) -> None:
-    """Try a network of random weights; takes a few steps of it.
+    """Test the contract of a network with random weights; takes a few steps.
 
     Args:
         network: Its name, as in "examples/network.py:small_net", or with its settings.

@@ -8,13 +8,13 @@ T = TypeVar("T")
 
 
 def require(kept: object, sentence: str) -> None:
-    """Raise an AssertionError that a promise is not kept, unless it is."""
+    """Raise an AssertionError with the sentence if a promise is broken."""
     if not kept:
         raise AssertionError(sentence)
 
 
 def check_all(promises: Mapping[str, Callable[[T], None]], subject: T, name: str) -> None:
-    """Try every promise.
+    """Test every promise.
 
     Raises:
         AssertionError: Some are not kept; the message has a line for each.
@@ -33,7 +33,7 @@ def check_all(promises: Mapping[str, Callable[[T], None]], subject: T, name: str
 
 
 def has_frozen_settings(thing: object) -> None:
-    """It is a frozen dataclass: settings that change after a cell was planned would not be those of its key."""
+    """Check that it is a frozen dataclass, since settings changed after planning would not match the key."""
     require(is_dataclass(thing), f"{type(thing).__name__} is no dataclass; write @dataclass(frozen=True)")
     for field in fields(thing):  # type: ignore[arg-type]
         try:

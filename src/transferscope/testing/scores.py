@@ -14,7 +14,7 @@ _SHAPES = ((60, 8), (30, 100))
 
 
 def check_score(score: Any) -> None:
-    """Try a score on Gaussian classes.
+    """Test the contract of a score on Gaussian classes.
 
     Raises:
         AssertionError: It breaks a promise of `SCORE_PROMISES`.
@@ -131,7 +131,7 @@ def _same(score: Score, first: TargetView, second: TargetView, what: str) -> Non
 
 
 def probabilities(logits: np.ndarray) -> np.ndarray:
-    """The softmax of rows."""
+    """Return the softmax of rows."""
     p = np.exp(logits - logits.max(axis=1, keepdims=True))
     return np.asarray(p / p.sum(axis=1, keepdims=True))
 
@@ -139,7 +139,7 @@ def probabilities(logits: np.ndarray) -> np.ndarray:
 def classes_view(
     n: int = 60, d: int = 8, n_classes: int = 3, *, signal: float = 2.0, seed: int = 0, n_source: int = 5
 ) -> TargetView:
-    """Gaussian classes; the source head leans to one source class for each class as far as there is signal."""
+    """Return Gaussian classes; the source head prefers one source class per class as far as there is signal."""
     rng = np.random.default_rng(seed)
     labels = rng.permutation(np.arange(n) % n_classes)
     means = rng.standard_normal((n_classes, d))
@@ -152,7 +152,7 @@ def classes_view(
 def regression_view(
     n: int = 60, d: int = 8, n_outputs: int = 2, *, signal: float = 1.0, noise: float = 0.3, seed: int = 0
 ) -> TargetView:
-    """Linear functions of Gaussian features with noise."""
+    """Return linear functions of Gaussian features with noise."""
     rng = np.random.default_rng(seed)
     features = rng.standard_normal((n, d))
     clean = features @ rng.standard_normal((d, n_outputs)) / np.sqrt(d)

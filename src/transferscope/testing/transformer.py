@@ -23,7 +23,7 @@ class _Mean(nn.Module):
 
 
 def transformer(input_shape: tuple[int, ...]) -> nn.Module:
-    """One layer of self-attention over patches of 8 x 8 pixels.
+    """Return one layer of self-attention over patches of 8 x 8 pixels.
 
     Args:
         input_shape: Shape (C, H, W) of one image, of at least 8 pixels a side.

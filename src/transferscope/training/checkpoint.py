@@ -70,7 +70,7 @@ class CheckpointFile:
             stream.write(packed)
 
     def load(self, module: nn.Module, optimiser: torch.optim.Optimizer, device: torch.device) -> RunState | None:
-        """Restore module, optimiser and random state; return the state of the run, or None without a usable checkpoint."""
+        """Restore module, optimiser and random state; return the state of the run, None without a usable checkpoint."""
         content = self._read()
         if content is None:
             return None

@@ -182,9 +182,7 @@ def _of_classes_on_grid(outputs: Float[Tensor, "N K h w"], labels: Tensor) -> di
 
 
 def _of_several_labels(outputs: Float[Tensor, "N K"], labels: Tensor) -> dict[str, Estimate]:
-    """Return metrics of multi-label classification: Tsoumakas and Katakis 2007, section 4; see
-    numerics.average_precision.
-    """
+    """Return metrics of multi-label classification: Tsoumakas and Katakis 2007, section 4; see average_precision."""
     losses = F.binary_cross_entropy_with_logits(outputs, labels.to(outputs.dtype), reduction="none").mean(dim=1)
     predicted = outputs > 0
     right = 2 * (predicted & labels).sum(dim=1).to(torch.float64)

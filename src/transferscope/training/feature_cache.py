@@ -47,7 +47,7 @@ def is_kept(features: nn.Module) -> bool:
 
 
 def kept_features(features: nn.Module, data: TensorSet, size: int) -> Float[Tensor, "N m"]:
-    """Return the features of all examples in evaluation mode, from the disk if cached; `size` are computed per batch."""
+    """Return the features of all examples in evaluation mode, from the disk if cached, else `size` per batch."""
     batches = (batch.inputs for batch in data.chunks(size))
     file = cache_folder() / "features" / f"{content_key(features, data)}.safetensors"
     first = next(batches)

@@ -17,9 +17,7 @@ from transferscope.training.tensors import sent
 
 
 def stream_seed(seed: int, *names: str) -> int:
-    """Return a 63-bit seed for one purpose of a run, such as "order", independent of other purposes; `seed` is at least
-    0.
-    """
+    """Return a 63-bit seed for one purpose of a run, such as "order", independent of others; `seed` is at least 0."""
     words = [int.from_bytes(name.encode(), "little") for name in names]
     return int(np.random.SeedSequence([seed, *words]).generate_state(1, np.uint64)[0] >> np.uint64(1))
 

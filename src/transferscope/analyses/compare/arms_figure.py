@@ -42,7 +42,7 @@ Row = tuple[str, tuple[str, str] | None]
 
 
 def draw_arms(summary: Summary) -> Figure | None:
-    """Draw what every arm gains over the best baseline at each number of labels, by kind, best on top.
+    """Draw the gain of every arm over the best baseline at each number of labels, by kind, best on top.
 
     None where no baseline has a run, so that there is no line to beat.
     """
@@ -92,7 +92,7 @@ def draw_arms(summary: Summary) -> Figure | None:
 
 
 def _headings(axes: Axes, rows: Sequence[Row]) -> None:
-    """Write headings from the left edge of the drawing on, for which names of arms need not make room."""
+    """Write headings from the left edge of the drawing, over the space of arm names."""
     canvas = axes.get_figure()
     assert canvas is not None
     place = blended_transform_factory(canvas.transFigure, axes.transData)
@@ -104,7 +104,7 @@ def _headings(axes: Axes, rows: Sequence[Row]) -> None:
 
 
 def arm_rows(summary: Summary, most: float = math.inf, *, most_groups: float = _MOST_GROUPS) -> tuple[list[Row], str]:
-    """Arms under a heading for each source, or one for many sources; those without first; of very many the best."""
+    """Return arms under a heading for each source, or one for many sources; baselines first; of very many the best."""
     shown = list(summary.frames.arms)
     if len(shown) > most:
         decided = summary.decided.values()
@@ -184,7 +184,7 @@ def _panel(
 
 
 def _reach(summary: Summary, sizes: Sequence[int], rows: Sequence[Row]) -> tuple[float, float]:
-    """An axis that neither the widest of intervals nor arms far below everything else stretch."""
+    """Return axis limits that neither the widest intervals nor outlying arms stretch."""
     arms = {arm for _, arm in rows}
     reached = [
         beside_best_without(c.facts, summary.decided[c.n_target])

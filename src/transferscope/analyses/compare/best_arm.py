@@ -23,7 +23,7 @@ _ERROR_WIDTH = 56  # pixels on the page
 
 
 def best_arm_section(summary: Summary, target: Found = None) -> Section | None:
-    """The arm to use with the most labels; None without classes or its predictions."""
+    """Return a section on the recommended arm with the most labels; None without classes or its predictions."""
     frames, labels, classes = summary.frames, summary.frames.test_labels, summary.frames.classes
     if labels is None or classes is None or not frames.metric.is_of_classes:
         return None
@@ -93,7 +93,7 @@ def _draw_confusion(labels: np.ndarray, classes: Sequence[str], by_seed: dict[in
 
 
 def _heat_map(axes: Axes, table: pd.DataFrame) -> None:
-    """Percents as coloured cells with their numbers, NaN for an empty one; see-through, for light and dark paper."""
+    """Draw percentages as coloured cells with numbers, transparent for light and dark backgrounds; NaN is empty."""
     values = table.to_numpy(dtype=np.float64)
     top = max(float(np.nanmax(values, initial=0.0)), 1.0)
     for i, j in np.ndindex(*values.shape):
@@ -115,7 +115,7 @@ def _heat_map(axes: Axes, table: pd.DataFrame) -> None:
 
 
 def _errors(labels: np.ndarray, classes: Sequence[str], by_seed: dict[int, np.ndarray], target: Found) -> list[Block]:
-    """Images of the test examples that most seeds take for the same wrong class; none where they cannot be read."""
+    """Return images of test examples that most seeds misclassify alike; empty if they cannot be read."""
     if not (isinstance(target, Dataset) and target.test.is_image and np.array_equal(target.test.labels, labels)):
         return []
     votes = np.stack(list(by_seed.values()))

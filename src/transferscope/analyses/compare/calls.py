@@ -35,7 +35,7 @@ def compare_calls(
     on_event: Callable[[Event], None],
     on_end: Callable[[StudyStatus], object],
 ) -> ComparisonResult:
-    """Compare arms by the scores that a function returns; arguments as of `compare`.
+    """Compare arms by the scores that a function returns; arguments as for `compare`.
 
     Raises:
         SettingsError: Something is wrong; the message names every mistake, and nothing was begun.

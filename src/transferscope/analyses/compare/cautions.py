@@ -18,7 +18,7 @@ WEAK_INNER_RISK = 0.95
 def cautions(
     facts: Mapping[str, object], *, by_class: bool = False, usual: tuple[str, float] | None = None
 ) -> Iterator[Statement]:
-    """Shared data, rare classes, and batch normalisation that follows batches.
+    """Yield cautions on shared data, rare classes, and batch normalisation that adapts to batches.
 
     Args:
         facts: The facts of a study, as `study` stored them.
@@ -49,7 +49,7 @@ def cautions(
 
 
 def nothing_held_out(runs: Iterable[tuple[int, float]]) -> Iterator[Statement]:
-    """Where early stopping was asked for and no run had anything to stop by.
+    """Yield cautions on early stopping without held-out examples.
 
     Args:
         runs: Number of target labels of each run, and the step whose weights it kept; NaN where nothing was held out.
@@ -62,7 +62,7 @@ def nothing_held_out(runs: Iterable[tuple[int, float]]) -> Iterator[Statement]:
 
 
 def weak_inner_heads(runs: Iterable[tuple[str, int, float]]) -> Iterator[Statement]:
-    """Methods with inner heads that predict no better than the mean target, by number of labels.
+    """Yield methods whose inner heads predict no better than the mean target, by number of labels.
 
     Args:
         runs: Method, number of target labels and the note "inner_risk" of each run that has one.
@@ -74,7 +74,7 @@ def weak_inner_heads(runs: Iterable[tuple[str, int, float]]) -> Iterator[Stateme
 
 
 def reduced_inputs(runs: Iterable[tuple[int, float, float]]) -> Iterator[Statement]:
-    """What the method raw left out of its inputs, where reading them whole would have taken too much.
+    """Yield what the method raw left out of its inputs to limit time and memory.
 
     Args:
         runs: Number of target labels, and the notes "read_side" and "read_tokens" of each run that has one, else NaN.
@@ -86,7 +86,7 @@ def reduced_inputs(runs: Iterable[tuple[int, float, float]]) -> Iterator[Stateme
 
 
 def _test_counts(target: Mapping[str, object]) -> dict[str, int]:
-    """Test examples by class, of the classes that have any; none where a damaged store has other things there."""
+    """Return the test examples of each class that has any; empty if a damaged store has other values."""
     names, counts = target.get("classes"), _table(target.get("class_counts")).get("test")
     if target.get("kind") != "classification" or not isinstance(names, list) or not isinstance(counts, list):
         return {}

@@ -22,7 +22,7 @@ _MOST_PANELS = 12
 
 @dataclass(frozen=True, slots=True)
 class CheckpointSeries:
-    """One method from one source at one number of labels, against the length of pre-training.
+    """One method from one source at one number of labels, by length of pretraining.
 
     Attributes:
         table: One row per step, ascending: columns step, n, mean, low, high (of the score over seeds; NaN with one
@@ -41,7 +41,7 @@ class CheckpointSeries:
 
 
 def checkpoint_runs(summary: Summary) -> pd.DataFrame:
-    """Scores of every method that starts from pre-training, by pretraining step.
+    """Return the scores of every method that starts from pretraining, by pretraining step.
 
     Returns:
         Columns source, method, n_target, seed, step, value: earlier steps and the last one; empty without earlier ones.
@@ -57,7 +57,7 @@ def checkpoint_runs(summary: Summary) -> pd.DataFrame:
 
 
 def checkpoint_series(summary: Summary) -> tuple[CheckpointSeries, ...]:
-    """Every series of a study, in its order; empty when the study asks for no checkpoints."""
+    """Return every series of a study, in its order; empty without checkpoints."""
     runs = checkpoint_runs(summary)
     groups = runs.groupby(["source", "method", "n_target"], sort=False)
     return tuple(_series(summary, rows) for _, rows in groups if rows["step"].nunique() > 1)
@@ -84,7 +84,7 @@ def _series(summary: Summary, rows: pd.DataFrame) -> CheckpointSeries:
 
 
 def checkpoints_section(summary: Summary) -> Section | None:
-    """The section; None for a study that asks for no checkpoints."""
+    """Return the section; None for a study without checkpoints."""
     curves = checkpoint_series(summary)
     if not curves:
         return None
@@ -105,7 +105,7 @@ def checkpoints_section(summary: Summary) -> Section | None:
 
 
 def draw_checkpoints(summary: Summary, curves: Sequence[CheckpointSeries]) -> Figure:
-    """The figure: a panel for each source and number of labels, a line for each method, the best step marked."""
+    """Draw a panel for each source and number of labels, a line for each method, with the best step marked."""
     frames, scale = summary.frames, summary.frames.metric.scale
     styles = mark_styles(frames.methods, frames.baseline)
     every = list(dict.fromkeys((series.source, series.n_target) for series in curves))

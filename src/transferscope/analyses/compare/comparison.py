@@ -35,7 +35,7 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class MeanCost:
-    """What one run took, on average over seeds; NaN when unknown.
+    """The mean cost of a run over seeds; NaN if unknown.
 
     Attributes:
         seconds: Wall-clock seconds of the run itself.
@@ -54,7 +54,7 @@ class MeanCost:
 
     @property
     def total(self) -> float:
-        """Seconds of a run with its pre-training, where that was measured."""
+        """The seconds of a run including its pretraining, if measured."""
         return self.seconds + (0.0 if math.isnan(self.pretraining_seconds) else self.pretraining_seconds)
 
 
@@ -100,7 +100,7 @@ class Comparison:
 
     @property
     def interval(self) -> Interval | None:
-        """The interval to show: over seeds, or over test examples when there is one seed or all came out the same.
+        """The displayed interval: over seeds, or over test examples with one seed or equal scores.
 
         None for two seeds that differ: the interval of their mean is 12.7 standard errors wide on either side. Seeds
         that came out the same give none over seeds: a width of 0 would claim a score that is known exactly.
@@ -111,19 +111,19 @@ class Comparison:
 
     @property
     def interval_over(self) -> str:
-        """What the interval to show is over: "seeds", "test examples", or "" where there is none."""
+        """The population of the displayed interval: "seeds", "test examples", or "" without one."""
         if self.score.n > 1 and not self.all_alike:
             return "seeds" if self.score.n > 2 else ""
         return "test examples" if self.test_interval else ""
 
     @property
     def all_alike(self) -> bool:
-        """Whether there are several seeds and all have the same score, but for rounding."""
+        """Whether there are several seeds, all with the same score up to rounding."""
         return self.score.n > 1 and self.score.sd <= _ROUNDING * abs(self.score.value)
 
 
 def beside_best_without(arm: ArmFacts, decision: Decision) -> tuple[float, float | None, float | None]:
-    """Points of an arm over the best without a source, and the ends of the interval that its call rests on."""
+    """Return the gain of an arm over the best baseline in points, and the ends of its CI."""
     if arm.gain is not None:
         return arm.gain.value, arm.gain.low, arm.gain.high
     assert arm.mean is not None
@@ -131,7 +131,7 @@ def beside_best_without(arm: ArmFacts, decision: Decision) -> tuple[float, float
 
 
 def compare_arms(frames: StudyFrames, decided: dict[int, Decision]) -> tuple[Comparison, ...]:
-    """All arms of a study that have at least one result.
+    """Return all arms of a study with at least one result.
 
     Returns:
         Sorted by number of labels, then arms without a source first, then source and method as in the study file.

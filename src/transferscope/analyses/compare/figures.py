@@ -17,7 +17,7 @@ _CLIMB = 0.1  # of the training steps, in which all curves climb
 
 
 def draw_curves(summary: Summary) -> Figure | None:
-    """Test scores along the training with the most labels, a panel for each arm; None where none are kept."""
+    """Draw test scores during training with the most labels, a panel for each arm; None without curves."""
     frames, metric = summary.frames, summary.frames.metric.along
     measured = frames.curves(metric.record).groupby(["source", "method", "n_target", "step"], sort=False)["value"]
     curves = measured.agg(["mean", "min", "max", "count"]).reset_index()

@@ -12,7 +12,7 @@ _SIGNS = {"better": " ✓", "worse": " ✗"}
 
 
 def grid_of(summary: Summary) -> Table:
-    """Return a row for each arm below a heading for each source, and a column for each number of labels; none left out.
+    """Return one row per arm below a heading for each source, and one column per number of labels.
 
     Backgrounds say how far an arm is above or below the best baseline, in parts of the widest distance.
     """

@@ -26,7 +26,7 @@ def lines_of(
     notes: Sequence[str] = (),
     next_step: str = "",
 ) -> tuple[str, ...]:
-    """Return the answer in lines of 80 signs, fewer in a narrower terminal; no answer is ever left out.
+    """Return the complete answer in lines of 80 characters, or fewer in a narrower terminal.
 
     One number of labels: the sentence, and up to six arms with bars, in nine lines; a long sentence takes lines of its
     own, since every arm that is named has its row. Several: a row for each between two sentences.
@@ -70,7 +70,7 @@ def _short_name(frames: StudyFrames, arm: tuple[str, str]) -> str:
 
 
 def _by_size(frames: StudyFrames, decided: Mapping[int, Decision], width: int) -> list[str]:
-    """Return a row for each number of labels: the best arm of either kind with its score, the gain and its interval."""
+    """Return one row per number of labels: the best arm of either kind with its score, the gain and its CI."""
     rows = list(_facts_by_size(frames, decided))
     heads = ["labels", "best baseline", "", "best transfer arm", "", "gain", f"{_confidence(decided)} CI", ""]
     names, shown = [1, 3], list(range(len(heads)))
@@ -116,7 +116,7 @@ def _facts_by_size(frames: StudyFrames, decided: Mapping[int, Decision]) -> Iter
 
 
 def _interval(arm: ArmFacts, frames: StudyFrames) -> list[str]:
-    """Return the ends of the interval of a gain, where there is one, and what the gain is called."""
+    """Return the ends of the CI of a gain, if any, and its significance."""
     assert arm.gain is not None
     low, high, points = arm.gain.low, arm.gain.high, frames.metric.points
     return ["" if low is None or high is None else f"{points(low)} to {points(high)}", _call(arm)]
@@ -175,7 +175,7 @@ def _ends(arm: ArmFacts, decision: Decision) -> tuple[float, float, float]:
 
 
 def _bar(arm: ArmFacts, decision: Decision, low: float, high: float) -> str:
-    """Return the interval with its value, and the line of the best baseline."""
+    """Return the CI with its value, and the line of the best baseline."""
 
     def at(value: float) -> int:
         return round((min(max(value, low), high) - low) / (high - low) * (_BAR - 1))

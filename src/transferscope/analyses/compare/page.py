@@ -33,7 +33,7 @@ from transferscope.wording import capitalised, rough_duration, sizes_in_words
 
 
 def study_parts(summary: Summary, target: Found = None) -> list[Part]:
-    """The parts of the page that rest on the comparison alone; how many labels it takes, only if several were tried."""
+    """Return the parts of the report on the comparison alone, with a label plan for several numbers of labels."""
     frames, decided, words = summary.frames, summary.decided, words_of(summary.frames)
     curves, many = draw_curves(summary), len(decided) >= MANY_SIZES
     arms, all_chances = [*which(frames, decided), *losses(frames, decided)], chances(frames, decided)
@@ -61,7 +61,7 @@ def study_parts(summary: Summary, target: Found = None) -> list[Part]:
 
 
 def missing_table(summary: Summary) -> Table | None:
-    """Return the transfer arms that a race has not run, cheapest first, with what a run takes; None for none."""
+    """Return the transfer arms without runs, cheapest first, with their expected time; None if there are none."""
     frames = summary.frames
     left = [one for one in _not_begun(summary) if one.source]
     rows = [
@@ -86,7 +86,7 @@ def _not_begun(summary: Summary) -> list[NotBegun]:
 
 
 def _go_on(summary: Summary, file: str, end: str) -> tuple[str, str]:
-    """Return what goes on with a race whose minutes or runs were used."""
+    """Return how to resume a race whose minutes or runs were used."""
     first = all(one.outcome == "no source" for one in summary.decided.values())
     known = [one.seconds for one in _not_begun(summary) if one.seconds is not None and (one.source or not first)]
     seconds = min(known, default=None)
@@ -100,7 +100,7 @@ def _go_on(summary: Summary, file: str, end: str) -> tuple[str, str]:
 
 
 def next_step(summary: Summary) -> tuple[str, str]:
-    """Return what more seeds would decide, in a sentence, and the command that makes them; "" where they would not."""
+    """Return what more seeds would decide, and the command that makes them; "" if they would not."""
     own, file = summary.frames.seeds, file_of(summary.frames)
     step, end = likeliest(settling(summary.frames, summary.decided)), end_of(summary.frames)
     undecided = {one.outcome for one in summary.decided.values()} & {"inconclusive", "no source", "no control"}

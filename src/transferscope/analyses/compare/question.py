@@ -74,7 +74,7 @@ def compare(
     planned: int | None = None,
     on_event: Callable[[Event], None] = ignore,
 ) -> ComparisonResult:
-    """Compare ways to transfer, and ways that need no source, on a target; or results that are there; or your runs.
+    """Compare transfer methods and baselines on a target, or compare finished runs, or your own runs.
 
     Results are given alone, as a data frame, or as the path of a file or folder that exists, with `without`, `columns`,
     `predictions` and `margin` (`compare.results.compare_results`); nothing is run, and `next` of what is returned says
@@ -290,7 +290,7 @@ def ask(
     reading: InMemory = AS_TYPED,
     settings: Mapping[str, Any] = NOTHING,
 ) -> Asked:
-    """Write the study file of a comparison; arguments as of `compare`.
+    """Write the study file of a comparison; arguments as for `compare`.
 
     Args:
         decision: The table [decision].
@@ -336,7 +336,7 @@ def ask(
 
 
 def warn_of_failures(status: StudyStatus, *, calls: int = 4) -> None:
-    """Say in a warning that runs have failed, and why the first has: an answer without them may look complete.
+    """Warn about failed runs with the first reason, since an answer without them may look complete.
 
     Args:
         calls: The line of the program that called `compare`, counted from here.
@@ -353,12 +353,12 @@ def warn_of_failures(status: StudyStatus, *, calls: int = 4) -> None:
 
 
 def _is_place(target: object) -> TypeGuard[str | Path]:
-    """Whether a target is the path of a file or folder that exists; data have a kind before theirs."""
+    """Return whether a target is the path of an existing file or folder; names of data start with their kind."""
     return isinstance(target, str | Path) and Path(target).exists()
 
 
 def _checked_target(target: object) -> Data:
-    """What is data: not the source, where the two were given in the other order."""
+    """Check that the target is data, and not the source in swapped order."""
     target = str(target) if isinstance(target, Path) else target
     if not is_data(target) or (isinstance(target, str) and makes_network(target)):
         raise SettingsError(

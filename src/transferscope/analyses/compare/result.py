@@ -20,7 +20,7 @@ from transferscope.store import Store
 
 @dataclass(frozen=True)
 class ComparisonResult(AnalysisResult):
-    """What a comparison shows.
+    """The result of a comparison.
 
     Attributes:
         store: Path or URL of the store with the results.
@@ -41,20 +41,20 @@ class ComparisonResult(AnalysisResult):
 
     @property
     def verdict(self) -> Verdict:
-        """Whether transfer helps, which arm to use, and how surely; `str` gives sentences."""
+        """The verdict on whether transfer helps, and which arm to use; `str` returns sentences."""
         return self.summary.verdict
 
     def table(self) -> pd.DataFrame:
-        """One row per method, source and number of labels; see `compare.summary.comparison_table`."""
+        """Return one row per method, source and number of labels; see `compare.summary.comparison_table`."""
         return self.summary.table
 
     def shown_tables(self) -> tuple[Table, ...]:
-        """The methods at each number of labels, and the settings that their runs chose."""
+        """Return the methods at each number of labels, and the chosen hyperparameters."""
         sections = (methods_section(self.summary), settings_section(self.summary.frames))
         return tuple(block for section in sections if section for block in section.blocks if isinstance(block, Table))
 
     def to_dict(self) -> dict[str, Any]:
-        """The answer as JSON values.
+        """Return the answer as JSON values.
 
         With "decisions", the facts of each number of labels (`decision.Decision`), and "recipes", how each arm trains.
         """
@@ -63,18 +63,18 @@ class ComparisonResult(AnalysisResult):
         return {**super().to_dict(), "decisions": decisions, "recipes": recipes}
 
     def paper_table(self) -> Table:
-        """A row for each way to learn, a column for each number of labels."""
+        """Return one row per arm and one column per number of labels."""
         return paper_table(self.summary)
 
     def sections(self) -> list[Section]:
-        """The parts of the report that `transferscope report` writes."""
+        """Return the parts of the report that `transferscope report` writes."""
         return study_sections(self.summary)
 
     def page(self) -> list[Section]:
-        """The same: the answer is the first of them."""
+        """Return the same sections, which start with the answer."""
         return self.sections()
 
     def report(self, path: str | Path, *, command: str = "", width: PaperWidth | None = None) -> ReportFiles:
-        """Write the report: one self-contained HTML file, which holds its figures and their numbers."""
+        """Write the report: one self-contained HTML file with its figures and numbers."""
         with Store.open(self.store, create=False) as store:
             return build_report(store, self.title, Path(path), command=command, width=width)

@@ -30,7 +30,7 @@ from transferscope.wording import ALL_LABELS, capitalised
 
 @dataclass(frozen=True)
 class ResultsComparison(ComparisonResult):
-    """What a comparison of runs shows that are there.
+    """The result of a comparison of finished runs.
 
     Attributes:
         command: What gives the same answer on the command line; empty where it came from Python.
@@ -41,7 +41,7 @@ class ResultsComparison(ComparisonResult):
 
     @property
     def verdict(self) -> Verdict:
-        """Whether transfer helps, which arm to use, how surely, and how the table was read."""
+        """The verdict on whether transfer helps and which arm to use, with notes on how the table was read."""
         verdict = self.summary.verdict
         notes = tuple(f"{capitalised(note)}." for note in self.runs.notes)
         return Verdict(verdict.outcomes, verdict.headline, (*verdict.sentences, *notes), verdict.lines)
@@ -101,7 +101,7 @@ class ResultsComparison(ComparisonResult):
         return pd.DataFrame(rows, columns=[name for name in table if name != columns["arm"] or name in parts])
 
     def sections(self) -> list[Section]:
-        """The page: the answer and a picture, the questions that the runs answer, and how they were read."""
+        """Return the answer and a picture, the questions that the runs answer, and how they were read."""
         summary, words = self.summary, words_of(self.summary.frames)
         parts = study_parts(summary)
         shown = [
@@ -125,7 +125,7 @@ class ResultsComparison(ComparisonResult):
         return [answer_section(summary, answers, step, command), *shown, runs]
 
     def report(self, path: str | Path, *, command: str = "", width: PaperWidth | None = None) -> ReportFiles:
-        """Write the page: one self-contained HTML file, which holds its figures and tables."""
+        """Write the report: one self-contained HTML file with its figures and tables."""
         return write_page(
             self.sections(),
             Path(path),
@@ -150,7 +150,7 @@ def compare_results(
     planned: int | None = None,
     name: str | None = None,
 ) -> ResultsComparison:
-    """Say whether transfer helps, and which arm to use, from runs that are there, a row each.
+    """Compare finished runs, one row each.
 
     Args:
         results: A data frame; a CSV, TSV, JSON, JSON lines or parquet file; or a folder of runs (`readers`).

@@ -38,7 +38,7 @@ Found = Dataset | str | None
 
 
 def data_of(frames: StudyFrames) -> dict[str, Found]:
-    """The target ("") and the sources that are data, read once in a process, as far as they are still what they were.
+    """Return the target ("") and the sources that are data, read once per process, if unchanged.
 
     Nothing is downloaded, and no code is run but ours and that of installed kinds of data, such as `scenes`.
     """
@@ -84,7 +84,7 @@ def _numbers(about: Mapping[str, Any]) -> int:
 
 
 def data_section(frames: StudyFrames, loaded: Mapping[str, Found]) -> Section | None:
-    """Target and sources side by side; None where the store does not say what they are."""
+    """Return a section with target and sources side by side; None if the store does not describe them."""
     facts = frames.study.facts
     entries = {f"Source: {name}": (name, _table(entry)) for name, entry in _table(facts.get("sources")).items()}
     shown = {title: entries[title] for title in evenly_chosen(list(entries), MOST_SOURCES)} if entries else {}
@@ -135,7 +135,7 @@ def _about(entry: Mapping[str, Any], *, changed: bool) -> Iterator[Statement]:
 
 
 def _pictures(data: Dataset) -> list[Text | Picture]:
-    """Images as a sheet, a column for each class that is shown."""
+    """Return images as a sheet, one column per displayed class."""
     train = data.train
     if train.classes is not None:
         of_class = [np.flatnonzero(_has(train, label)) for label in range(len(train.classes))]
@@ -150,7 +150,7 @@ def _pictures(data: Dataset) -> list[Text | Picture]:
 
 
 def _has(train: LabelledSet, label: int) -> np.ndarray:
-    """Which examples have a class or label; on a grid, in any cell."""
+    """Return which examples have a class or label; on a grid, in any cell."""
     if train.kind == "multi-label":
         return np.asarray(train.labels[:, label])
     same = train.labels == label
@@ -158,7 +158,7 @@ def _has(train: LabelledSet, label: int) -> np.ndarray:
 
 
 def contact_sheet(columns: Sequence[Sequence[Num[np.ndarray, "C H W"]]]) -> bytes:
-    """Images side by side as one small PNG.
+    """Return images side by side as one small PNG.
 
     Args:
         columns: Images from top to bottom, by column: uint8, or numbers in [0, 1]; one channel is grey, three are RGB,
@@ -177,7 +177,7 @@ def contact_sheet(columns: Sequence[Sequence[Num[np.ndarray, "C H W"]]]) -> byte
 
 
 def thumbnail(image: Num[np.ndarray, "C H W"]) -> Image.Image:
-    """One input as a small image."""
+    """Return one input as a small image."""
     pixels = np.asarray(image)
     if pixels.dtype != np.uint8:
         pixels = np.rint(255 * np.clip(pixels, 0.0, 1.0)).astype(np.uint8)
@@ -188,7 +188,7 @@ def thumbnail(image: Num[np.ndarray, "C H W"]) -> Image.Image:
 
 
 def as_png(image: Image.Image) -> bytes:
-    """A small image as a PNG of few colours."""
+    """Return a small image as a PNG with few colours."""
     buffer = io.BytesIO()
     image.quantize(_COLOURS).save(buffer, "PNG", optimize=True)
     return buffer.getvalue()

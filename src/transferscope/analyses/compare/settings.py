@@ -19,7 +19,7 @@ _NAMED = 6  # arms in a sentence
 
 @dataclass(frozen=True)
 class ArmSettings:
-    """What the runs of one method from one source at one number of labels have chosen.
+    """The settings chosen by the runs of one method from one source at one number of labels.
 
     Attributes:
         source: What it transfers from; None for none.
@@ -41,7 +41,7 @@ class ArmSettings:
 
     @property
     def at_edge(self) -> Mapping[str, str]:
-        """Settings of which most runs chose the same end of what was tried, and which end: "largest" or "smallest".
+        """The settings for which most runs chose the same end of the grid, "largest" or "smallest".
 
         Only numbers of which at least three values were tried have ends.
         """
@@ -54,7 +54,7 @@ class ArmSettings:
 
 
 def _ends(note: Mapping[str, Any], tried: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
-    """The settings of which a run chose an end of what was tried; a tie with a value in between is none."""
+    """Return the settings for which a run chose an end of the grid; a tie with a value in between is not one."""
     ends = {}
     for name, values in tried.items():
         value = note["chosen"][name]
@@ -72,7 +72,7 @@ def _ends(note: Mapping[str, Any], tried: Mapping[str, Sequence[Any]]) -> dict[s
 
 
 def chosen_settings(frames: StudyFrames) -> tuple[ArmSettings, ...]:
-    """What every arm has chosen; arms that had nothing to choose, or too few labels to, are left out.
+    """Return the chosen settings of every arm with a search.
 
     Returns:
         Sorted by number of labels, then as in the study file.
@@ -111,7 +111,7 @@ def _searched(frames: StudyFrames) -> pd.DataFrame:
 
 
 def searches(frames: StudyFrames) -> Iterator[Statement]:
-    """How settings were chosen, where the best was at an end of what was tried, and where there were too few labels."""
+    """Yield how settings were chosen, choices at an end of the grid, and missing searches for lack of labels."""
     arms, notes = chosen_settings(frames), frames.method_cells["tuning"]
     if arms:
         yield state(
@@ -138,7 +138,7 @@ def searches(frames: StudyFrames) -> Iterator[Statement]:
 
 
 def settings_section(frames: StudyFrames) -> Section | None:
-    """The settings of every arm as a table, with all trials as a file; None where the study searched none."""
+    """Return a table of the settings of every arm, with all trials as a file; None without a search."""
     arms = chosen_settings(frames)
     if not arms:
         return None

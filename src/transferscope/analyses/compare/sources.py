@@ -23,7 +23,7 @@ Source = Data | Pretrained | nn.Module
 
 
 def as_list(sources: Source | Iterable[Source]) -> list[Source]:
-    """One source, or several, as a list; a SettingsError for what is neither."""
+    """Return one source, or several, as a list; raises SettingsError for other values."""
     if is_data(sources) or isinstance(sources, Pretrained | nn.Module):
         return [sources]
     given = list(sources) if isinstance(sources, Iterable) and not isinstance(sources, Mapping) else [sources]
@@ -37,7 +37,7 @@ def as_list(sources: Source | Iterable[Source]) -> list[Source]:
 
 
 def named_sources(sources: Sequence[Source], folder: Path) -> list[Data | Pretrained]:
-    """Sources as a study file can hold them: names of networks told from names of data, modules written to the folder.
+    """Return sources as a study file can hold them: names of networks or data; modules are written to the folder.
 
     A reference to code ("package.module:function") is a network if it leads to a class of modules, or to a function
     that can be called without arguments; a function of a `DataSpec` and a seed is data.
@@ -56,7 +56,7 @@ def named_sources(sources: Sequence[Source], folder: Path) -> list[Data | Pretra
 
 
 def source_table(pretrained: Pretrained) -> dict[str, Any]:
-    """A pretrained network as a table of a study file."""
+    """Return a pretrained network as a table of a study file."""
     network = pretrained.network
     if network.widths is not None:
         raise SettingsError(
@@ -70,14 +70,14 @@ def source_table(pretrained: Pretrained) -> dict[str, Any]:
 
 
 def network_settings(network: NetworkSettings) -> dict[str, Any]:
-    """Options, head and input of a network, where they are given."""
+    """Return the given options, head and input of a network."""
     known = {} if network.input is None else {k: v for k, v in asdict(network.input).items() if v is not None}
     given = {"options": dict(network.options), "head": network.head, "input": known}
     return {name: value for name, value in given.items() if value}
 
 
 def pretrained_module(module: nn.Module, folder: Path) -> Pretrained:
-    """A module in memory as a pretrained network that every process can open.
+    """Return a module in memory as a pretrained network that every process can open.
 
     A model of transformers is written to the folder as `save_pretrained` does it. Of any other, the weights are
     written, and its class must be one that another process can import and call without arguments.

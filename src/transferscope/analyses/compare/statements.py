@@ -20,7 +20,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 class _Named:
-    """A decision with its arms by name as (method, source)."""
+    """A decision with its arms as (method, source)."""
 
     def __init__(self, frames: StudyFrames, n_target: int, decision: Decision) -> None:
         self.n_target, self.decision = n_target, decision
@@ -40,7 +40,7 @@ class _Named:
 
 
 def _together(told: Mapping[int, K]) -> dict[K, list[int]]:
-    """The numbers of labels of which the same is told, in the order of the first of each."""
+    """Group numbers of labels with the same statement, in the order of their first."""
     shared: dict[K, list[int]] = {}
     for n_target, one in told.items():
         shared.setdefault(one, []).append(n_target)
@@ -48,7 +48,7 @@ def _together(told: Mapping[int, K]) -> dict[K, list[int]]:
 
 
 def answers(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[Statement, ...]:
-    """Return the answers; numbers of labels that share one are said together, by the smallest."""
+    """Return the answers; numbers of labels with the same answer are grouped, by the smallest."""
     if same := sources_that_are_target(frames.study.facts):
         return (state("source is target", sources=same),)
     unlearnt = nothing_learnt(frames)
@@ -68,7 +68,7 @@ def answers(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[State
 
 
 def end_of(frames: StudyFrames) -> str:
-    """Return why the race of a study ended (`race_state.End`), "" where it goes on or is none."""
+    """Return why the race of a study ended (`race_state.End`); "" if it continues or there is none."""
     race = None if frames.study.spec.get("race") is None else race_state(frames.documents)
     return race.end if race else ""
 
@@ -124,7 +124,7 @@ MANY_SIZES = 3
 
 
 def overall(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[Statement, ...]:
-    """Return what several numbers of labels say together: each outcome, where the gain is clearest, and what to use."""
+    """Return a summary over numbers of labels: each outcome, the clearest gain, and the recommended arms."""
     if same := sources_that_are_target(frames.study.facts):
         return (state("source is target", sources=same),)
     outcomes = _together({n: _SHORT[one.outcome] for n, one in decided.items()})
@@ -155,7 +155,7 @@ def overall(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[State
 
 
 def _clearness(decision: Decision) -> tuple[bool, float]:
-    """Return whether transfer is significantly better, and its gain in widths of the interval below it."""
+    """Return whether transfer is significantly better, and its gain in units of the CI below it."""
     gain = decision.difference
     if gain is None or gain.low is None:
         return False, -math.inf
@@ -163,7 +163,7 @@ def _clearness(decision: Decision) -> tuple[bool, float]:
 
 
 def which(frames: StudyFrames, decided: Mapping[int, Decision]) -> Iterator[Statement]:
-    """How sure the recommended arm of each number of labels is, how sources differ, and what a race left out."""
+    """Yield the certainty of the recommended arm of each number of labels, source differences, and skipped arms."""
     shared = _together({n: one.recommended for n, one in decided.items() if one.recommended is not None})
     if shared:
         yield state(
@@ -207,13 +207,13 @@ def which(frames: StudyFrames, decided: Mapping[int, Decision]) -> Iterator[Stat
 
 
 def _chance(decision: Decision) -> float | None:
-    """Return the chance of the recommended arm, or None for one run, of which nobody knows how much it varies."""
+    """Return the chance of the recommended arm, or None for one run, whose variance is unknown."""
     runs = next((arm.n_seeds for arm in decision.arms if arm.name == decision.recommended), 0)
     return decision.chance if runs > 1 else None
 
 
 def notes(frames: StudyFrames, decided: Mapping[int, Decision]) -> Iterator[Statement]:
-    """What else a reader should know of the decisions, those of fewer labels first."""
+    """Yield further notes on the decisions, those of fewer labels first."""
     untold, tables = untold_steps(frames), frames.study.spec.get("methods", {})
     kinds = {name: table.get("name", table.get("method", name)) for name, table in tables.items()}
     for n_target, decision in decided.items():
@@ -246,7 +246,7 @@ _COVERS = {
 
 
 def called(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[Statement, ...]:
-    """What is called better, or that nothing is, and what is worse, numbers of labels with the same arms together.
+    """Return significantly better arms, or that there are none, and worse ones, grouped by numbers of labels.
 
     What is worse with a source than without one is negative transfer.
     """
@@ -268,13 +268,13 @@ def called(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[Statem
 
 
 def _chances(decision: Decision) -> tuple[float, float, float] | None:
-    """Return the chances that transfer helps by more than the margin, makes no difference that matters, and harms."""
+    """Return the chances that transfer helps by more than the margin, makes no relevant difference, and harms."""
     one = decision.expected
     return None if one is None else (one.helps, one.same, one.harms)
 
 
 def chances(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[Statement, ...]:
-    """Return the chances that transfer helps or harms, with the gain that is to be expected, where they are known."""
+    """Return the chances that transfer helps or harms, with the expected gain, if known."""
     statements = []
     for n_target, decision in decided.items():
         one = decision.expected
@@ -287,7 +287,7 @@ def chances(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[State
 
 
 def losses(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[Statement, ...]:
-    """Return what the arms that no cheaper one equals are expected to lose, at each number of labels."""
+    """Return the expected losses of arms that no cheaper one equals, at each number of labels."""
     statements = []
     for n_target, decision in decided.items():
         one, front, least = _Named(frames, n_target, decision), [], math.inf
@@ -341,12 +341,12 @@ def settling(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[Stat
 
 
 def likeliest(steps: Sequence[Statement]) -> Statement | None:
-    """Return what more seeds decide with the greatest chance, of `settling`; None where nothing is inconclusive."""
+    """Return what more seeds decide with the largest chance, of `settling`; None if nothing is inconclusive."""
     return max(steps, key=lambda step: float(step.facts["chance"]), default=None)
 
 
 def lost_runs(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[Statement, ...]:
-    """Return the recommended arms with runs that gave no score: no recommendation goes without this."""
+    """Return the recommended arms with runs without a score, which accompany every recommendation."""
     lost = [
         (one.pair(arm.name), [n_target] if len(decided) > 1 else [], arm.n_failed, arm.n_failed + arm.n_seeds)
         for n_target, decision in decided.items()
@@ -359,7 +359,7 @@ def lost_runs(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[Sta
 
 
 def all_failed(frames: StudyFrames) -> tuple[Statement, ...]:
-    """Return the arms of which every run has failed, with the first reason: they are missing in every comparison."""
+    """Return the arms whose runs have all failed, with the first reason, since comparisons lack them."""
     cells = frames.method_cells
     by_arm = cells.groupby(["method", "source"], sort=False)["state"]
     lost = [pair for pair, states in by_arm if states.isin(["failed", "blocked"]).all()]
@@ -372,12 +372,12 @@ def all_failed(frames: StudyFrames) -> tuple[Statement, ...]:
 
 
 def file_of(frames: StudyFrames) -> str:
-    """Return the name of the file of a study, as a command takes it."""
+    """Return the name of a study's file, as a command takes it."""
     return quote(f"{frames.study.name}.toml")
 
 
 def completeness(frames: StudyFrames) -> tuple[Statement, ...]:
-    """How much of the study is missing; nothing where it is complete."""
+    """Describe missing runs; empty if the study is complete."""
     states = frames.cells["state"].value_counts()
     total, failed = len(frames.cells), int(states.get("failed", 0))
     missing = total - int(states.get("done", 0)) - failed
@@ -394,7 +394,7 @@ def completeness(frames: StudyFrames) -> tuple[Statement, ...]:
 
 
 def labels_saved(frames: StudyFrames, decided: Mapping[int, Decision]) -> Statement | None:
-    """Return from which number of labels the best baseline reaches what the best transfer arm reaches with the fewest.
+    """Return the number of labels at which the best baseline reaches the best transfer arm with the fewest.
 
     Where transfer is not shown to help with the fewest, no number is said. None with one number of labels, or where one
     of the two has no run.
@@ -419,7 +419,7 @@ def labels_saved(frames: StudyFrames, decided: Mapping[int, Decision]) -> Statem
 
 
 def short(frames: StudyFrames, decided: Mapping[int, Decision]) -> Iterator[str]:
-    """Yield a line for each number of labels of a running study: what is best so far, and how surely."""
+    """Yield one line per number of labels of a running study: the best arm so far, and its certainty."""
     words = words_of(frames)
     for n_target, decision in decided.items():
         if decision.recommended is None:
@@ -442,7 +442,7 @@ def short(frames: StudyFrames, decided: Mapping[int, Decision]) -> Iterator[str]
 
 
 def outcomes_in_words(decided: Mapping[int, Decision]) -> str:
-    """The outcomes in a few words: "Transfer helps with 50 labels; inconclusive with 200", or the most frequent."""
+    """Return the outcomes briefly: "Transfer helps with 50 labels; inconclusive with 200", or the most frequent."""
     shared = _together({n: _SHORT[one.outcome] for n, one in decided.items()})
     if len(decided) >= MANY_SIZES:
         words, sizes = max(shared.items(), key=lambda one: len(one[1]))

@@ -75,7 +75,7 @@ def study_tables(
     reading: InMemory = AS_TYPED,
     settings: Mapping[str, Any] = NOTHING,
 ) -> dict[str, Any]:
-    """The study file of a comparison, as tables.
+    """Return the study file of a comparison, as tables.
 
     Images of sources are brought to the target's size (at least 16 pixels, for LeNet) and to its channels: the target
     decides what a run costs and keeps what it shows.
@@ -171,7 +171,7 @@ def study_tables(
 
 
 def _methods_asked(methods: Sequence[str] | None, *, large: bool, own_large: bool, source_data: bool) -> list[str]:
-    """The methods that are named, with one that needs no source where none is; or those that the sources suffice for.
+    """Return the named methods, with a baseline if none is named; or the default methods for the sources.
 
     A network of others is trained from scratch only where that is asked for: it takes hours.
     """
@@ -183,7 +183,7 @@ def _methods_asked(methods: Sequence[str] | None, *, large: bool, own_large: boo
 
 
 def _needs_source(name: str) -> bool:
-    """Whether a method needs a source where none of its settings is given; yes where it must be given some."""
+    """Return whether a method needs a source with default settings; True if it has required ones."""
     try:
         return METHODS[str(VARIANTS.get(name, {}).get("method", name))]().needs_source
     except TypeError:
@@ -191,7 +191,7 @@ def _needs_source(name: str) -> bool:
 
 
 def _network_table(network: str | None, networks: Sequence[Pretrained]) -> dict[str, Any]:
-    """[network], as asked for or as the first pretrained source has it; empty where the data decide."""
+    """Return [network], as given or from the first pretrained source; empty if the data decide."""
     if network is not None:
         return {"name": network_seen_from(network, Path.cwd())}
     if not networks:
@@ -203,7 +203,7 @@ def _network_table(network: str | None, networks: Sequence[Pretrained]) -> dict[
 def _equal_training(
     training: Mapping[str, Any], pretraining: Mapping[str, Any], *, reads_texts: bool, large: bool, only_networks: bool
 ) -> dict[str, dict[str, Any]]:
-    """[pretraining] and [training] for all; where all sources are networks, batch normalisation is as suits them.
+    """Return [pretraining] and [training] for all; if all sources are networks, with suitable batch normalisation.
 
     Encoders of texts are trained by AdamW, at the rate that docs/results/text.md chose on examples held out of the
     training part: as they were pretrained.
@@ -227,12 +227,12 @@ def _tuning_table(spec: StudySpec, *, rates: bool, on_grid: bool) -> dict[str, A
 
 
 def _without_head(tables: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Settings by method for labels on a grid: a ridge probe reads whole inputs."""
+    """Return settings by method for labels on a grid, which a ridge probe does not support."""
     return {name: {key: one for key, one in table.items() if key != "head"} for name, table in tables.items()}
 
 
 def _fitted_to(data: Mapping[str, Dataset], tables: Mapping[str, Any], *, without: Sequence[str]) -> dict[str, Any]:
-    """The tables with what depends on the data, the target last: transformations, network, what methods can do."""
+    """Return the tables with data-dependent settings, the target last: transforms, network and methods."""
     *sources, key = data
     network = tables["network"]
     shapes = [one.train.input_shape for one in data.values()]
@@ -257,7 +257,7 @@ def _fitted_to(data: Mapping[str, Dataset], tables: Mapping[str, Any], *, withou
 
 
 def _own_network(data: Sequence[Dataset], target: str) -> dict[str, Any]:
-    """[network] where none is named, by the target, which is the last of the data."""
+    """Return the default [network] for the target, which is the last of the data."""
     shape = data[-1].train.input_shape
     if len(shape) == 2:
         raise SettingsError(
@@ -270,7 +270,7 @@ def _own_network(data: Sequence[Dataset], target: str) -> dict[str, Any]:
 
 
 def _untaught(methods: Mapping[str, Method], data: Sequence[Dataset], networks: Sequence[Pretrained]) -> list[str]:
-    """The methods that cannot learn the target, which is the last of the data, from every source.
+    """Return the methods that cannot learn the target, the last of the data, from every source.
 
     A network that cannot be opened is left to planning, which says so.
     """
@@ -292,12 +292,12 @@ def _untaught(methods: Mapping[str, Method], data: Sequence[Dataset], networks: 
 
 
 def is_large(network: str) -> bool:
-    """Whether a network is of others, a step of which takes long: their names have a colon in them."""
+    """Return whether a network is one of another package, with slow steps; their names contain a colon."""
     return ":" in network
 
 
 def tuning_in_words(tables: Mapping[str, Any]) -> str:
-    """What the search for settings will take, said before it begins; empty where there is none."""
+    """Describe the expected time of the hyperparameter search; empty if there is none."""
     grids = tables.get("tuning", {}).get("grid")
     if not grids:
         return ""
@@ -310,7 +310,7 @@ def tuning_in_words(tables: Mapping[str, Any]) -> str:
 
 
 def _method_table(table: str, name: str, *, probe: bool) -> dict[str, Any]:
-    """The settings of a method, which begins with the probe's head where that is wanted and it can."""
+    """Return the settings of a method, with the probe's head as its initial head if wanted and possible."""
     settings = dict(VARIANTS.get(name, {} if table == name else {"method": name}))
     if probe and "head" not in settings and issubclass(method := METHODS[name], FineTuning):
         with suppress(SettingsError, TypeError):  # one of a user's may refuse it, or need further settings
@@ -320,7 +320,7 @@ def _method_table(table: str, name: str, *, probe: bool) -> dict[str, Any]:
 
 
 def _method_tables(methods: Sequence[str]) -> dict[str, str]:
-    """Methods by the names of their tables: their own names, with that of their file or module where two share one."""
+    """Return methods by table name: their own names, with their file or module for duplicates."""
     references = [*dict.fromkeys(registry.seen_from(name, Path.cwd()) for name in methods)]
     own = [METHODS[name].name if ":" in name else name for name in references]
     taken = {*METHODS.own, *(name for name in own if own.count(name) > 1)}
@@ -334,7 +334,7 @@ def _method_tables(methods: Sequence[str]) -> dict[str, str]:
 
 
 def write_study(tables: Mapping[str, Any], folder: Path, *, note: str = "") -> tuple[Path, Path | None]:
-    """Write a study file, into a folder made if absent; one there is replaced, or set aside if it was edited since.
+    """Write a study file, creating its folder; an existing one is replaced, or set aside if it was edited since.
 
     Returns:
         Its path, and where an edited one was moved; None where there was none.
@@ -360,7 +360,7 @@ def _digest(text: str) -> str:
 
 
 def network_in_words(tables: Mapping[str, Any], network: str | None) -> str:
-    """Why a comparison that names no network takes conv4, and images of 64 pixels; empty where it does not."""
+    """Explain why a comparison uses conv4 and images of 64 pixels by default; empty if it does not."""
     named = network is not None or any("network" in source for source in tables["sources"].values())
     if named or tables["network"]["name"] != "conv4":
         return ""
@@ -373,7 +373,7 @@ def network_in_words(tables: Mapping[str, Any], network: str | None) -> str:
 
 
 def matching_transforms(shapes: Sequence[tuple[int, ...]], *, largest: int | None = None) -> list[list[str]]:
-    """Transformations that bring the images of sources to the shape of the target's.
+    """Return transforms that convert the images of sources to the shape of the target's.
 
     Args:
         shapes: Shapes (C, H, W) of the images of each data set, the target's last; shapes of vectors are left alone.
@@ -396,7 +396,7 @@ def matching_transforms(shapes: Sequence[tuple[int, ...]], *, largest: int | Non
 
 
 def _at_most(name: str, side: int) -> str:
-    """A name of data; of a folder of larger images without a size, with one, so that they are decoded at that size."""
+    """Add a size to a folder of larger images without one, so that they are decoded at that size."""
     parsed = parse_name(name)
     if parsed.kind != "folder" or parsed.options.keys() & {"size", "resize"}:
         return name
@@ -407,12 +407,12 @@ def _at_most(name: str, side: int) -> str:
 
 
 def _specify(data: Data, folder: Path, role: str, reading: InMemory) -> str:
-    """A name that a study file in the folder can hold; data in memory are written there first."""
+    """Return a data name for a study file in the folder, after writing data in memory there."""
     return seen_from(data, Path.cwd()) if isinstance(data, str) else write_in_memory(data, folder, role, reading)
 
 
 def _keys(names: Sequence[str]) -> list[str]:
-    """Short, distinct names for tables: "fashion-mnist", "digits", "digits-2"; of code, the name of the function.
+    """Return short, distinct names for tables: "fashion-mnist", "digits", "digits-2"; for code, the function's name.
 
     Paths that end in the same name are told apart by the folders above it, and a folder called "model" is that above.
     """

@@ -29,7 +29,7 @@ def build_report(
     width: PaperWidth | None = None,
     refreshed_every: int | None = None,
 ) -> ReportFiles:
-    """Write the report on a study, complete or not: one page that holds its figures and tables.
+    """Write the report of a study, complete or not, as one page with its figures and tables.
 
     Args:
         out: The HTML file to write; one that exists is replaced.
@@ -56,7 +56,7 @@ def build_report(
 
 
 def study_sections(summary: Summary) -> list[Section]:
-    """The page of a study: what to do, the questions that it answers, then the study itself and what else to ask."""
+    """Return the page of a study: recommendation, answered questions, the study itself, and further questions."""
     data = data_of(summary.frames)
     parts = [part for part in (*study_parts(summary, data.get("")), *_parts_of_others(summary)) if part is not None]
     words = words_of(summary.frames)
@@ -83,7 +83,7 @@ def study_sections(summary: Summary) -> list[Section]:
 
 
 def _parts_of_others(summary: Summary) -> Iterator[Part | None]:
-    """What other analyses found; each is read only where it was asked, since together they take half a second."""
+    """Yield the parts of other analyses that were run; loading all of them takes half a second."""
     frames = summary.frames
     if len(frames.sizes) >= LEAST_SIZES:
         from transferscope.analyses.plan import study_part as plan_part
@@ -117,7 +117,7 @@ TONES: dict[str, Tone] = {
 
 
 def answer_section(summary: Summary, answers: Sequence[Answer], step: str, command: str) -> Section:
-    """The first screen: the answer in a sentence and a picture, the answers to the questions, what to do next."""
+    """Return the first screen: the answer as a sentence and a picture, the answers to the questions, the next step."""
     outcomes = {decision.outcome for decision in summary.decided.values()}
     many, missing = len(summary.decided) >= MANY_SIZES, missing_table(summary) if outcomes == {"no source"} else None
     lead, *points = summary.verdict.headline.splitlines() if many else [summary.verdict.headline]
@@ -139,7 +139,7 @@ def answer_section(summary: Summary, answers: Sequence[Answer], step: str, comma
 
 
 def _question(question: Question, parts: list[Part]) -> Section:
-    """One question with the sections of all its parts.
+    """Return one question with the sections of all its parts.
 
     The sentence of the first part is on the first screen, that of every other one at the beginning of its first
     section. Warnings that a part begins with, such as that the study has changed since, stand before its sentence.

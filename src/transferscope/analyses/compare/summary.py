@@ -44,7 +44,7 @@ from transferscope.wording import counted, listed
 
 @dataclass(frozen=True)
 class Summary:
-    """What a study says.
+    """The summary of a study.
 
     Attributes:
         decided: The decision on each number of labels, ascending.
@@ -60,7 +60,7 @@ class Summary:
 
     @property
     def in_short(self) -> str:
-        """What was studied, in one line."""
+        """The study in one line."""
         frames, target = self.frames, self.frames.study.facts.get("target", {})
         return words_of(frames).say(
             state(
@@ -75,7 +75,7 @@ class Summary:
 
 
 def summarise(store: Store, study: str) -> Summary:
-    """Read a study and say what it shows; of one that is not complete, what is there.
+    """Read and summarise a study, complete or not.
 
     Raises:
         UnknownNameError: There is no such study.
@@ -85,7 +85,7 @@ def summarise(store: Store, study: str) -> Summary:
 
 
 def summarise_frames(frames: StudyFrames) -> Summary:
-    """`summarise` for a study that was read already.
+    """Summarise a study that was read already.
 
     Raises:
         StoreError: The study has no result yet, or is judged by a number now that its runs have not left so.
@@ -150,7 +150,7 @@ def _cautions(frames: StudyFrames) -> tuple[Statement, ...]:
 
 
 def comparison_table(comparisons: tuple[Comparison, ...]) -> pd.DataFrame:
-    """The comparisons as a table.
+    """Return the comparisons as a table.
 
     Returns:
         One row per arm and number of labels with the columns source ("" for none), method, n_target, n_seeds, n_failed
@@ -171,7 +171,7 @@ def comparison_table(comparisons: tuple[Comparison, ...]) -> pd.DataFrame:
 
 
 def decision_facts(decided: Mapping[int, Decision]) -> dict[str, Any]:
-    """The decisions as plain values by number of labels, for JSON."""
+    """Return the decisions as plain values by number of labels, for JSON."""
     return {str(n): asdict(decision) for n, decision in decided.items()}
 
 
@@ -225,7 +225,7 @@ def _ends(interval: Interval | None) -> tuple[float, float]:
 
 
 def _check_scores(frames: StudyFrames, measure: Measure) -> None:
-    """Refuse runs that ended well when the study was judged by another number, or in another unit."""
+    """Refuse finished runs whose study had another metric, or another unit."""
     done = frames.cells["key"].where((frames.cells["role"] == "method") & (frames.cells["state"] == "done"))
     values = frames.final_values(measure.judged.record)[done.notna()]
     runs = f"{counted(len(values), 'run')} of the study {frames.study.name!r} left"

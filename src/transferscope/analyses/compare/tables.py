@@ -30,7 +30,7 @@ _STATE_WORDS = {"blocked": "waits for a run that failed"}
 
 
 def methods_section(summary: Summary) -> Section:
-    """One table for each number of labels, the smallest first, and what to know of it."""
+    """Return one table per number of labels, the smallest first, with notes."""
     tables, places = [], {arm: place for place, arm in enumerate(summary.frames.arms)}
     for size in sorted({c.n_target for c in summary.comparisons}):
         group = [c for c in summary.comparisons if c.n_target == size]
@@ -48,7 +48,7 @@ def methods_section(summary: Summary) -> Section:
 
 
 def paper_table(summary: Summary) -> Table:
-    """Means with their intervals, a row for each way to learn and a column for each number of labels.
+    """Return means with CIs, one row per arm and one column per number of labels.
 
     The tone "best" marks the best mean of a column, and signs what is better or worse than the best baseline,
     and what was still improving when its training ended.
@@ -167,7 +167,7 @@ def _columns(
 
 
 def _interval_detail(c: Comparison, metric: Measure, most: int) -> str:
-    """Return the interval and the spread, with the number of seeds where others have more."""
+    """Return CI and standard deviation, with the number of seeds if others have more."""
     n = c.facts.n_seeds
     told = [counted(n, "seed")] if n < most or (n == 2 and c.interval is None and not c.all_alike) else []
     if c.facts.adjusted:
@@ -180,7 +180,7 @@ def _interval_detail(c: Comparison, metric: Measure, most: int) -> str:
 
 
 def _loss(c: Comparison, metric: Measure) -> Cell:
-    """Return what choosing an arm is expected to lose, and at most with 90 %; a dash where seeds cannot tell."""
+    """Return the expected loss of choosing an arm, with its 90 % bound; a dash if seeds do not determine it."""
     lost, most = c.facts.shortfall, c.facts.at_most
     if lost is None or most is None or c.facts.n_seeds < 2:
         return Cell("–")
@@ -189,7 +189,7 @@ def _loss(c: Comparison, metric: Measure) -> Cell:
 
 
 def _gain(c: Comparison, metric: Measure) -> Cell:
-    """The gain with its interval and its call."""
+    """Return the gain with its CI and significance."""
     facts, gain = c.facts, c.facts.gain
     why = facts.why or ("unstable" if facts.unstable else "unfinished" if facts.unfinished else "")
     if gain is None:
@@ -209,7 +209,7 @@ def _over_scratch(c: Comparison, metric: Measure) -> Cell:
 
 
 def _time(c: Comparison) -> Cell:
-    """Time with the pre-training, of which there may be none, or one that nobody measured."""
+    """Return the time including pretraining, which may be absent or unknown."""
     own, before = c.cost.seconds, c.cost.pretraining_seconds
     if math.isnan(before):
         return Cell(duration(own), "pre-training unknown", value=own)
@@ -225,7 +225,7 @@ def _kept(c: Comparison, metric: Measure) -> Cell:
 
 
 def gaps_section(summary: Summary) -> Section | None:
-    """Missing cells and failures; None for a complete study."""
+    """Return a section on missing runs and failures; None for a complete study."""
     cells = summary.frames.cells
     failed = cells[cells["state"] == "failed"]
     missing = cells[~cells["state"].isin(["done", "failed"])]
@@ -268,7 +268,7 @@ def _failures(failed: pd.DataFrame, frames: StudyFrames) -> list[Block]:
 
 
 def _failure(row: pd.Series, frames: StudyFrames, *, others: int) -> list[Block]:
-    """One message, with the first cell that failed by it."""
+    """Return one error message, with the first run that it occurred in."""
     where = f"{row['n_target']:,} labels, seed {row['seed']}" if row["n_target"] else f"seed {row['seed']}"
     kind = str(row["failure_kind"]).replace("_", " ")
     more = f", and {counted(others, 'other')}" if others else ""
@@ -284,7 +284,7 @@ def _what(row: pd.Series, frames: StudyFrames) -> str:
 
 
 def origins_section(summary: Summary) -> Section:
-    """Versions and machine, how networks were trained, and what columns became; all facts and settings as a file."""
+    """Return versions and machine, training settings, and column encodings; all facts and settings as a file."""
     study = summary.frames.study
     network, facts = study.spec.get("network"), study.facts
     origin = state(
@@ -307,7 +307,7 @@ def origins_section(summary: Summary) -> Section:
 
 
 def _trained(spec: Mapping[str, object]) -> Iterator[tuple[object, ...]]:
-    """Name, length with its unit, batch size, optimiser and rate of what trains networks."""
+    """Yield name, length with its unit, batch size, optimiser and learning rate of each training."""
     for name in ("pretraining", "training"):
         table = spec.get(name)
         unit = next((u for u in ("steps", "epochs") if table.get(u)), None) if isinstance(table, Mapping) else None
@@ -316,7 +316,7 @@ def _trained(spec: Mapping[str, object]) -> Iterator[tuple[object, ...]]:
 
 
 def _recipes(frames: StudyFrames) -> Iterator[Folded]:
-    """How each arm trained, by the facts that planning wrote; a store that somebody edited may say nothing readable."""
+    """Yield the recipe of each arm, from the facts of the plan, which may be unreadable in an edited store."""
     rows = []
     for row in frames.study.facts.get("recipes") or ():
         with suppress(KeyError, TypeError, ValueError):
@@ -334,7 +334,7 @@ def _recipes(frames: StudyFrames) -> Iterator[Folded]:
 
 
 def _columns_of_tables(facts: Mapping[str, object]) -> Iterator[Folded]:
-    """What each column of a user's tables became, folded; that of the target, whose features the sources share."""
+    """Yield the encoding of each column of a user's tables, collapsed; that of the target, which the sources share."""
     target = facts.get("target")
     provenance = target.get("provenance") if isinstance(target, Mapping) else None
     try:

@@ -48,7 +48,7 @@ class OverTasks:
 
     @cached_property
     def _scores(self) -> list[dict[str, Float[np.ndarray, " runs"]]]:
-        """The points by arm, of runs that gave some."""
+        """The points by arm, without runs that have no score."""
         known = [dict(zip(one.arms, one.values, strict=True)) for one in self._measured]
         points = [{arm: row[~np.isnan(row)] for arm, row in one.items()} for one in known]
         return [{arm: row for arm, row in one.items() if len(row)} for one in points]
@@ -59,17 +59,17 @@ class OverTasks:
 
     @property
     def _can_be_averaged(self) -> bool:
-        """Whether scores of several tasks have a mean: errors in units of their own have none."""
+        """Whether scores of several tasks can be averaged; errors with different units cannot."""
         return self._metric.has_usual_points
 
     @property
     def arms(self) -> tuple[str, ...]:
-        """Arms with a run on every task."""
+        """The arms with a run on every task."""
         return tuple(arm for arm in self._scores[0] if all(arm in one for one in self._scores))
 
     @cached_property
     def baselines(self) -> frozenset[str]:
-        """Arms without a source, the best of which the others are held against."""
+        """The baselines, the best of which the other arms are compared with."""
         arms = [arm for one in self.results.values() for d in one.summary.decided.values() for arm in d.arms]
         return frozenset(arm.name for arm in arms if not arm.with_source)
 
@@ -99,7 +99,7 @@ class OverTasks:
         return pd.DataFrame(rows).sort_values("rank", kind="stable", ignore_index=True)
 
     def table(self) -> pd.DataFrame:
-        """One row for each arm with a run on every task, the best mean rank first.
+        """Return one row per arm with a run on every task, the best mean rank first.
 
         Returns:
             The columns arm, with_source, tasks, mean (over tasks, in points; only of a measure in percent or R², since
@@ -112,7 +112,7 @@ class OverTasks:
 
     @property
     def verdict(self) -> Verdict:
-        """Which arm ranks best over all tasks, and the outcome of each task."""
+        """The arm with the best rank over all tasks, and the outcome of each task."""
         first = self._table.to_dict("records")[0]
         n_questions = len(self._scores)
         each_size = f" and their numbers of labels, {n_questions} in all" if n_questions > len(self.results) else ""
@@ -133,7 +133,7 @@ class OverTasks:
 
     @property
     def _notes(self) -> tuple[str, ...]:
-        """What the summary leaves out, or cannot say."""
+        """Notes on what the summary leaves out."""
         left = sorted({arm for one in self._scores for arm in one} - set(self.arms))
         notes = [f"Not on every task, and left out of the summary: {few(left)}."] if left else []
         failed = Counter[str]()
@@ -146,7 +146,7 @@ class OverTasks:
         return tuple(notes)
 
     def _ends(self, row: Mapping[Any, Any], name: str) -> str:
-        """The ends of the interval of a column; "" where there is none."""
+        """Return the ends of the interval of a column; "" if there is none."""
         low, high = row[f"{name}_low"], row[f"{name}_high"]
         if np.isnan(low):
             return ""
@@ -166,7 +166,7 @@ class OverTasks:
         return lines
 
     def report(self, path: str | Path, *, command: str = "") -> ReportFiles:
-        """Write the page of the summary, and beside it a page for each task, named by it.
+        """Write the report of the summary, and one for each task.
 
         Raises:
             StoreError: A file cannot be written.
@@ -208,7 +208,7 @@ class OverTasks:
         return write_page([section], path, kicker="report", title=path.stem, verdict=verdict, command=command)
 
     def pages(self, path: Path) -> dict[str, Path]:
-        """The page of each task beside that of the summary; those of one name, to any file system, are numbered."""
+        """Return the path of each task's report; names equal to a file system are numbered."""
         pages, taken = {}, Counter[str]()
         for task in self.results:
             name = file_name(task)
@@ -237,7 +237,7 @@ def _ci(ends: str) -> str:
 
 
 def _with_ends(name: str, value: float, draws: Float[np.ndarray, " draws"], vary: bool) -> dict[str, float]:
-    """A value with the ends of its interval, NaN where single runs do not vary."""
+    """Return a value with the ends of its interval, NaN for single runs."""
     low, high = np.quantile(draws, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2]) if vary else (np.nan, np.nan)
     return {name: float(value), f"{name}_low": float(low), f"{name}_high": float(high)}
 
@@ -252,7 +252,7 @@ def compare_tasks(
     planned: int | None = None,
     predictions: str | Path | None = None,
 ) -> OverTasks:
-    """Compare the runs of each task, and summarise over all; arguments as of `compare_results`.
+    """Compare the runs of each task, and summarise over all; arguments as for `compare_results`.
 
     Args:
         columns: Its `task` names the column of tasks.

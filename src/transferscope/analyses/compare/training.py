@@ -11,7 +11,7 @@ from transferscope.study.measure import SQUARED_ERROR
 
 
 def untold_steps(frames: StudyFrames) -> dict[int, int]:
-    """Steps of training from scratch, by labels, where it fits its own poorly and may, by its curve, be cut off."""
+    """Return steps of training from scratch, by labels, if it fits its own examples poorly and may be unfinished."""
     ends = run_ends(frames)
     untold = ends["middle"].isna() & ends["poor"] & ~ends["at_chance"] & ~ends["stopped"] & (ends["steps"] > 0)
     own = ends[untold & (ends["method"] == frames.baseline)]
@@ -19,7 +19,7 @@ def untold_steps(frames: StudyFrames) -> dict[int, int]:
 
 
 def nothing_learnt(frames: StudyFrames) -> frozenset[int]:
-    """The numbers of labels at which the best arm is no better than one answer to everything.
+    """Return the numbers of labels at which the best arm is no better than a constant prediction.
 
     That answer is the most frequent class of the test examples, or the mean for numbers. Arms that all give it agree
     exactly, which looks like certainty and is none. Of a study without classes of whole inputs or numbers nothing is

@@ -10,12 +10,12 @@ from transferscope.wording import candidate_words, capitalised, counted, duratio
 
 
 def seeds_in_words(n: int, most: int) -> str:
-    """Return how many of the seeds a mean that is adjusted rests on."""
+    """Return the number of seeds behind an adjusted mean."""
     return f"{n} of {most}" if n < most else "shared seeds only"
 
 
 def words_of(frames: StudyFrames) -> Words:
-    """The sentences of words.j2 on a study, with numbers in points."""
+    """Return the sentences of words.j2 for a study, with numbers in points."""
     return _words(frames.metric, tuple(frames.called.items()))
 
 

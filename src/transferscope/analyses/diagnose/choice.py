@@ -20,7 +20,7 @@ Changes = Mapping[str, Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A diagnostic that could be measured.
+    """A diagnostic to consider.
 
     Attributes:
         lacks: Why it is not measured; None when it is.
@@ -33,7 +33,7 @@ class Choice:
 
 
 def choose(names: Sequence[str], changes: Changes, looked_at: FileSubject, *, of_others: bool = False) -> list[Choice]:
-    """The diagnostics to measure, those that are left out included.
+    """Return the diagnostics to measure, including those that are left out.
 
     Args:
         names: The diagnostics that are asked for, with their own settings; empty for all that apply, with `quick` ones,
@@ -57,7 +57,7 @@ def choose(names: Sequence[str], changes: Changes, looked_at: FileSubject, *, of
 
 
 def make_diagnostics(names: Sequence[str], changes: Changes) -> dict[str, Diagnostic]:
-    """The diagnostics that `choose` is about, by name; it raises as `choose` does for what is wrong with settings."""
+    """Return the diagnostics for `choose`, by name; raises like `choose` for invalid settings."""
     for name in (*names, *changes):
         DIAGNOSTICS[name]
     spare = [name for name in changes if names and name not in names]

@@ -16,7 +16,7 @@ _QUANTILES = "gradient_quantiles/"
 
 
 def draw_gradients(canvas: Figure, arrays: Mapping[str, np.ndarray]) -> None:
-    """Distribution over examples of the size of back-propagated gradients, a box for each layer.
+    """Draw the distribution over examples of the size of back-propagated gradients, a box for each layer.
 
     Args:
         arrays: "gradient_quantiles/LAYER": the quantiles 0 %, 1 %, ..., 100 % of one layer.
@@ -41,7 +41,7 @@ def draw_gradients(canvas: Figure, arrays: Mapping[str, np.ndarray]) -> None:
 def draw_descent(
     canvas: Figure, gradient_step: Float[np.ndarray, " T"], fixed_step: Float[np.ndarray, " T"], scale: float
 ) -> None:
-    """Loss along the negative gradient, in both protocols side by side.
+    """Draw the loss along the negative gradient, in both protocols side by side.
 
     Args:
         gradient_step: Loss after each step of the gradient's size times `scale`.
@@ -62,7 +62,7 @@ _ALONG = "filter norms along random direction"
 
 
 def draw_landscape(canvas: Figure, axis: Float[np.ndarray, " R"], loss: Float[np.ndarray, "R R"]) -> None:
-    """Draw the loss on a plane, with a cross at the centre; points where it is not finite are left white."""
+    """Draw the loss on a plane, with a cross at the centre; non-finite points are white."""
     axes = canvas.subplots()
     axes.set_xlabel(f"{_ALONG} 1")
     shown = np.ma.masked_invalid(loss.T)  # the first direction to the right

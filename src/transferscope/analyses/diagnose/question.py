@@ -98,7 +98,7 @@ def measure_all(
     folder: Path | None = None,
     on_progress: Callable[[float, int], None] = lambda done, total: None,
 ) -> DiagnosisResult:
-    """Measure diagnostics one after the other; one that cannot be measured does not keep the others from it.
+    """Measure diagnostics one after the other; a failure does not stop the others.
 
     Args:
         names: As `diagnostics` of `diagnose`.

@@ -52,7 +52,7 @@ class Measured:
 
     @property
     def value(self) -> Estimate:
-        """The headline."""
+        """The headline value."""
         return self.findings[self.diagnostic.headline]
 
     @property
@@ -82,7 +82,7 @@ class Measured:
         return bool(np.isfinite(np.concatenate([array.ravel() for array in arrays.values()])).any())
 
     def figure(self) -> Figure:
-        """Its figure; only where `has_figure`."""
+        """Return its figure; only if `has_figure`."""
         name, arrays = self.diagnostic.name, self.findings.arrays
         with drawing():
             canvas = new_figure(*(WIDE if name in TWO_PANELS else INCHES))
@@ -104,7 +104,7 @@ class Refused:
 
 @dataclass(frozen=True)
 class DiagnosisResult(AnalysisResult):
-    """What the diagnostics say of a network.
+    """The diagnostics of a network.
 
     Attributes:
         lacking: Diagnostics that nobody asked for and that were not measured, each with what they lack.
@@ -123,7 +123,7 @@ class DiagnosisResult(AnalysisResult):
 
     @property
     def refused(self) -> TransferscopeError | None:
-        """Why a diagnostic that was asked for could not be measured, the first of them; None where all could."""
+        """The first reason why a requested diagnostic could not be measured; None if all could."""
         return next((one.error for one in self.refusals if one.wanted), None)
 
     @property
@@ -192,25 +192,25 @@ class DiagnosisResult(AnalysisResult):
         return (*measured, *([reach_table(self.reach)] if self.reach else []))
 
     def answer(self) -> tuple[Block, ...]:
-        """What the command prints: the network, the table, notes, and what the diagnostics asked for cannot tell."""
+        """Return the output of the command: the network, the table, notes, and limitations of requested diagnostics."""
         verdict = self.verdict
         unable = WORDS.all_of(limits([one.diagnostic.meaning for one in self.measured if one.wanted]))
         paragraphs = ("\n".join(verdict.sentences), "\n".join(unable))
         return (Text(verdict.headline), *self.shown_tables(), *(Text(text) for text in paragraphs if text))
 
     def sections(self) -> list[Section]:
-        """The table, the figures, and what the diagnostics cannot tell."""
+        """Return the table, the figures, and the limitations of the diagnostics."""
         unable = WORDS.all_of(limits([one.diagnostic.meaning for one in self.measured]))
         blocks: tuple[Block, ...] = (*self.shown_tables(), Folded("What they cannot tell", (Points(unable),)))
         pictures = Section("In pictures", "pictures", tuple(self.figures()))
         return [Section("What it rests on", "diagnostics", blocks, sections=(pictures,) if pictures.blocks else ())]
 
     def figures(self) -> list[Figure]:
-        """A figure for each diagnostic that saw more than numbers."""
+        """Return one figure for each diagnostic with arrays."""
         return [one.figure() for one in self.measured if one.has_figure]
 
     def write(self, folder: Path) -> list[str]:
-        """Write records as CSV, arrays as npz, figures as SVG and PDF, and what was measured on; their names."""
+        """Write records as CSV, arrays as npz, figures as SVG and PDF, and the subject; return their names."""
         folder.mkdir(parents=True, exist_ok=True)
         write_table(self.table(), folder / "records.csv")
         question, looked_at, scale = self.question, self.looked_at, self.looked_at.scale
@@ -289,7 +289,7 @@ def _side(one: Measured) -> Cell:
 
 
 def _cell(diagnostic: Diagnostic, estimate: Estimate | None) -> Cell:
-    """A headline with its interval; the status where there is no number, or one that is not settled."""
+    """Return a headline with its CI; the status if there is no settled number."""
     if estimate is None:
         return Cell("–")
     if isnan(estimate.value):

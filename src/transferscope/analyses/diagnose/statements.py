@@ -12,7 +12,7 @@ WORDS = Words("transferscope.analyses.diagnose", {"value": number_words})
 
 
 def why(diagnoses: Sequence[Diagnosis], n_target: int) -> Iterator[Statement]:
-    """What surely goes with good transfer, as expected and against it; nothing where neither does."""
+    """Yield significant correlations with good transfer, as expected and against it."""
     sure = [one for one in diagnoses if one.better and one.meaning.expected]
     for expected in (True, False):
         own = [one for one in sure if (one.better == one.meaning.expected) == expected]
@@ -24,12 +24,12 @@ def why(diagnoses: Sequence[Diagnosis], n_target: int) -> Iterator[Statement]:
 
 
 def weights_left_out(meaning: Meaning, names: Sequence[str]) -> Statement:
-    """Weights that a diagnostic of layers could not read."""
+    """Return the weights that a diagnostic of layers could not read."""
     return state("weights left out", heading=meaning.heading, weights=names)
 
 
 def limits(meanings: Sequence[Meaning]) -> Iterator[Statement]:
-    """What each diagnostic cannot tell."""
+    """Yield the limitations of each diagnostic."""
     for one in meanings:
         if one.limits:
             yield state("limit", heading=one.heading, limits=one.limits)

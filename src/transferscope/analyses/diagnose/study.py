@@ -48,12 +48,12 @@ class Diagnosis:
 
     @property
     def title(self) -> str:
-        """The headline in words, with the data where these are not the training examples."""
+        """The headline in words, with the data unless these are the training examples."""
         return f"{self.meaning.heading}, test examples" if self.part == "target_test" else self.meaning.heading
 
     @property
     def better(self) -> Literal["lower", "higher", ""]:
-        """The side of networks with a lower error; empty where the correlation is not surely on one side of 0."""
+        """The side of networks with a lower error; empty if the correlation is not significant."""
         known = self.correlation
         if known is None or known.sign == 0 or (known.sd == 0 and known.n < 3):
             return ""
@@ -61,7 +61,7 @@ class Diagnosis:
 
 
 def diagnoses_of(frames: StudyFrames, n_target: int) -> tuple[Diagnosis, ...]:
-    """The diagnostics of a study at one number of labels, in the order of the study file."""
+    """Return the diagnostics of a study at one number of labels, in the order of the study file."""
     rows = headlines(frames)
     at_end = rows[rows["step"].isna()]
     only_start = rows[~rows["diagnostic"].isin(at_end["diagnostic"]) & (rows["step"] == 0)]
@@ -93,7 +93,7 @@ def diagnoses_of(frames: StudyFrames, n_target: int) -> tuple[Diagnosis, ...]:
 
 
 def headlines(frames: StudyFrames) -> pd.DataFrame:
-    """Headline values of every diagnostic of the networks at the end of pre-training, along training and at its end.
+    """Return headline values of every diagnostic at the end of pretraining, during training and at its end.
 
     Returns:
         Columns diagnostic, headline, meaning, left_out, part, source, method, n_target, seed, step (NaN at the end),

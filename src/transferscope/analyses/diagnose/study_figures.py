@@ -22,7 +22,7 @@ _TITLE_WIDTH = 34  # characters of a title over a panel
 
 
 def draw_diagnoses(frames: StudyFrames, diagnoses: Sequence[Diagnosis], n_target: int) -> Figure:
-    """Every diagnostic in a panel, every method from every source in a row: seeds, mean and interval."""
+    """Draw every diagnostic in a panel, every method from every source in a row: seeds, mean and CI."""
     seen = {(reading.source, reading.method) for diagnosis in diagnoses for reading in diagnosis.readings}
     order = [arm for arm in reversed(frames.arms) if arm in seen]
     places = {arm: row for row, arm in enumerate(order)}
@@ -68,7 +68,7 @@ def draw_diagnoses(frames: StudyFrames, diagnoses: Sequence[Diagnosis], n_target
 
 
 def draw_along_training(frames: StudyFrames, diagnoses: Sequence[Diagnosis], n_target: int) -> Figure | None:
-    """Diagnostics against the training step, a row for each and a column for each source; None without such values."""
+    """Draw diagnostics by training step, a row for each and a column for each source; None without such values."""
     rows = headlines(frames)
     rows = rows[rows["n_target"] == n_target]
     n_steps = rows.groupby("diagnostic")["step"].nunique()  # beside the end, where it is missing
@@ -132,7 +132,7 @@ def _draw(panel: Axes, diagnosis: Diagnosis, places: dict[tuple[str, str], int],
 
 
 def _scale(axes: Axes, axis: Literal["x", "y"], values: pd.Series) -> bool:
-    """Choose a logarithmic axis where values are positive and far apart; whether it was chosen."""
+    """Choose a logarithmic axis if values are positive and far apart; return whether it was chosen."""
     logarithmic = bool((values > 0).all() and values.max() > _LOG_SPAN * values.min())
     if logarithmic:
         (axes.set_xscale if axis == "x" else axes.set_yscale)("log")

@@ -10,7 +10,7 @@ from transferscope.study.frames import StudyFrames
 
 
 def study_part(frames: StudyFrames) -> Part | None:
-    """The diagnostics at the largest number of labels, for the page of a study; None for a study without any."""
+    """Return the diagnostics at the largest number of labels, for the report of a study; None without any."""
     n_target = frames.sizes[-1]
     diagnoses = diagnoses_of(frames, n_target)
     if not diagnoses:

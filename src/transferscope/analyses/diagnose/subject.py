@@ -54,7 +54,7 @@ which nobody asked for."""
 
 @dataclass(frozen=True)
 class FileQuestion(DiagnoseQuestion):
-    """Which files to look at, and how.
+    """The files to diagnose, and the settings.
 
     Attributes:
         checkpoint: Weights of the trained network: a safetensors file, or a state dict written by `torch.save`.
@@ -78,13 +78,13 @@ class FileQuestion(DiagnoseQuestion):
 
     @property
     def given_scale(self) -> PixelScale | None:
-        """The scaling that was given in numbers; None for one that data, file or network say."""
+        """The scaling given in numbers; None for one from data, file or network."""
         return None if self.scaling in (None, "own") else PixelScale.from_text(str(self.scaling))
 
 
 @dataclass(frozen=True)
 class FileSubject:
-    """What the files hold, ready to be measured.
+    """The content of the files, ready for measurement.
 
     Attributes:
         performance: Loss and accuracy (or their like for regression) of the network on the examples.
@@ -116,7 +116,7 @@ class FileSubject:
         return "random" if self.subject.start is None else "start"
 
     def lacks(self, diagnostic: Diagnostic) -> Lack | None:
-        """What a diagnostic cannot look at this without; None where it can."""
+        """Return what a diagnostic lacks to measure this subject; None if nothing."""
         if diagnostic.needs_start and self.subject.start is None:
             return "start"
         if diagnostic.needs_source and self.subject.source is None:
@@ -126,7 +126,7 @@ class FileSubject:
     def measure(
         self, diagnostic: Diagnostic, *, file: Path | None = None, progress: Progress | None = None
     ) -> Findings:
-        """Measure a diagnostic; where only backbones are compared, without what is about heads.
+        """Measure a diagnostic; if only backbones are compared, without findings about heads.
 
         Args:
             file: Where a landscape keeps what is done (.npz), to go on from after an interruption.
@@ -317,7 +317,7 @@ def _trained(question: FileQuestion, data: Dataset, device: torch.device) -> Net
 
 
 def _start(question: FileQuestion, data: Dataset, network: Network, path: Path) -> tuple[Network, bool]:
-    """The network of a file; where the heads differ its backbone alone, under the head of `network`."""
+    """Return the network of a file; if the heads differ, its backbone with the head of `network`."""
     if question.network.module is not None:
         opened = open_pretrained(Pretrained(question.network, path), data.train.input_shape, head="either")
         device = next(network.parameters()).device

@@ -12,14 +12,14 @@ from transferscope.wording import capitalised, number_words
 
 
 def expected_cell(meaning: Meaning) -> Cell:
-    """What is expected of good transfer."""
+    """Return what is expected of good transfer."""
     if not meaning.expected:
         return Cell("–")
     return Cell(capitalised(meaning.expected), meaning.lower if meaning.expected == "lower" else meaning.higher)
 
 
 def correlation_rows(diagnoses: Sequence[Diagnosis]) -> pd.DataFrame:
-    """How each goes with the error: diagnostic, headline, part, correlation, low, high, n_seeds, expected."""
+    """Return correlations with the error: diagnostic, headline, part, correlation, low, high, n_seeds, expected."""
     rows = []
     for one in diagnoses:
         known = one.correlation or Estimate.missing("too_few", 0)
@@ -39,7 +39,7 @@ def correlation_rows(diagnoses: Sequence[Diagnosis]) -> pd.DataFrame:
 
 
 def correlations_table(diagnoses: Sequence[Diagnosis]) -> Table:
-    """What was expected of good transfer and what was seen, those that surely go with it first."""
+    """Return expected and observed correlations, significant ones first."""
     columns = (
         Column("Diagnostic", numeric=False),
         Column("Expected of good transfer", numeric=False),

@@ -50,7 +50,7 @@ _PERPLEXITY = 5.0  # of the paper's kind of map: a handful of networks are neigh
 
 @dataclass(frozen=True, slots=True)
 class MappedNetwork:
-    """A network on the map; its source is "" without pre-training, its step None at the end."""
+    """A network on the map; its source is "" without pretraining, its step None at the end."""
 
     key: str
     source: str
@@ -63,7 +63,7 @@ class MappedNetwork:
 
 @dataclass(frozen=True)
 class Trajectory:
-    """Where a network went on the map.
+    """The path of a network on the map.
 
     Attributes:
         source: What it was pre-trained on; "" for nothing.
@@ -103,7 +103,7 @@ class WeightMap(AnalysisResult):
 
     @property
     def verdict(self) -> Verdict:
-        """How many networks are on the map, and how far it can be read."""
+        """The number of networks on the map, and its limitations."""
         trajectories = self.trajectories()
         mapped = state(
             "map",
@@ -114,7 +114,7 @@ class WeightMap(AnalysisResult):
         return Verdict({}, WORDS.say(mapped), ())
 
     def table(self) -> pd.DataFrame:
-        """One row per network: key, source, method, n_target, seed, step (missing at the end), x, y."""
+        """Return one row per network: key, source, method, n_target, seed, step (missing at the end), x, y."""
         rows = [
             {**{k: v for k, v in asdict(network).items() if k != "file"}, "x": x, "y": y}
             for network, (x, y) in zip(self.networks, self.positions, strict=True)
@@ -122,14 +122,14 @@ class WeightMap(AnalysisResult):
         return pd.DataFrame(rows)
 
     def distance_table(self) -> pd.DataFrame:
-        """The distances, with a row and a column for each network."""
+        """Return the distances, with a row and a column for each network."""
         names = [f"{n.key}{'' if n.step is None else f'.step{n.step}'}" for n in self.networks]
         distances = pd.DataFrame(self.distances, columns=names)
         distances.insert(0, "network", names)
         return distances
 
     def trajectories(self) -> list[Trajectory]:
-        """The networks of each cell in the order of their training."""
+        """Return the networks of each cell in the order of their training."""
         rows = zip(self.networks, self.positions, strict=True)
         trajectories = []
         for _, group in groupby(rows, key=lambda row: row[0].key):
@@ -140,22 +140,22 @@ class WeightMap(AnalysisResult):
         return trajectories
 
     def shown_tables(self) -> tuple[Table, ...]:
-        """None: a map is looked at."""
+        """Return no table, since a map is looked at."""
         return ()
 
     def sections(self) -> list[Section]:
-        """The map."""
+        """Return the map."""
         return [Section("The networks by their weights", "weight-map", (self.figure(),))]
 
     def figure(self) -> Figure:
-        """The map, with its positions."""
+        """Return the map with its positions."""
         with drawing():
             canvas = new_figure(*_INCHES)
             draw_weight_map(canvas, self.trajectories(), f"{self.title} (t-SNE)")
         return Figure(f"{file_name(self.study)}-weight-map", canvas, self.table(), "t-SNE of the distances of weights.")
 
     def write(self, folder: Path) -> list[str]:
-        """Write the map as SVG and PDF, positions and distances as CSV; the names of the files."""
+        """Write the map as SVG and PDF, positions and distances as CSV; return the names of the files."""
         folder.mkdir(parents=True, exist_ok=True)
         figure, distances = self.figure(), f"{file_name(self.study)}-weight-distances.csv"
         files = [path.name for path in save_figure(figure.canvas, figure.svg, folder, figure.name)]
@@ -200,7 +200,7 @@ def draw_weight_map(canvas: Canvas, trajectories: Sequence[Trajectory], title: s
 
 
 def weight_distances(networks: Sequence[nn.Module]) -> Float[np.ndarray, "M M"]:
-    """Euclidean distances between all parameters of every two networks.
+    """Return Euclidean distances between all parameters of every two networks.
 
     Source: "Towards Understanding the Transferability of Deep Representations", section A. Two networks are read at a
     time.
@@ -233,7 +233,7 @@ def map_weights(
     seed: int = 0,
     on_network: Callable[[int, int], None] = lambda done, total: None,
 ) -> WeightMap:
-    """Lay out the trained networks of a finished study by the distances between their weights.
+    """Map the trained networks of a finished study by the distances between their weights.
 
     Args:
         place: A study file, or the path or URL of a store.
@@ -249,7 +249,7 @@ def map_weights(
 def map_study(
     store: Store, study: str, *, seed: int = 0, on_network: Callable[[int, int], None] = lambda done, total: None
 ) -> WeightMap:
-    """Lay out the networks that the methods of a study trained, from start to end where snapshots exist.
+    """Map the networks that the methods of a study trained, from start to end if snapshots exist.
 
     Source: "Towards Understanding the Transferability of Deep Representations", section A and Fig. 4. Networks after
     fewer steps of pre-training are left out.
@@ -294,7 +294,7 @@ def map_study(
 
 
 def _listed(cells: Sequence[PlannedCell], context: WorkContext) -> list[MappedNetwork]:
-    """The networks of the cells that are there, with as many snapshots as MOST_NETWORKS allows."""
+    """Return the existing networks of the cells, with as many snapshots as MOST_NETWORKS allows."""
     there = [cell for cell in cells if context.network(cell.key).is_file()]
     with code_as_planned(code_of(there)):
         ends = [cell for cell in there if MethodRecipe.from_payload(cell.payload).method.is_diagnosed]
@@ -311,7 +311,7 @@ def _listed(cells: Sequence[PlannedCell], context: WorkContext) -> list[MappedNe
 
 
 def _read(frame: Network, entry: MappedNetwork) -> Network:
-    """A network, with a bias of zero at a head without one: the same function, with the parameters of the others."""
+    """Return a network with a zero bias added to a head without one: the same function, with all parameters."""
     network = open_network(frame, entry.file).network
     if not isinstance(network.head, nn.Linear) or "bias" in dict(network.head.named_parameters()):
         return network

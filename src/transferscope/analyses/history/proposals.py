@@ -35,7 +35,7 @@ LIKENESS = 4.0
 
 @dataclass(frozen=True)
 class Prediction:
-    """What is expected of every arm on the new task, in the unit of its scores.
+    """The prediction for every arm on the new task, in the unit of its scores.
 
     Attributes:
         mean: Shape (A,).
@@ -54,7 +54,7 @@ class Prediction:
 
     @property
     def order(self) -> list[int]:
-        """Arms to try, the next first: COVER_RUNS by the cover, then by improvement and by the cover in turn.
+        """The order in which to try arms: COVER_RUNS by the cover, then by improvement and by the cover in turn.
 
         Of equal ones, those with the higher mean. What was tried comes last.
         """
@@ -68,14 +68,14 @@ class Prediction:
 
 
 def standardised(scores: Float[np.ndarray, "T A"]) -> Float[np.ndarray, "T A"]:
-    """Scores of each task minus their mean, over their standard deviation; NaN stays."""
+    """Return the scores of each task minus their mean, over their standard deviation; NaN stays."""
     centred = scores - np.nanmean(scores, axis=1, keepdims=True)
     spread = np.nanstd(centred, axis=1, keepdims=True)
     return np.asarray(centred / np.where(spread > 0, spread, 1.0))
 
 
 def predict(scores: Float[np.ndarray, "T A"], probes: Mapping[int, float]) -> Prediction:
-    """What is expected of every arm on the new task.
+    """Predict every arm on the new task.
 
     Args:
         scores: Of known tasks, more is better, NaN where an arm was not tried; at least one task with two arms.
@@ -110,7 +110,7 @@ def predict(scores: Float[np.ndarray, "T A"], probes: Mapping[int, float]) -> Pr
 def _cover(
     z: Float[np.ndarray, "T A"], places: Int[np.ndarray, " P"], values: Float[np.ndarray, " P"]
 ) -> Float[np.ndarray, " A"]:
-    """The weighted mean rise of the best score over the probes; an arm that a task does not know is its worst there."""
+    """Return the weighted mean rise of the best score over the probes; an arm that a task lacks is its worst there."""
     known = np.isfinite(z[:, places])
     own, other = np.where(known, values, 0.0), np.where(known, z[:, places], 0.0)
     own, other = (
@@ -132,7 +132,7 @@ def _low_rank(
     places: Int[np.ndarray, " P"],
     seen: Float[np.ndarray, " P"],
 ) -> tuple[Float[np.ndarray, " A"], Float[np.ndarray, " A"]]:
-    """Conditional mean and standard deviation of all arms, of a covariance with RANK directions and a rest by arm."""
+    """Return conditional mean and standard deviation of all arms, by a covariance with RANK directions and a rest."""
     filled = left.copy()
     rank = min(RANK, len(left) - 1)
     for _ in range(PASSES if rank and not known.all() else 1):

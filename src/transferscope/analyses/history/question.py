@@ -20,7 +20,7 @@ LEAST_GAINS = 5
 
 
 def gains_over(method: str, other: str) -> tuple[int, float, float] | None:
-    """What a method gained over another one in the runs that come with the package, which fine-tune small networks.
+    """Return the gains of a method over another one in the included runs, which fine-tune small networks.
 
     They are of the same task with the same source and labels.
 
@@ -56,7 +56,7 @@ def propose(
     columns: LabelColumns | None = None,
     labels: float | None = None,
 ) -> ProposalResult:
-    """Say which arm to try next on a task, by what other tasks say of all arms and by what was tried on it.
+    """Propose the next arm for a task, from the scores of all arms on other tasks and those tried on it.
 
     Args:
         task: The new task; what is known of it counts as tried.
@@ -123,7 +123,7 @@ def propose(
 
 
 def _others(frame: pd.DataFrame, task: str, tried: set[str]) -> pd.DataFrame:
-    """The rows of other tasks with two arms or more that arms in common join with what was tried, or with each other.
+    """Return the rows of other tasks with at least two arms that are connected to the tried arms by common arms.
 
     Raises:
         DataError: They are of several groups without an arm in common, and nothing was tried.
@@ -141,7 +141,7 @@ def _others(frame: pd.DataFrame, task: str, tried: set[str]) -> pd.DataFrame:
 
 
 def _measure(others: pd.DataFrame) -> tuple[str, bool]:
-    """What the tasks are measured by, and whether more of it is better.
+    """Return the metric of the tasks, and whether higher is better.
 
     Raises:
         DataError: There are fewer than two tasks, or they are measured by several things or in two directions.

@@ -28,14 +28,14 @@ and `benchmarks/shipped_history.py` makes the file."""
 
 @functools.cache
 def shipped_rows() -> pd.DataFrame:
-    """What comes with the package, with `COLUMNS`; names such as 007 and NA are kept as they are."""
+    """Return the included scores, with `COLUMNS`; names such as 007 and NA are kept."""
     rows = read_frame(SHIPPED, "csv", as_it_is=True).rows
     numbers = {one: rows[one].map(lambda text: float(text) if text else np.nan) for one in ("labels", "score")}
     return rows.assign(**numbers)
 
 
 def known_rows(place: str | Path | pd.DataFrame, columns: LabelColumns) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """Finished runs with `COLUMNS`, and how they were read.
+    """Return finished runs with `COLUMNS`, and how they were read.
 
     Args:
         place: A table, a study file, the path or URL of a store, all of whose studies are read, or an origin of what
@@ -61,7 +61,7 @@ def known_rows(place: str | Path | pd.DataFrame, columns: LabelColumns) -> tuple
 
 
 def groups_of(rows: pd.DataFrame) -> list[frozenset[str]]:
-    """Tasks that arms in common join, directly or through others, in the order of their first rows."""
+    """Return groups of tasks connected by common arms, in the order of their first rows."""
     from scipy.sparse import coo_array, csgraph  # here: they take a tenth of a second to import
 
     (tasks, names), (arms, _) = pd.factorize(rows["task"]), pd.factorize(rows["arm"])
@@ -71,7 +71,7 @@ def groups_of(rows: pd.DataFrame) -> list[frozenset[str]]:
 
 
 def study_rows(frames: StudyFrames) -> pd.DataFrame:
-    """Mean scores of the finished runs of a study, a row for each arm and number of labels.
+    """Return mean scores of the finished runs of a study, one row per arm and number of labels.
 
     The task is the target's data set, and a source the name that the study gives it.
 
@@ -102,7 +102,7 @@ def study_rows(frames: StudyFrames) -> pd.DataFrame:
 def table_rows(
     frame: pd.DataFrame, columns: LabelColumns, *, origin: str, notes: Collection[str] = ()
 ) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """Scores of a table, averaged over seeds, and how it was read; an accuracy in percent becomes a share.
+    """Return scores of a table averaged over seeds, as fractions, and how it was read.
 
     Args:
         columns: Which column holds what; numbers of labels are optional, and without a column of tasks all is of one

@@ -25,7 +25,7 @@ LIMITS = (
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """What is expected of one arm on the new task.
+    """The prediction for one arm on the new task.
 
     Attributes:
         tasks: How many other tasks know it.
@@ -46,7 +46,7 @@ class Proposal:
 
 @dataclass(frozen=True)
 class ProposalResult(AnalysisResult):
-    """Which arm to try next.
+    """The arm to try next.
 
     Attributes:
         proposals: All arms, the next to try first.
@@ -75,13 +75,13 @@ class ProposalResult(AnalysisResult):
 
     @property
     def best(self) -> Proposal | None:
-        """The best arm that was tried; None before any was."""
+        """The best tried arm; None before any was."""
         tried = [one for one in self.proposals if one.tried]
         return max(tried, key=lambda one: one.expected if self.higher else -one.expected, default=None)
 
     @property
     def verdict(self) -> Verdict:
-        """What to try next, why, and what comes after it."""
+        """The arm to try next, the reason, and the following arms."""
         words = Words("transferscope.analyses.history", {"score": number_words})
         headline, *rest = words.all_of(self._statements())
         return Verdict({}, headline, tuple(rest))
@@ -104,12 +104,12 @@ class ProposalResult(AnalysisResult):
             yield state("no better", best=best.arm)
 
     def table(self) -> pd.DataFrame:
-        """One row per arm, the next to try first: arm, tasks, tried, expected, sd, improvement."""
+        """Return one row per arm, the next to try first: arm, tasks, tried, expected, sd, improvement."""
         names = ["arm", "tasks", "tried", "expected", "sd", "improvement"]
         return pd.DataFrame([[getattr(one, name) for name in names] for one in self.proposals], columns=names)
 
     def shown_tables(self) -> tuple[Table, ...]:
-        """The first arms to try, and those that were tried."""
+        """Return the first arms to try, and those that were tried."""
         columns = (
             Column("Arm", numeric=False),
             Column("Tasks", "Other tasks that know it"),
@@ -129,7 +129,7 @@ class ProposalResult(AnalysisResult):
         return (Table(columns, rows, f"Tried, and the next {min(len(self.open), _MOST_SHOWN)} to try"),)
 
     def sections(self) -> list[Section]:
-        """Table, how it was read, and limits."""
+        """Return the table, how it was read, and limitations."""
         remarks = (*(f"{capitalised(note)}." for note in self.notes), LIMITS)
         return [Section("Arms", "arms", (*self.shown_tables(), *(Text(text, "note") for text in remarks)))]
 

@@ -45,7 +45,7 @@ LEAST = 3
 
 @dataclass(frozen=True)
 class ArmPlan:
-    """What is known of one arm.
+    """The facts of one arm.
 
     Attributes:
         data: Mean errors at numbers of labels above 0.
@@ -115,46 +115,46 @@ class LabelPlan:
 
     @property
     def arms(self) -> tuple[ArmPlan, ...]:
-        """Training from scratch first, where there is one, then the others."""
+        """Training from scratch first, if there is one, then the others."""
         return (*([] if self.scratch is None else [self.scratch]), *self.others)
 
     @property
     def lead(self) -> ArmPlan:
-        """The arm that the answer is about: the one that is caught up with last, or the best without scratch."""
+        """The arm of the answer: the one that is caught up with last, or the best without training from scratch."""
         return self.others[0] if self.others else self.arms[0]
 
     @property
     def costs(self) -> Costs | None:
-        """What labels and runs cost; None when neither is known or both are 0."""
+        """The costs of labels and runs; None if neither is known or both are 0."""
         label, run = self.question.cost_label or 0.0, self.question.cost_run or 0.0
         return Costs(0.0, label, run) if label or run else None
 
     @property
     def more(self) -> int:
-        """Further labels whose use is told."""
+        """The number of further labels whose gain is reported."""
         return _more(self.sizes)
 
     def cost_of(self, count: SizeNeeded) -> float | None:
-        """What a number of labels costs with a run; None without costs, or where it is no number."""
+        """Return the cost of a number of labels including a run; None without costs, or if it is not finite."""
         costs = self.costs
         return costs.of(0, count.value) if costs is not None and 0 < count.value < math.inf and not count.open else None
 
     @property
     def cheapest(self) -> ArmPlan | None:
-        """The arm other than training from scratch that takes the fewest labels for the wanted score."""
+        """The transfer arm that needs the fewest labels for the target score."""
         known = [(arm.labels.value, arm.labels.high, place) for place, arm in enumerate(self.others) if arm.labels]
         return self.others[min(known)[2]] if known else None
 
 
 def _more(grid: Float[np.ndarray, " G"]) -> int:
-    """About a tenth of the largest measured number of labels, as a power of ten, and LEAST_MORE at least."""
+    """Return about a tenth of the largest measured number of labels, as a power of ten, at least LEAST_MORE."""
     return max(LEAST_MORE, int(10.0 ** (math.floor(math.log10(grid[-1] / REACH)) - 1)))
 
 
 def make_plan(
     measured: Measured, question: PlanQuestion, *, cut_off: tuple[int, ...] = (), better: frozenset[str] | None = None
 ) -> LabelPlan:
-    """Follow all arms and say where training from scratch catches up, what a score takes, and what to measure next.
+    """Fit all arms and find where training from scratch catches up, labels for a score, and what to measure next.
 
     Args:
         cut_off: Numbers of labels at which training from scratch was not finished, so that nothing is said of where it
@@ -217,7 +217,7 @@ def make_plan(
 
 
 def _correlation(measured: Measured, name: str) -> float:
-    """Of the seeds that an arm shares with training from scratch, at the sizes that both have."""
+    """Return the correlation over seeds that an arm shares with training from scratch, at their common sizes."""
     base, own = measured.by_seed.get(str(measured.scratch), {}), measured.by_seed.get(name, {})
     left, right = [], []
     for size in sorted(base.keys() & own.keys()):
@@ -232,7 +232,7 @@ _MOST_PAIRS = 1500
 
 
 def _with_next_sizes(plan: LabelPlan, margin: float) -> LabelPlan:
-    """The plan with the sizes to measure next.
+    """Return the plan with the sizes to measure next.
 
     With a wanted score they are for the labels that the best arm takes, where that is not certain; otherwise for where
     training from scratch catches up, by measuring both arms. Where the arm of the answer has too few sizes for a law,

@@ -21,7 +21,7 @@ _BAND = (0.05, 0.5, 0.95)
 
 
 def draw_plan(plan: LabelPlan, known: Mapping[str, MarkStyle] | None = None) -> Figure:
-    """Scores of training from scratch and of ways of transfer with their curves, and the gain of the leading way.
+    """Draw scores of training from scratch and transfer arms with their curves, and the gain of the leading arm.
 
     Args:
         known: How arms are drawn elsewhere on the page, by name; None for a page of its own.

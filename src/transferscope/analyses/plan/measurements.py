@@ -44,7 +44,7 @@ THIS_ARM = "this arm"
 
 @dataclass(frozen=True)
 class Measured:
-    """All measurements that a plan rests on.
+    """All measurements of a plan.
 
     Attributes:
         curves: Mean errors at numbers of labels above 0 by arm, training from scratch first.
@@ -64,7 +64,7 @@ class Measured:
 
 
 def table_measurements(frame: pd.DataFrame, columns: LabelColumns, target_score: float | None) -> Measured:
-    """Read a table with a row for each score, or a column of scores for each arm or number of labels.
+    """Read a table with one row per score, or a column of scores for each arm or number of labels.
 
     Args:
         target_score: The score that is wanted, in the unit of its column; None without one.
@@ -94,7 +94,7 @@ def table_measurements(frame: pd.DataFrame, columns: LabelColumns, target_score:
 
 
 def study_measurements(frames: StudyFrames, target_score: float | None) -> Measured:
-    """Read the finished runs of a study: accuracy or R² of every arm with a source, and of the best without one.
+    """Read the finished runs of a study: accuracy or R² of every transfer arm, and of the best baseline.
 
     The best is that of the decision on the largest number of labels; it is what catches up with transfer.
 
@@ -145,7 +145,7 @@ def study_measurements(frames: StudyFrames, target_score: float | None) -> Measu
 
 
 def error_of_guessing(measured: Measured, classes: int) -> float:
-    """The error of guessing among equally frequent classes, in the unit of the table.
+    """Return the error of guessing among equally frequent classes, in the unit of the table.
 
     Raises:
         SettingsError: What is measured is a loss, or R², and no share of errors.
@@ -163,7 +163,7 @@ def error_of_guessing(measured: Measured, classes: int) -> float:
 def read_scores(
     frame: pd.DataFrame, columns: LabelColumns, *, labelled: bool = True
 ) -> tuple[pd.DataFrame, LabelColumns, list[str]]:
-    """The rows that are asked about, a score in each, with the columns that were not named by their common names.
+    """Return the selected rows with one score each, with columns found by their common names.
 
     Args:
         labelled: Whether a table must have numbers of labels; else it must have arms.
@@ -226,7 +226,7 @@ def _scratch_among(arms: list[str], named: str | None) -> str | None:
 
 
 def _check_no_repeats(frame: pd.DataFrame, columns: LabelColumns) -> None:
-    """Refuse rows of one arm, number of labels and seed, and rows of several tasks that have seeds of their own."""
+    """Refuse repeated rows of one arm, number of labels and seed, and rows of several tasks with their own seeds."""
     arm, labels, score, seed = str(columns.arm), str(columns.labels), str(columns.score), columns.seed
     keys = [arm, labels, *([seed] if seed else [])]
     frame = frame[frame[[labels, score]].notna().all(axis=1)]
@@ -257,7 +257,7 @@ def _check_no_repeats(frame: pd.DataFrame, columns: LabelColumns) -> None:
 
 
 def _measured(frame: pd.DataFrame, columns: Columns, seed: str | None, asked: Measured) -> Measured:
-    """What was asked, with the curves of arms at two numbers of labels or more above 0, training from scratch first."""
+    """Return the curves of arms at two numbers of labels or more above 0, training from scratch first."""
     (arm,), labels, scratch = columns.by, columns.pretrain_size, asked.scratch
     kept: dict[str, Observations] = {}
     notes = list(asked.notes)

@@ -26,7 +26,7 @@ def plan(
     columns: LabelColumns | None = None,
     study: str | None = None,
 ) -> PlanResult:
-    """Say at how many labels training from scratch catches up with transfer, and what labels buy.
+    """Estimate at how many labels training from scratch catches up with transfer, and the gain of further labels.
 
     Args:
         table: Scores at numbers of labels: a data frame, a CSV, TSV or JSON file, a study file (with several `labels`),

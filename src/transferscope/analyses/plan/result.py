@@ -19,7 +19,7 @@ from transferscope.wording import capitalised
 
 @dataclass(frozen=True)
 class PlanResult(AnalysisResult):
-    """What learning curves of a table or a study say about how many labels to buy."""
+    """The label plan of learning curves in a table or a study."""
 
     kind: ClassVar[str] = "plan"
 
@@ -33,25 +33,25 @@ class PlanResult(AnalysisResult):
 
     @property
     def verdict(self) -> Verdict:
-        """Where training from scratch catches up with transfer, and what labels buy."""
+        """Where training from scratch catches up with transfer, and the gain of further labels."""
         headline, *rest = sentences(self.plan)
         return Verdict({}, headline, tuple(rest))
 
     def table(self) -> pd.DataFrame:
-        """One row per arm; see `plan_rows`."""
+        """Return one row per arm; see `plan_rows`."""
         return plan_rows(self.plan)
 
     def shown_tables(self) -> tuple[Table, ...]:
-        """Every arm."""
+        """Return a table of all arms."""
         return (arms_table(self.plan),)
 
     def sections(self) -> list[Section]:
-        """Figure, table, what was read as what, and limits."""
+        """Return figure, table, how the table was read, and limitations."""
         return [Section("How many labels", "labels", evidence(self.plan))]
 
 
 def evidence(plan: LabelPlan, styles: Mapping[str, MarkStyle] | None = None) -> tuple[Block, ...]:
-    """Figure, table, how the table was read, and limits, in the styles of the arms where a page has them."""
+    """Return figure, table, how the table was read, and limitations, in the arm styles of a page."""
     return (
         draw_plan(plan, styles),
         arms_table(plan),

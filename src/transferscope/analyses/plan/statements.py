@@ -22,12 +22,12 @@ LIMITS = (
 
 
 def size(n: float) -> str:
-    """A number of labels in two digits, "850" or "12,000"."""
+    """Return a number of labels to two digits, "850" or "12,000"."""
     return f"{float(f'{n:.2g}'):,.0f}"
 
 
 def filters_of(plan: LabelPlan) -> Mapping[str, Callable[..., str]]:
-    """How numbers of a plan are written: "at most 20" and "more than 3,200" at its ends, scores as they were given."""
+    """Return the filters of a plan: "at most 20" and "more than 3,200" at its ends, scores in their given unit."""
     smallest, limit = size(plan.sizes[0]), size(plan.sizes[-1])
     measure = plan.measure
 
@@ -50,18 +50,18 @@ def filters_of(plan: LabelPlan) -> Mapping[str, Callable[..., str]]:
 
 
 def sentences(plan: LabelPlan) -> tuple[str, ...]:
-    """The answer, then what to know next."""
+    """Return the answer, then further notes."""
     return Words("transferscope.analyses.plan", filters_of(plan)).all_of(statements(plan))
 
 
 def scratch_in_words(plan: LabelPlan) -> str:
-    """Training from scratch by that name, whatever a table calls it; the best without a source by its own."""
+    """Return the name of training from scratch, whatever a table calls it, or of the best baseline."""
     assert plan.scratch is not None
     return "training from scratch" if "scratch" in plan.scratch.name.lower() else plan.scratch.name
 
 
 def statements(plan: LabelPlan) -> Iterator[Statement]:
-    """The answer, what the wanted score takes and the next labels bring, and what to measure."""
+    """Yield the answer, labels for the target score, the gain of the next labels, and what to measure."""
     scratch, lead = plan.scratch, plan.lead
     count = lead.catch_up
     if scratch is None:

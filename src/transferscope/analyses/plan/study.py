@@ -15,7 +15,7 @@ from transferscope.study.frames import StudyFrames
 
 
 def plan_of_study(frames: StudyFrames, question: PlanQuestion) -> LabelPlan:
-    """Plan the labels of a study that was read already, by its decisions and where its best baseline was cut off.
+    """Plan the labels of a study that was read already, from its decisions and its unfinished baselines.
 
     Raises:
         SettingsError: The study has one number of labels.
@@ -31,7 +31,7 @@ def plan_of_study(frames: StudyFrames, question: PlanQuestion) -> LabelPlan:
 
 
 def study_part(frames: StudyFrames) -> Part | None:
-    """The part of a study's page; None where no law can be drawn, as with two numbers of labels."""
+    """Return the part of a study's report; None if no law can be fitted, as with two numbers of labels."""
     try:
         plan = plan_of_study(frames, PlanQuestion())
     except (DataError, SettingsError):

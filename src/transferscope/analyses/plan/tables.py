@@ -12,12 +12,12 @@ from transferscope.wording import capitalised, number_words
 
 
 def heading(name: str) -> str:
-    """An arm at the beginning of a row: prose with a capital, a reader's own name as it is."""
+    """Return an arm at the start of a row: prose capitalised, a user's name unchanged."""
     return capitalised(name) if " " in name else name
 
 
 def plan_rows(plan: LabelPlan) -> pd.DataFrame:
-    """One row per arm, training from scratch first, then by where it catches up, the latest first.
+    """Return one row per arm, training from scratch first, then by where it catches up, the latest first.
 
     Returns:
         Columns: arm, role ("scratch", "lead" or "transfer"), sizes (how many), largest (labels), score (median at the
@@ -53,7 +53,7 @@ def plan_rows(plan: LabelPlan) -> pd.DataFrame:
 
 
 def arms_table(plan: LabelPlan) -> Table:
-    """The same for a reader; what is not told is not in it either."""
+    """Return the table of arms for display, without what the answer does not tell."""
     words, measure, target = filters_of(plan), plan.measure, plan.target_error
     columns = [
         Column("Arm", numeric=False),

@@ -24,7 +24,7 @@ LEAST_NUMBERS = 10
 
 @dataclass(frozen=True)
 class CandidateNetwork:
-    """A network to rate; `n_source_classes` are the outputs of its head, None when that is not one of classes."""
+    """A network to rank; `n_source_classes` are the outputs of its head, None if that is not one of classes."""
 
     name: str
     network: Network
@@ -33,7 +33,7 @@ class CandidateNetwork:
 
 @dataclass(frozen=True)
 class LabelledTarget:
-    """Labelled target examples, as networks read them and as scores read them.
+    """Labelled target examples, as read by networks and by scores.
 
     Attributes:
         labels: Class indices (int64, shape (n,)), numbers (float64, shape (n, K)), or truth values of several labels
@@ -46,7 +46,7 @@ class LabelledTarget:
     _read: dict[NetworkInput | None, Examples] = field(default_factory=dict, compare=False, repr=False)
 
     def read_by(self, network: Network) -> Examples:
-        """The examples as a network reads them; standardised by themselves where its scaling is not known."""
+        """Return the examples as a network reads them; standardised by themselves if its scaling is unknown."""
         key = network.input
         if key not in self._read:
             seen = examples_as_read(self.subset, network.input, "the target")
@@ -55,7 +55,7 @@ class LabelledTarget:
         return self._read[key]
 
     def view_of(self, candidate: CandidateNetwork) -> TargetView:
-        """A candidate's features of them, and in float64 the probabilities that its source head gives.
+        """Return a candidate's features of them, and in float64 the probabilities of its source head.
 
         Raises:
             NetworkError: The features are not finite.
@@ -81,7 +81,7 @@ class LabelledTarget:
 
 
 def labelled_target(subset: LabelledSet, device: torch.device) -> LabelledTarget:
-    """A few-shot subset as networks and scores read it."""
+    """Return a few-shot subset as networks and scores read it."""
     types: dict[Kind, type[np.generic]] = {
         "classification": np.int64,
         "regression": np.float64,
@@ -92,14 +92,14 @@ def labelled_target(subset: LabelledSet, device: torch.device) -> LabelledTarget
 
 
 def least_labels(examples: LabelledSet) -> int:
-    """The fewest labels that a ranking takes."""
+    """Return the minimum number of labels of a ranking."""
     if examples.kind != "classification":
         return LEAST_NUMBERS
     return LEAST_PER_CLASS * int((examples.class_counts() > 0).sum())
 
 
 def candidate_of(name: str, opened: OpenedNetwork, *, of_classes: bool, device: torch.device) -> CandidateNetwork:
-    """A network that was opened with its own head, as a candidate; `of_classes` where that is a head of classes."""
+    """Return an opened network with its head as a candidate; `of_classes` if that is a head of classes."""
     n_outputs = opened.report.n_outputs
     return CandidateNetwork(name, opened.network.to(device), n_outputs if of_classes and n_outputs > 1 else None)
 
@@ -112,6 +112,6 @@ def random_candidate(
     seed: int,
     device: torch.device,
 ) -> CandidateNetwork:
-    """The random features: the network as it is initialised, with outputs for source classes unless None."""
+    """Return random features: the network at initialisation, with outputs for source classes unless None."""
     network = build_network(settings, input_shape, n_classes or 1, seed=seed).to(device)
     return CandidateNetwork(RANDOM, network, n_classes)

@@ -23,7 +23,7 @@ _SCORE_COLOUR, _MEASURED_COLOUR = "#0072b2", "#d55e00"
 
 @dataclass(frozen=True, slots=True)
 class _Panel:
-    """What one panel shows: the best minus each candidate, in some unit; None for the best itself."""
+    """The content of one panel: the best minus each candidate, in some unit; None for the best itself."""
 
     title: str
     behind: Mapping[str, Estimate | None]
@@ -33,7 +33,7 @@ class _Panel:
 
 
 def draw_ranking(ranking: Ranking, hindsight: Hindsight | None = None) -> Figure:
-    """The figure for one number of labels.
+    """Draw the figure for one number of labels.
 
     Args:
         hindsight: What transfer gave, in the first panel; None for networks that nothing was trained from.

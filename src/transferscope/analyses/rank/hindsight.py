@@ -31,7 +31,7 @@ _LEAST = {"r2": -math.inf, "matthews": -1.0}
 
 @dataclass(frozen=True)
 class Results:
-    """What one method gave.
+    """The results of one method.
 
     Attributes:
         measure: "accuracy", "average_precision" or "r2".
@@ -46,7 +46,7 @@ class Results:
 def results_of(
     cells: Sequence[StoredCell], records: RecordColumns, pretrained: StudyNetworks, *, against: str | None
 ) -> Results | None:
-    """What transfer from every candidate gave, by the method that counts: the first of HEADLINES that was measured.
+    """Return the results of every candidate by the first of HEADLINES that was measured.
 
     Args:
         against: The method by its name in the study; None for the first of `PREFERRED`.
@@ -103,7 +103,7 @@ class SizeCases:
 
 
 def hindsight_of(method: str, measure: str, candidates: Sequence[str], sizes: Sequence[SizeCases]) -> Hindsight:
-    """How each score would have chosen.
+    """Return the regret of each score.
 
     A case is a number of labels and a seed with a result for all candidates. Its regret is the best result minus that
     of the candidate which the score puts first (the mean over those that tie); picking at random has the mean over
@@ -139,7 +139,7 @@ def hindsight_of(method: str, measure: str, candidates: Sequence[str], sizes: Se
 
 
 def _regret(values: Float64[np.ndarray, " C"], measured: Float64[np.ndarray, " C"]) -> float:
-    """What is lost in one case by picking the highest value; NaN where a value or a result is missing."""
+    """Return the regret in one case of picking the highest value; NaN if a value or a result is missing."""
     if not (np.isfinite(values).all() and np.isfinite(measured).all()):
         return math.nan
     return float(measured.max() - measured[values == values.max()].mean())
@@ -152,7 +152,8 @@ def resampled_mean(
     low: float = -math.inf,
     high: float = math.inf,
 ) -> Estimate:
-    """Mean over cases with the expanded percentile interval of `hindsight_of`, resampling units with all their cases.
+    """Return the mean over cases with the expanded percentile interval of `hindsight_of`, resampling units with their
+    cases.
 
     Args:
         values: NaN for a case that does not count.
@@ -183,7 +184,7 @@ def resampled_mean(
 
 
 def _transferred(candidates: Sequence[str], size: SizeCases, measure: str) -> list[Transferred]:
-    """Means over the seeds that have a result of every candidate, with paired differences."""
+    """Return means over the seeds that have a result of every candidate, with paired differences."""
     measured = size.measured[np.isfinite(size.measured).all(axis=1)]
     if not len(measured):
         return []

@@ -65,7 +65,7 @@ def rank(
     time: Data = None,
     on_progress: Callable[[int, int], None] = no_progress,
 ) -> RankingResult:
-    """Rate pretrained networks as what to transfer from, before any training on the target.
+    """Rank pretrained networks as sources, without training on the target.
 
     All networks see the same labelled training examples, and random features are rated beside them. Of a finished
     study, given alone, its own networks and few-shot subsets are used, and it also says how each score would have
@@ -145,7 +145,7 @@ def rank(
 
 
 def _named(network: str | Path, settings: NetworkSettings) -> Pretrained:
-    """The network of a file of weights, or of a name; head and input of the settings are those of either."""
+    """Return the network of a file of weights, or of a name, with head and input from the settings."""
     if isinstance(network, str) and is_network_name(network):
         return Pretrained(NetworkSettings(network, head=settings.head, input=settings.input))
     return Pretrained(as_file_says(settings, Path(network)), Path(network))
@@ -159,7 +159,7 @@ def _rank_files(
     *,
     on_progress: Callable[[int, int], None],
 ) -> Ranked:
-    """Networks from files, on subsets of the target's training examples; none of the test part is read."""
+    """Rank networks from files on subsets of the target's training examples, without its test part."""
     files = [one.name for one in networks]
     twice = [file for file in files if files.count(file) > 1]
     if twice:
@@ -205,7 +205,7 @@ def _rank_study(
     *,
     on_progress: Callable[[int, int], None],
 ) -> StudyRanking:
-    """The networks of a study on the few-shot subsets that its cells trained on; nothing is trained."""
+    """Rank the networks of a study on the few-shot subsets of its cells, without training."""
     pretrained = pretrained_of(
         cells,
         store.files,
@@ -251,7 +251,7 @@ def _rank_study(
 def _seeds_by_size(
     study: str, cells: Sequence[StoredCell], pretrained: StudyNetworks, train: LabelledSet
 ) -> dict[int, list[int]]:
-    """The seeds of each number of labels that is not too small, ascending; without seeds whose pre-training failed."""
+    """Return the seeds of each number of labels that is large enough, without seeds of failed pretraining."""
     complete = set.intersection(*(set(files) for files in pretrained.files.values()))
     if not complete:
         names = ", ".join(pretrained.names.values())
@@ -279,7 +279,7 @@ def _rank_sizes(
     networks_vary: bool,
     on_progress: Callable[[int, int], None],
 ) -> list[Ranked]:
-    """One ranking for each number of labels; `networks_vary` where each seed has candidates of its own."""
+    """Return one ranking per number of labels; `networks_vary` if each seed has its own candidates."""
     train, shape = target.train, shape_as_read(target, settings)
     n_values = sum(map(len, sizes.values())) * (1 + len(names)) * len(chosen.scores)
     n_done = 0

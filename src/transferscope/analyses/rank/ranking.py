@@ -28,7 +28,7 @@ it takes more examples; so few examples do not determine it; these features have
 
 @dataclass(frozen=True, slots=True)
 class RatedCandidate:
-    """What one score says of one candidate.
+    """One score of one candidate.
 
     Attributes:
         score: Mean over the seeds; higher is better.
@@ -49,19 +49,19 @@ class RatedCandidate:
 
 @dataclass(frozen=True, slots=True)
 class ScoreRanking:
-    """One score over all candidates, in their order."""
+    """One score of all candidates, in their order."""
 
     score: str
     rated: tuple[RatedCandidate, ...]
 
     def of(self, candidate: str) -> RatedCandidate:
-        """What it says of a candidate."""
+        """Return the score of a candidate."""
         return next(one for one in self.rated if one.candidate == candidate)
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A score without a value for two candidates, and why."""
+    """A score without a value for two candidates, and the reason."""
 
     score: str
     reason: Reason
@@ -69,7 +69,7 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """What all scores say at one number of labels.
+    """All scores at one number of labels.
 
     Attributes:
         n_target: Labelled training examples that the scores are computed on.
@@ -85,7 +85,7 @@ class Ranking:
 
 @dataclass(frozen=True, slots=True)
 class RankedNetwork:
-    """Where one candidate stands by all scores together.
+    """The rank of one candidate over all scores.
 
     Attributes:
         chance: That it scores highest on other examples, in [0, 1]: the mean over the scores which rate every
@@ -103,7 +103,7 @@ class RankedNetwork:
 
 
 def in_order(ranking: Ranking) -> tuple[RankedNetwork, ...]:
-    """The candidates by their chance of scoring highest; those of one chance by their mean place."""
+    """Return the candidates by their chance of scoring highest, ties by their mean place."""
     full = [
         {one.candidate: one.probability_best for one in score.rated if one.probability_best is not None}
         for score in ranking.scores
@@ -130,7 +130,7 @@ def in_order(ranking: Ranking) -> tuple[RankedNetwork, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Transferred:
-    """What transfer from one candidate gave.
+    """The actual result of transfer from one candidate.
 
     Attributes:
         performance: Mean over seeds with its t-interval: accuracy, or R² for regression, as a fraction.
@@ -145,7 +145,7 @@ class Transferred:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """How a score would have chosen, over all cases (a number of labels and a seed).
+    """The regret of a score over all cases (a number of labels and a seed).
 
     Attributes:
         score: Its name; "" for picking at random.
@@ -162,7 +162,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Hindsight:
-    """What transfer really gave, and how the scores would have chosen.
+    """The actual results of transfer, and the regret of the scores.
 
     Attributes:
         method: What prose calls it.
@@ -178,7 +178,7 @@ class Hindsight:
 
 @dataclass(frozen=True, slots=True)
 class StudyRanking:
-    """What the scores say of pretrained networks and, of a study, how they would have chosen.
+    """The scores of pretrained networks and, of a study, their regret.
 
     Attributes:
         rankings: One for each number of labels, ascending.

@@ -21,7 +21,7 @@ from transferscope.study.frames import StudyFrames
 
 @dataclass(frozen=True)
 class RankingResult(AnalysisResult):
-    """What the scores say of pretrained networks.
+    """The scores of pretrained networks.
 
     Attributes:
         target: What was ranked for: the name of the target, or of the study.
@@ -36,42 +36,42 @@ class RankingResult(AnalysisResult):
 
     @property
     def title(self) -> str:
-        """What was ranked for."""
+        """The target of the ranking."""
         return f"What to transfer from: {self.target}"
 
     @property
     def verdict(self) -> Verdict:
-        """What to start with, or between which networks that is open; then what else to know."""
+        """The recommended network, or the candidates if it is undecided; then notes."""
         return Verdict({}, _answer(self.ranking), WORDS.all_of(notes(self.ranking)))
 
     def table(self) -> pd.DataFrame:
-        """One row per network, score and number of labels; see `ranking_rows`."""
+        """Return one row per network, score and number of labels; see `ranking_rows`."""
         return ranking_rows(self.ranking.rankings)
 
     def networks(self) -> pd.DataFrame:
-        """One row per network and number of labels, the first to start with first; see `network_rows`."""
+        """Return one row per network and number of labels, the recommended one first; see `network_rows`."""
         return network_rows(self.ranking.rankings)
 
     def to_dict(self) -> dict[str, Any]:
-        """As for every analysis, and "networks" with an object for each row of `networks`."""
+        """Return the keys of every analysis, and "networks" with an object for each row of `networks`."""
         return {**super().to_dict(), "networks": json_rows(self.networks())}
 
     def shown_tables(self) -> tuple[Table, ...]:
-        """The networks in their order with the largest number of labels."""
+        """Return the networks in their order with the largest number of labels."""
         return (networks_table(self.ranking.rankings[-1], self.ranking.hindsight),)
 
     def sections(self) -> list[Section]:
-        """Table, figure and limits."""
+        """Return table, figure and limitations."""
         return [Section("What it rests on", "ranking", _evidence(self.ranking))]
 
     def answer(self) -> tuple[Block, ...]:
-        """What the command prints: the answer with each number of labels, the networks with the most, and notes."""
+        """Return the output of the command: the answer per number of labels, the networks with the most, and notes."""
         answers = "\n".join(WORDS.all_of(answer(one) for one in self.ranking.rankings))
         sentences = "\n".join((*self.verdict.sentences, WORDS.say(state("limits"))))
         return (Text(answers), *self.shown_tables(), Text(sentences))
 
     def figures(self) -> dict[str, Figure]:
-        """The figures by the name of their files: one for each number of labels of a study."""
+        """Return the figures by file name: one for each number of labels of a study."""
         if not self.ranking.runs.count:
             return {"ranking": draw_ranking(self.ranking.rankings[-1])}
         name = file_name(self.target)
@@ -80,13 +80,13 @@ class RankingResult(AnalysisResult):
         }
 
     def tables(self) -> dict[str, pd.DataFrame]:
-        """The tables beside the figures, by the name of their files."""
+        """Return the tables for the figures, by file name."""
         before = f"{file_name(self.target)}-" if self.ranking.runs.count else ""
         return {f"{before}{kind}": table for kind, table in _files(self.ranking).items()}
 
 
 def study_part(frames: StudyFrames) -> Part | None:
-    """The part of a study's page; None for a study whose sources were not ranked by `transferscope rank`."""
+    """Return the part of a study's report; None if its sources were not ranked by `transferscope rank`."""
     document = frames.documents.get(RANKING)
     if document is None:
         return None

@@ -27,7 +27,7 @@ _LEVEL = 0.95
 
 @dataclass(frozen=True)
 class Subset:
-    """One few-shot subset of the target and the networks to rate on it, in the same order in every subset."""
+    """One few-shot subset of the target and the networks to rank on it, in the same order in every subset."""
 
     seed: int
     target: LabelledTarget
@@ -36,7 +36,7 @@ class Subset:
 
 @dataclass(frozen=True)
 class Chosen:
-    """Which scores to use; those that are left out are for labels of another kind."""
+    """The scores to use; those left out are for labels of another kind."""
 
     scores: Mapping[str, Score]
     left_out: tuple[LeftOut, ...]
@@ -44,7 +44,7 @@ class Chosen:
 
 @dataclass(frozen=True)
 class Ranked:
-    """A ranking with the values behind it by score, shape (S, C); NaN where there is none."""
+    """A ranking with its values by score, shape (S, C); NaN if there is none."""
 
     ranking: Ranking
     values: Mapping[str, Float64[np.ndarray, "S C"]]
@@ -67,7 +67,7 @@ class ScoreValues:
 
 
 def choose_scores(names: Sequence[str], *, kind: Kind) -> Chosen:
-    """The scores of these names, or without any all, that are for such labels.
+    """Return the scores of these names, or by default all, that support such labels.
 
     Raises:
         UnknownNameError: There is no such score.
@@ -103,7 +103,7 @@ def rank_subsets(
     networks_vary: bool,
     on_score: Callable[[], None],
 ) -> Ranked:
-    """Rank candidates on one number of labels.
+    """Rank candidates at one number of labels.
 
     Args:
         candidates: Their names, those of every subset in this order.
@@ -151,7 +151,7 @@ def _values(subset: Subset, scores: Mapping[str, Score], on_score: Callable[[], 
 
 
 def value_of(score: Score, view: TargetView) -> Estimate:
-    """A score of one candidate; "undefined" for one that reads source classes where the network has no head of them."""
+    """Return a score of one candidate; "undefined" if it needs source classes and the network has no such head."""
     if score.needs == "source_probabilities" and view.source_probabilities is None:
         return Estimate.missing("undefined", len(view))
     return score.value(view)
@@ -168,7 +168,7 @@ def _gathered(rows: Sequence[_Values], n_examples: int) -> ScoreValues:
 
 
 def _why_without_value(score: Score, scored: ScoreValues) -> Reason | None:
-    """Why a score is left out; None when it has a value for two candidates or more."""
+    """Return why a score is left out; None if it has a value for two candidates or more."""
     if np.isfinite(scored.values).all(axis=0).sum() >= 2:
         return None
     if score.needs == "source_probabilities" and "undefined" in scored.status:
@@ -180,14 +180,14 @@ def _why_without_value(score: Score, scored: ScoreValues) -> Reason | None:
 
 @dataclass(frozen=True)
 class _Spread:
-    """Means over seeds (C,), and what else they might have been: covariance (C, C), draws (N_DRAWS, C); or NaN."""
+    """Means over seeds (C,), and their uncertainty: covariance (C, C), draws (N_DRAWS, C); or NaN."""
 
     means: Float64[np.ndarray, " C"]
     covariance: Float64[np.ndarray, "C C"]
     draws: Float64[np.ndarray, "draws C"]
 
     def combined(self, weights: Float64[np.ndarray, " C"], n: int) -> Estimate:
-        """A sum of means with weights, such as a difference; over n examples."""
+        """Return a weighted sum of means, such as a difference; over n examples."""
         chosen = weights != 0
         weights = weights[chosen]
         value, draws = float(self.means[chosen] @ weights), self.draws[:, chosen] @ weights
@@ -201,7 +201,7 @@ class _Spread:
 def rate(
     candidates: Sequence[str], scored: ScoreValues, *, overlap: float, networks_vary: bool
 ) -> tuple[RatedCandidate, ...]:
-    """The order of candidates by one score, with paired differences.
+    """Rank candidates by one score, with paired differences.
 
     Uncertainty has two parts. That of the examples comes from leaving out groups of them (delete-a-group jackknife,
     with the covariance of candidates, so that differences are paired): W for one subset. Subsets of n from N labelled
@@ -283,7 +283,7 @@ def _draw(rng: np.random.Generator, covariance: Float64[np.ndarray, "C C"], df: 
 
 
 def _chances(spread: _Spread) -> dict[int, float]:
-    """Probability of being best, where every candidate with a value has a spread."""
+    """Return the probability of being best, if every candidate with a value has a spread."""
     has_value = np.isfinite(spread.means)
     if not has_value.any() or not np.isfinite(spread.draws[:, has_value]).all():
         return {}

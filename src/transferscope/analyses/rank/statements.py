@@ -15,7 +15,7 @@ WORDS = Words("transferscope.analyses.rank", {"measure": measure_words, "points"
 
 
 def answer(ranking: Ranking) -> Statement:
-    """What to start with at one number of labels, or between which networks it is open."""
+    """Return the recommended network at one number of labels, or the candidates if it is undecided."""
     first, *others = in_order(ranking)
     if first.chance is None:
         return state("no spread", n_target=ranking.n_target, first=first.candidate)
@@ -32,7 +32,7 @@ def answer(ranking: Ranking) -> Statement:
 
 
 def notes(study: StudyRanking) -> Iterator[Statement]:
-    """What else to know: networks with nothing to offer and scores left out with the most labels, and hindsight."""
+    """Yield notes: networks no better than random features, scores left out with the most labels, and regret."""
     ranking = study.rankings[-1]
     names = [one.candidate for one in in_order(ranking) if one.n_above == 0]
     if names and answer(ranking).kind != "random features":
@@ -43,7 +43,7 @@ def notes(study: StudyRanking) -> Iterator[Statement]:
 
 
 def reasons(left_out: Sequence[LeftOut]) -> Iterator[Statement]:
-    """Why scores are left out, those of one reason together."""
+    """Yield why scores are left out, grouped by reason."""
     for reason, group in groupby(sorted(left_out, key=lambda one: one.reason), key=lambda one: one.reason):
         yield state("left out", scores=[one.score for one in group], reason=reason)
 

@@ -20,7 +20,7 @@ from transferscope.wording import capitalised, counted, measure_words, probabili
 
 
 def network_rows(rankings: Sequence[Ranking]) -> pd.DataFrame:
-    """Where every network stands by all scores together.
+    """Return the rank of every network over all scores.
 
     Returns:
         One row for each number of labels and candidate, in order: n_target, candidate, chance, best_place, worst_place,
@@ -44,7 +44,7 @@ def network_rows(rankings: Sequence[Ranking]) -> pd.DataFrame:
 
 
 def ranking_rows(rankings: Sequence[Ranking]) -> pd.DataFrame:
-    """Every value of every score.
+    """Return every value of every score.
 
     Returns:
         One row for each candidate, score and number of labels: n_target, score, candidate, value, stderr, low, high,
@@ -72,7 +72,7 @@ def ranking_rows(rankings: Sequence[Ranking]) -> pd.DataFrame:
 
 
 def transferred_rows(transferred: Sequence[Transferred]) -> pd.DataFrame:
-    """What transfer from every candidate gave: n_target, candidate, value and behind, each with its interval."""
+    """Return the actual results of every candidate: n_target, candidate, value and behind, each with its interval."""
     return pd.DataFrame(
         [
             {
@@ -87,7 +87,7 @@ def transferred_rows(transferred: Sequence[Transferred]) -> pd.DataFrame:
 
 
 def choice_rows(choices: Sequence[Choice]) -> pd.DataFrame:
-    """How every score would have chosen: score ("" at random), n_cases, regret and saved, each with its interval."""
+    """Return the regret of every score: score ("" at random), n_cases, regret and saved, each with its interval."""
     return pd.DataFrame(
         [
             {
@@ -102,7 +102,7 @@ def choice_rows(choices: Sequence[Choice]) -> pd.DataFrame:
 
 
 def _estimate(name: str, estimate: Estimate | None) -> dict[str, float]:
-    """Its value, stderr, low and high as columns of this name ("value" for ""); NaN for what there is not."""
+    """Return value, stderr, low and high as columns of this name ("value" for ""); NaN for missing ones."""
     before, known = f"{name}_" if name else "", estimate or Estimate.missing("undefined", 0)
     return {
         name or "value": known.value,
@@ -113,7 +113,7 @@ def _estimate(name: str, estimate: Estimate | None) -> dict[str, float]:
 
 
 def networks_table(ranking: Ranking, hindsight: Hindsight | None) -> Table:
-    """The networks in their order at one number of labels, with what transfer from each gave where that is known."""
+    """Return the networks in their order at one number of labels, with their actual results if known."""
     gave = (
         {}
         if hindsight is None

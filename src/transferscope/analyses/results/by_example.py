@@ -18,7 +18,8 @@ from transferscope.study.example_scores import example_scores
 def scores_by_example(
     path: Path, score: float, measure: str
 ) -> tuple[Float[np.ndarray, " N"], "pd.Series[str] | None"]:
-    """What each test example gives to a score, whose mean is the score; and the labels, where the file has them.
+    """Return the contribution of each test example to a score, which is their mean, and the labels, if the file has
+    them.
 
     Args:
         path: A table, or a .npz file of arrays of shape (N,): "score", or "prediction" and "label". Of these the score

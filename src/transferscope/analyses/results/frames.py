@@ -15,7 +15,7 @@ _FAILED = Failure("exception", "it is marked as failed, or its score is not a fi
 def frames_of(
     runs: Runs, name: str, *, margin: float | None = None, worth: float | None = None, planned: int | None = None
 ) -> StudyFrames:
-    """The runs as a study that nobody planned: each is a run of a method.
+    """Return the runs as frames of a study.
 
     Args:
         name: What they are called.

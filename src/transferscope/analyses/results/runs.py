@@ -68,7 +68,7 @@ _SPREADS = frozenset(("std", "sd", "stderr", "se", "sem", "ci", "lower", "upper"
 
 @dataclass(frozen=True)
 class RunColumns:
-    """Which column of a table of runs holds what; None for the usual names (`columns.ROLES`).
+    """The columns of a table of runs by role; None for the usual names (`columns.ROLES`).
 
     Attributes:
         arm: What was trained; or the method alone, beside a column of sources. Several columns with + between them are
@@ -112,7 +112,7 @@ class RunColumns:
 
 @dataclass(frozen=True)
 class Runs:
-    """The runs of one question.
+    """The runs of one comparison.
 
     Attributes:
         rows: A row each: method, source ("" for one without a name, or for none, also where the table calls that by a
@@ -138,7 +138,7 @@ class Runs:
     notes: tuple[str, ...]
 
     def seed_of(self, place: int) -> str:
-        """What the table calls the seed of the run at a position; its number where it has no seeds."""
+        """Return the table's seed of the run at a position; its number without seeds."""
         column = self.columns.get("seed")
         return str(self.rows["seed"][place]) if column is None else _text(self.table[column][place])
 
@@ -240,7 +240,7 @@ def read_runs(
 
 
 def _of_seeds_in(table: pd.DataFrame, asked: RunColumns) -> dict[str, "re.Match[str]"]:
-    """The columns that hold the scores of one seed each, of the measure that is asked for or the only one there is."""
+    """Return the columns with the scores of one seed each, of the requested metric or the only one."""
     names = {plain_name(str(name)): str(name) for name in table.columns}
     named = {getattr(asked, role) for role in _ROLES}
     if asked.seed or asked.metric in table or {*names} & {*_ROLES["seed"].names.split()}:
@@ -267,7 +267,7 @@ def _measure_in(match: "re.Match[str]") -> str:
 
 
 def _long(table: pd.DataFrame, asked: RunColumns) -> tuple[pd.DataFrame, RunColumns, str]:
-    """A table with a score in every row, of one with a column for each of several, and how it was read."""
+    """Convert a table with a column of scores for each of several arms, sizes or seeds to one score per row."""
     wide = asked.wide
     assert wide is not None
     of_seeds = _of_seeds_in(table, asked) if asked.wide == "seeds" else {}
@@ -355,7 +355,7 @@ def _score_column(table: pd.DataFrame, asked: RunColumns) -> tuple[str, str, pd.
 
 
 def _without_signs(table: pd.DataFrame) -> tuple[pd.DataFrame, set[str]]:
-    """The table with numbers in columns whose every cell has a sign of percent, as in "71.5 %", and their names."""
+    """Convert columns of percentages with a sign, as in "71.5 %", to numbers, and return their names."""
     table, names = table.copy(), set()
     for name in table.columns[[not pd.api.types.is_numeric_dtype(kind) for kind in table.dtypes]]:
         table[name] = table[name].map(lambda cell: str(cell) if isinstance(cell, list | dict) else cell)  # of JSON
@@ -377,7 +377,7 @@ def _names(table: pd.DataFrame, column: str, what: str, *, may_lack: bool = Fals
 
 
 def _sources(table: pd.DataFrame, column: str) -> "pd.Series[str]":
-    """What each run was transferred from; the name of a column that says yes or no, where it says yes."""
+    """Return the source of each run; for a column of yes and no, its name if yes."""
     names = _names(table, column, "sources", may_lack=True)
     words = names.str.lower()
     if not words.isin(("", *_NO, *_YES)).all() or not words.isin(_YES).any():
@@ -399,7 +399,7 @@ def _labels(table: pd.DataFrame, column: str | None) -> "pd.Series[int]":
 
 
 def _each_once(table: pd.DataFrame, columns: Mapping[str, str]) -> tuple[pd.DataFrame, list[str]]:
-    """The table without rows that are wholly equal to one before, where seeds tell runs apart; and which these were."""
+    """Remove rows equal to an earlier one, if seeds identify runs, and describe them."""
     if "seed" not in columns:
         return table, []
     again = table.astype(str).duplicated()  # of parquet, cells may be lists
@@ -409,7 +409,7 @@ def _each_once(table: pd.DataFrame, columns: Mapping[str, str]) -> tuple[pd.Data
 
 
 def _state_words(table: pd.DataFrame, column: str | None) -> "pd.Series[str]":
-    """What the table says became of every run, in small letters; "" where it says nothing."""
+    """Return the state of every run in the table, in lower case; "" without one."""
     words = pd.Series("", index=table.index) if column is None else table[column].map(_text).str.lower()
     unknown = ~words.isin(_DONE | _FAILED | _UNDER_WAY)
     if column is not None and unknown.any():
@@ -424,7 +424,7 @@ def _state_words(table: pd.DataFrame, column: str | None) -> "pd.Series[str]":
 def _attributed(
     table: pd.DataFrame, words: "pd.Series[str]", columns: Mapping[str, str]
 ) -> tuple[pd.DataFrame, list[str]]:
-    """The table without runs that gave no score and do not say what they are of, and how many these were."""
+    """Remove runs without a score that name no arm, and count them."""
     naming = [columns[role] for role in ("arm", "seed", "labels") if role in columns]
     lacking = ~words.isin(_DONE) & (table[naming].map(_text) == "").any(axis=1)
     said = f"left out without a score and without {listed(naming, last='or')}: {counted(int(lacking.sum()), 'run')}"
@@ -432,8 +432,8 @@ def _attributed(
 
 
 def _states(words: "pd.Series[str]", values: "pd.Series[float]") -> "pd.Series[str]":
-    """What became of every run. An infinite score is of one that diverged, and so is none of one that ended; without a
-    word on that, no score is of a run that is to be made.
+    """Return the state of every run. An infinite score means diverged, unless the run has not ended; without a state, a
+    run without a score is pending.
     """
     states = pd.Series("done", index=words.index)
     states[values.isna()] = "failed"
@@ -443,7 +443,7 @@ def _states(words: "pd.Series[str]", values: "pd.Series[float]") -> "pd.Series[s
 
 
 def _repeated(table: pd.DataFrame, rows: pd.DataFrame, columns: Mapping[str, str]) -> "pd.Series[bool]":
-    """Which runs gave no score, and were made again by the same arm and seed: all but the one that counts."""
+    """Return which failed runs were repeated with the same arm and seed: all but the one that counts."""
     if "seed" not in columns:
         return pd.Series(False, index=rows.index)
     order = {"done": 0, "planned": 1, "failed": 2}
@@ -453,7 +453,7 @@ def _repeated(table: pd.DataFrame, rows: pd.DataFrame, columns: Mapping[str, str
 
 
 def _strange(table: pd.DataFrame, rows: pd.DataFrame, columns: Mapping[str, str], measure: str) -> list[str]:
-    """Name single scores that are likely mistakes: of another sign than all others, or far from those beside them."""
+    """Describe scores that are probably mistakes: of another sign than all others, or far from those of their arm."""
     scores, notes = rows["score"].dropna(), []
 
     def named(row: Any) -> str:
@@ -480,7 +480,7 @@ def _strange(table: pd.DataFrame, rows: pd.DataFrame, columns: Mapping[str, str]
 
 
 def _check_once(table: pd.DataFrame, rows: pd.DataFrame, columns: Mapping[str, str]) -> None:
-    """Refuse two rows of one run: they are of several tasks, of several settings, or the same run twice."""
+    """Refuse two rows of one run: several tasks, several settings, or duplicates."""
     keys = ["method", "source", "n_target"]
     seed = columns.get("seed")
     paired = seed is not None and _are_shared(table[seed].map(_text), rows)
@@ -507,7 +507,7 @@ def _check_once(table: pd.DataFrame, rows: pd.DataFrame, columns: Mapping[str, s
 
 
 def _of_seeds(table: pd.DataFrame, rows: pd.DataFrame, columns: Mapping[str, str]) -> list[str]:
-    """What each seed has one value of, the same for all arms, such as a task with seeds of its own."""
+    """Return columns with one value per seed, the same for all arms, such as a task with its own seeds."""
     seed = columns.get("seed")
     if seed is None:
         return []
@@ -525,8 +525,8 @@ def _free(table: pd.DataFrame, columns: Mapping[str, str]) -> list[str]:
 
 
 def _are_several(table: pd.DataFrame, marked: pd.DataFrame, columns: Mapping[str, str]) -> bool:
-    """Whether runs that no seed tells apart are no repeats: they differ in a column of few names, such as that of
-    tasks, or in one that has the same values in every arm, such as that of epochs or of a learning rate.
+    """Return whether runs without seeds are not repeats: they differ in a column of few names, such as tasks, or in one
+    that has the same values in every arm, such as epochs or learning rates.
     """
     for name in _free(table, columns):
         texts = table[name].map(_text)
@@ -540,7 +540,7 @@ def _are_several(table: pd.DataFrame, marked: pd.DataFrame, columns: Mapping[str
 
 
 def _are_shared(seeds: "pd.Series[str]", rows: pd.DataFrame) -> bool:
-    """Whether a seed tells runs of one arm apart: there is one arm, or two of them share a value."""
+    """Return whether a seed identifies runs of one arm: there is one arm, or two of them share a value."""
     n_arms = len(rows[["method", "source", "n_target"]].drop_duplicates())
     return n_arms == 1 or bool(seeds.groupby(rows["n_target"]).apply(lambda one: one.duplicated().any()).any())
 
@@ -548,7 +548,7 @@ def _are_shared(seeds: "pd.Series[str]", rows: pd.DataFrame) -> bool:
 def _seeds(
     table: pd.DataFrame, rows: pd.DataFrame, column: str | None
 ) -> tuple["pd.Series[int]", dict[int, object] | None, list[str]]:
-    """Seeds as numbers, what the table calls them, and how they were read."""
+    """Return seeds as numbers, their names in the table, and how they were read."""
     in_order = rows.groupby(["method", "source", "n_target"], sort=False).cumcount()
     if column is None:
         several = bool((in_order > 0).any())
@@ -567,7 +567,7 @@ def _seeds(
 
 
 def _with_source(rows: pd.DataFrame, without: Collection[str] | None, *, has_column: bool) -> frozenset[Arm]:
-    """The arms that have a source: those that name one, or that are not among those that need none."""
+    """Return the transfer arms: those with a source, or not among the named baselines."""
     arms = [Arm(method, source) for method, source in dict.fromkeys(zip(rows["method"], rows["source"], strict=True))]
     names = sorted({str(arm) for arm in arms} | {arm.method for arm in arms} | {arm.source for arm in arms} - {""})
     if without is None:
@@ -587,7 +587,7 @@ def _with_source(rows: pd.DataFrame, without: Collection[str] | None, *, has_col
 
 
 def _measure(name: str, scores: "pd.Series[float]", asked: RunColumns) -> Measure:
-    """What is scored: qualities from 0 to 1 are shares, and those up to 100 percent."""
+    """Return the metric of the scores: those from 0 to 1 are fractions, and those up to 100 percentages."""
     better = better_of(name, asked.better)
     unit = asked.unit
     if unit is None:
@@ -604,13 +604,13 @@ def _measure(name: str, scores: "pd.Series[float]", asked: RunColumns) -> Measur
 
 
 def _same_labels(labels: "pd.Series[str]", others: "pd.Series[str]") -> Bool[np.ndarray, " N"]:
-    """Whether labels are the same text, or the same number, as rounded by those that wrote them."""
+    """Return whether labels are the same text, or the same number up to rounding."""
     numbers, known = (pd.to_numeric(one, errors="coerce").to_numpy(dtype=np.float64) for one in (labels, others))
     return np.asarray((labels == others).to_numpy() | np.isclose(numbers, known, rtol=1e-4))
 
 
 def _examples(runs: Runs, folder: Path, predictions: Path | None) -> dict[int, Float[np.ndarray, " N"]]:
-    """What every test example gives to the score of each run of which it is known."""
+    """Return the contribution of every test example to the score of each run, if known."""
     examples: dict[int, Float[np.ndarray, " N"]] = {}
     column, rows = runs.columns.get("predictions"), runs.rows
     several = rows["n_target"].nunique() > 1

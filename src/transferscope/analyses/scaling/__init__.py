@@ -40,7 +40,7 @@ def scaling(
     columns: Columns | None = None,
     study: str | None = None,
 ) -> ScalingResult:
-    """Say how much pre-training it takes, and whether to make more data, other data or label more.
+    """Estimate how much pretraining it takes, and whether to make more data, other data or label more.
 
     Args:
         table: Errors at sizes: a data frame, a CSV file, a study file (with several pre-training sizes), or the path

@@ -90,7 +90,7 @@ class SurfaceAnalysis:
 
 @dataclass(frozen=True)
 class Analysis:
-    """All results on one table.
+    """All results for one table.
 
     Attributes:
         curves: Each curve over n; none where laws over both sizes were fitted.
@@ -114,7 +114,7 @@ class Analysis:
 def analyse(
     groups: Mapping[str, Observations], question: ScalingQuestion, *, measure: Measure = ERROR, compute: bool = False
 ) -> Analysis:
-    """Analyse groups over (n, s) by laws in both sizes, and by curves over n where there is one size or few points.
+    """Analyse groups over (n, s) by laws in both sizes, and by curves over n with one size or few points.
 
     A curve with too few points has a status and a message.
 
@@ -179,12 +179,12 @@ def _check_largest(groups: Mapping[str, Observations], question: ScalingQuestion
 
 
 def _only_in_table(names: list[str], told: str) -> tuple[str, ...]:
-    """Say which curves or groups the sentences are not about."""
+    """Return notes on curves or groups that the sentences do not cover."""
     return (f"the sentences are about {told}; in the table alone: {few(names)}",) if names else ()
 
 
 def _on_data(groups: Mapping[str, Observations], curves: tuple[CurveAnalysis, ...]) -> list[str]:
-    """What was left out of the table, and then of each fit, with the names of the curves unless it is all of them."""
+    """Return notes on what was left out of the table and of each fit, with the names of the curves unless it is all."""
     concerned: dict[str, list[str]] = {}
     for curve in curves:
         for note in dict.fromkeys((*curve.fit.notes, *(curve.advice.notes if curve.advice is not None else ()))):
@@ -219,7 +219,7 @@ def _curve(name: str, data: Observations, pooled: PowerPosterior | None, questio
 
 
 def _lead(curves: tuple[CurveAnalysis, ...], first_group: list[str]) -> str:
-    """The curve of the largest s in the first group that has advice; without one, the first that has any."""
+    """Return the curve of the largest s in the first group with advice, or the first curve with any."""
     advised = [curve.name for curve in curves if curve.advice is not None]
     return next((name for name in (*reversed(first_group), *advised) if name in advised), curves[0].name)
 

@@ -48,7 +48,7 @@ def in_panels(
 
 
 def new_panels(count: int, *, width: float = 3.1, height: float = 2.6) -> tuple[Canvas, list[Axes]]:
-    """A canvas with `count` panels, at most three in a row; call it within `drawing`."""
+    """Return a canvas with `count` panels, at most three in a row; call it within `drawing`."""
     columns = 2 if count == 4 else min(count, MOST_IN_A_ROW)
     if count == 1:
         width, height = max(width, 5.2), max(height, 3.1)
@@ -56,7 +56,7 @@ def new_panels(count: int, *, width: float = 3.1, height: float = 2.6) -> tuple[
 
 
 def log_axes(axes: Axes, *, x_title: str, y_title: str, strictly: bool = False, linear: bool = False) -> None:
-    """Both axes logarithmic; the second one linear if asked, or under LEAST_SPAN unless `strictly` logarithmic."""
+    """Make both axes logarithmic; the second one linear if asked, or under LEAST_SPAN unless `strictly` logarithmic."""
     axes.set(xscale="log", xlabel=x_title, ylabel=y_title)
     log_ticks(axes.xaxis, axes.get_xlim(), FuncFormatter(short_size))
     low, high = axes.get_ylim()
@@ -67,7 +67,7 @@ def log_axes(axes: Axes, *, x_title: str, y_title: str, strictly: bool = False, 
 
 
 def log_ticks(axis: Axis, ends: tuple[float, float], write: FuncFormatter) -> None:
-    """Round numbers along a logarithmic axis of these ends, in plain text."""
+    """Set round tick labels along a logarithmic axis with these ends, in plain text."""
     span = ends[1] / ends[0]
     if span < LEAST_SPAN:
         axis.set_major_locator(MaxNLocator(4))
@@ -83,7 +83,7 @@ def log_ticks(axis: Axis, ends: tuple[float, float], write: FuncFormatter) -> No
 
 
 def short_size(value: float, _: int | None = None) -> str:
-    """ "1k", "64k", "1.28M": a size in few signs (mathematical text is switched off in the report's style)."""
+    """Return "1k", "64k", "1.28M": a short size (mathematical text is off in the report's style)."""
     for unit, sign in ((1e9, "B"), (1e6, "M"), (1e3, "k")):
         if value >= unit:
             return f"{float(f'{value / unit:.3g}'):g}{sign}"
@@ -91,17 +91,17 @@ def short_size(value: float, _: int | None = None) -> str:
 
 
 def line_sizes(low: float, high: float) -> Float[np.ndarray, " t"]:
-    """Sizes along which a law is drawn."""
+    """Return the sizes at which a law is drawn."""
     return np.geomspace(low, high, LINE_POINTS)
 
 
 def series_styles(names: Sequence[str]) -> dict[str, MarkStyle]:
-    """A colour and a mark for each series."""
+    """Return a colour and a mark for each series."""
     return mark_styles(list(names), None)
 
 
 def dashes(styles: Mapping[str, MarkStyle], name: str) -> Literal["-", "--"]:
-    """The line style of a series: dashed where its colour was used before."""
+    """Return the line style of a series: dashed if its colour was used before."""
     before = list(styles)[: list(styles).index(name)]
     return "--" if any(styles[other].colour == styles[name].colour for other in before) else "-"
 
@@ -113,7 +113,7 @@ def add_legend(
     title: str = "",
     lines: Mapping[str, Literal["-", "--"]] | None = None,
 ) -> None:
-    """One legend above all panels, where it covers no point.
+    """Add one legend above all panels, where it covers no point.
 
     Args:
         title: What the series are.

@@ -34,7 +34,7 @@ CLEARER = 3.0
 
 @dataclass(frozen=True, slots=True)
 class ToldApart:
-    """A column that tells apart rows which would be read as one curve.
+    """A column that separates rows which would be read as one curve.
 
     Attributes:
         rows: Some of them in words: "2 rows at n = 500 differ in model (a and b)".
@@ -56,7 +56,7 @@ def told_apart(
     other: Collection[str] = (),
     seeds: Collection[str] = (),
 ) -> ToldApart | None:
-    """The column that makes rows with equal `keys` curves of their own; None where they are repeats.
+    """Return the column that makes rows with equal `keys` separate curves; None if they are repeats.
 
     That is a column of names in which such rows differ. A column of numbers, and any where a column of seeds tells the
     rows apart already, must explain the errors: those that are left once its means and slopes are taken out are smaller
@@ -101,7 +101,7 @@ def told_apart(
 
 
 def columns_apart(frame: pd.DataFrame, keys: Sequence[str], **facts: Any) -> tuple[ToldApart | None, tuple[str, ...]]:
-    """What `told_apart` says first, and the columns that it names, each with those before as keys."""
+    """Return the result of `told_apart`, and the columns that it names, each with those before as keys."""
     names: list[str] = []
     nearest = following = told_apart(frame, keys, **facts)
     while following is not None and len(names) < MOST_APART:
@@ -111,7 +111,7 @@ def columns_apart(frame: pd.DataFrame, keys: Sequence[str], **facts: Any) -> tup
 
 
 def _between_sizes(free: pd.DataFrame, measured: "pd.Series[float]", sizes: pd.DataFrame) -> ToldApart | None:
-    """The column of names whose curves lie between each other where no size is measured twice; None without one."""
+    """Return the column of names whose curves lie between each other without repeated sizes; None without one."""
     for name in free:
         column, number = _kinds(free[name])
         kinds = column.iloc[sizes.iloc[:, 0].argsort()].to_numpy()
@@ -131,7 +131,7 @@ def _kinds(column: pd.Series) -> tuple[pd.Series, bool]:
 
 
 def _differ(column: pd.Series, groups: list[pd.Series]) -> "pd.Series[int]":
-    """How many different values each group of rows has; a missing one counts."""
+    """Return how many different values each group of rows has; missing ones count."""
     return column.groupby(groups, dropna=False).nunique(dropna=False)
 
 
@@ -142,7 +142,7 @@ def _cell(value: object) -> str:
 def _explains(
     column: pd.Series, place: "pd.Series[int] | None", measured: "pd.Series[float]", sizes: pd.DataFrame
 ) -> bool:
-    """Whether a column explains what is measured beyond the sizes: F test of a mean and slopes for each value of it.
+    """Return whether a column explains the scores beyond the sizes: F test of a mean and slopes for each value of it.
 
     `place` is the size of each row, counted; None for a curve of second degree over the logarithm of the first size.
     """
@@ -174,7 +174,7 @@ def _explains(
 
 
 def check_units(values: pd.Series, sizes: Sequence[pd.Series], curves: pd.Series | None = None) -> None:
-    """Refuse a column in which values up to 1 are shares and those above 1 are percent.
+    """Refuse a column that mixes fractions and percentages.
 
     They are where steps from size to size become CLEARER times smaller once values up to 1 are times 100. A loss has
     no unit.
@@ -205,7 +205,7 @@ def check_units(values: pd.Series, sizes: Sequence[pd.Series], curves: pd.Series
 
 
 def check_quality_target(values: pd.Series, target: float, *, top: float) -> None:
-    """Refuse a target of a quality that is out of range, or that only makes sense in another unit or as an error.
+    """Refuse a target score that is out of range, or that only makes sense in another unit or as an error.
 
     Args:
         top: The best value in the unit of the column: 1, or 100 in percent.
@@ -237,7 +237,7 @@ def check_quality_target(values: pd.Series, target: float, *, top: float) -> Non
 
 
 def check_error_target(values: pd.Series, target: float) -> None:
-    """Refuse a target of an error that only makes sense in another unit or as a quality.
+    """Refuse a target error that only makes sense in another unit or as a score.
 
     A loss has no unit and any target.
 

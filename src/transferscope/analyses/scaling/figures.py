@@ -31,7 +31,7 @@ STEPS = 9
 
 
 def draw_curves(analysis: Analysis) -> Figure | None:
-    """What was measured, and the forecast with its band; None when no curve has two sizes above 0."""
+    """Draw measurements and the forecast with its band; None if no curve has two sizes above 0."""
     shown = [curve for curve in analysis.curves if curve.advice is not None][:MOST_CURVES]
     if not shown:
         return None
@@ -84,7 +84,7 @@ NEAR = 0.25
 
 
 def draw_isoflop(analysis: Analysis) -> Figure:
-    """Parameters at equal compute, of the first group: measured budgets, and those that are answered."""
+    """Draw parameters at equal compute, for the first group: measured budgets, and those in the answer."""
     one, costs, measure = analysis.surfaces[0], analysis.surfaces[0].costs, analysis.measure
     assert costs is not None
     surface = one.surface
@@ -134,7 +134,7 @@ APART = 0.045
 
 
 def _name_lines(axes: Axes, x: float, drawn: dict[float, float], symbol: str) -> None:
-    """Write the size of each line at its right end, leaving out names that would touch one written before."""
+    """Write the size of each line at its right end, without names that would touch an earlier one."""
     span = np.ptp(np.log(axes.get_ylim()))
     least, most = min(drawn), max(drawn)
     written: dict[float, str] = {}  # by height
@@ -158,7 +158,7 @@ def _name_lines(axes: Axes, x: float, drawn: dict[float, float], symbol: str) ->
 
 
 def draw_surface(surface: Surface, *, name: str, law: str = "", measure: Measure = ERROR) -> Figure:
-    """Error over n for each s, and over s for each n, with the lines of one law.
+    """Draw the error over n for each s, and over s for each n, with the lines of one law.
 
     Args:
         law: The law to draw; empty for the one that is best within the measured sizes.

@@ -42,7 +42,7 @@ CLEAR_TREND = 0.5
 
 
 def curves(frame: pd.DataFrame, columns: Columns) -> dict[str, Observations]:
-    """Observations of each group, over n or over (n, s).
+    """Return the observations of each group, over n or over (n, s).
 
     Returns:
         Observations by the name of the group ("a, b" for two columns); a group without a usable row is left out, with
@@ -80,7 +80,7 @@ tokens."""
 
 
 def found_columns(frame: pd.DataFrame, columns: Columns) -> tuple[pd.DataFrame, Columns, tuple[str, ...]]:
-    """The table with a row for each error, the columns that were not named, by their common names, and how it was read.
+    """Return the table with one error per row, its columns found by common names, and how it was read.
 
     See `columns.long_form` and `columns.columns_by_role`.
     """
@@ -112,7 +112,7 @@ FIXED = 0.1
 
 
 def _alone(frame: pd.DataFrame, columns: Columns) -> tuple[Columns, tuple[str, ...]]:
-    """The columns for a law over parameters or tokens alone where the others are fixed or a fixed multiple of them."""
+    """Return a law over parameters or tokens alone if the others are fixed or a fixed multiple of them."""
     if not of_compute(columns):
         return columns, ()
     n, d = columns.pretrain_size, str(columns.finetune_size)
@@ -138,12 +138,12 @@ def _option(role: str, column: str) -> str:
 
 
 def size_columns(columns: Columns) -> list[str]:
-    """The columns of sizes, one or two."""
+    """Return the one or two columns of sizes."""
     return [size for size in (columns.pretrain_size, columns.finetune_size) if size is not None]
 
 
 def of_compute(columns: Columns) -> bool:
-    """Whether the two sizes are parameters and training tokens: by the name of the first, or as N and D."""
+    """Return whether the two sizes are parameters and training tokens: by the name of the first, or as N and D."""
     n, d = columns.pretrain_size, columns.finetune_size
     return d is not None and (plain_name(n) in PARAMETERS.split() or (n, d) == ("N", "D"))
 
@@ -153,7 +153,7 @@ CHECKPOINTS = frozenset(("epoch", "epochs", "step", "steps", "iter", "iters", "i
 
 
 def schedule_cautions(frame: pd.DataFrame, columns: Columns) -> tuple[str, ...]:
-    """A caution where the first size counts the epochs of one run, by its name or as 1, 2, 3, ... of four or more."""
+    """Return a caution if the first size counts the epochs of one run, by name or as 1, 2, ... of at least four."""
     sizes = np.unique(numbers_in(frame, columns.pretrain_size))
     sizes = sizes[np.isfinite(sizes) & (sizes > 0)]
     counted = len(sizes) > 3 and np.array_equal(sizes, np.arange(1, len(sizes) + 1))
@@ -169,7 +169,7 @@ def schedule_cautions(frame: pd.DataFrame, columns: Columns) -> tuple[str, ...]:
 def as_errors(
     frame: pd.DataFrame, columns: Columns, target: float | None, *, rises: bool = True
 ) -> tuple[pd.DataFrame, float | None, Measure]:
-    """The table with a measure that falls as it gets better.
+    """Return the table with the score as an error.
 
     A quality q in [0, 1] becomes 1 - q, in percent 100 - q. R² becomes 1 - R², also below 0.
 
@@ -216,7 +216,7 @@ def as_errors(
 
 
 def _rises(name: str, values: pd.Series, sizes: list[pd.Series], target: float | None, rises: bool) -> bool:
-    """Whether higher values are better, from the name of the column and the trend of its values over the sizes."""
+    """Return whether higher is better, from the name of the column and the trend of its values over the sizes."""
     from scipy import stats  # here: it takes half a second to import
 
     words = words_in(str(name))
@@ -243,7 +243,7 @@ def _rises(name: str, values: pd.Series, sizes: list[pd.Series], target: float |
 
 
 def check_one_curve(frame: pd.DataFrame, columns: Columns) -> tuple[str, ...]:
-    """Refuse a table in which rows at the same sizes are of several curves that `by` does not tell apart.
+    """Refuse a table in which rows at the same sizes belong to several curves that `by` does not separate.
 
     Returns:
         A sentence where `repeats` says that such rows are repeats, none otherwise.
@@ -273,7 +273,7 @@ def check_one_curve(frame: pd.DataFrame, columns: Columns) -> tuple[str, ...]:
 
 
 def by_finetune_size(groups: Mapping[str, Observations]) -> dict[str, Observations]:
-    """Curves over n alone: one for each group and fine-tuning size."""
+    """Return curves over n alone: one for each group and fine-tuning size."""
     result = {}
     for name, data in groups.items():
         for s in np.unique(data.sizes[:, 1]):
@@ -331,7 +331,7 @@ def _observed(rows: pd.DataFrame, columns: Columns) -> Observations:
 
 
 def _averaged(data: Observations) -> Observations:
-    """Means over repeats; their standard errors come from the pooled relative spread, so that pairs can be used too."""
+    """Return means over repeats with standard errors from the pooled relative spread, which pairs suffice for."""
     names = list(range(data.sizes.shape[1]))
     rows = pd.DataFrame(data.sizes, columns=names).assign(error=data.errors)
     summary = rows.groupby(names)["error"].agg(["mean", "std", "count"]).reset_index()

@@ -12,7 +12,7 @@ from transferscope.settings.questions import ScalingQuestion
 
 
 def costs_of(question: ScalingQuestion) -> Costs | Formula | None:
-    """What data cost, or of parameters N and tokens D a formula; None when unknown.
+    """Return the costs of data, or a formula of parameters N and tokens D; None if unknown.
 
     Raises:
         SettingsError: The formula is none, or does not rise with N and D.
@@ -24,13 +24,13 @@ def costs_of(question: ScalingQuestion) -> Costs | Formula | None:
 
 
 def prices_of(question: ScalingQuestion) -> Costs | None:
-    """What one of each costs; None where that is unknown, or a formula of both."""
+    """Return the unit prices; None if unknown, or a formula of both."""
     costs = costs_of(question)
     return costs if isinstance(costs, Costs) else None
 
 
 def check_sizes(question: ScalingQuestion, names: Sequence[str], *, compute: bool) -> None:
-    """Refuse sizes to predict at that are too many or too few, and costs that the table has no use for.
+    """Refuse too many or too few sizes to predict, and costs that the table does not use.
 
     Raises:
         SettingsError: They do not fit the sizes of the table, or a budget was given and nothing says what data cost.
@@ -61,7 +61,7 @@ def check_sizes(question: ScalingQuestion, names: Sequence[str], *, compute: boo
 
 
 def target_hints(groups: Mapping[str, Observations], question: ScalingQuestion) -> list[str]:
-    """Hints where a target that was given as an error does not seem to be in the unit of the table."""
+    """Return hints if a target error does not seem to be in the unit of the table."""
     notes = []
     wanted = question.target_score
     if wanted is not None and wanted <= 1 and min(float(data.errors.min()) for data in groups.values()) > 1:
@@ -83,7 +83,7 @@ FEW_COUNTED = 1e6
 
 
 def count_hints(groups: Mapping[str, Observations]) -> list[str]:
-    """A hint where parameters or tokens do not seem to be plain numbers."""
+    """Return a hint if parameters or tokens do not seem to be plain numbers."""
     n, tokens = np.max([data.sizes.max(axis=0) for data in groups.values()], axis=0)
     if min(n, tokens) >= FEW_COUNTED:
         return []
@@ -95,7 +95,7 @@ def count_hints(groups: Mapping[str, Observations]) -> list[str]:
 
 
 def hints(groups: Mapping[str, Observations], question: ScalingQuestion) -> list[str]:
-    """A hint where a budget cannot be split."""
+    """Return a hint if a budget cannot be split."""
     costs, over_both = costs_of(question), next(iter(groups.values())).sizes.shape[1] == 2
     if over_both and question.budget is not None and costs is not None and not costs.of_both:
         return ["the budget was not split, which takes a cost above 0 per pre-training example and per label"]
@@ -103,7 +103,7 @@ def hints(groups: Mapping[str, Observations], question: ScalingQuestion) -> list
 
 
 def check_free(question: ScalingQuestion, *, compute: bool) -> None:
-    """Refuse a question of a table whose two sizes vary freely that only costs can answer.
+    """Refuse a question about a table whose two sizes vary freely if it needs costs.
 
     Raises:
         SettingsError: A target, a budget or a largest size was given without what both sizes cost.
@@ -126,7 +126,7 @@ def check_free(question: ScalingQuestion, *, compute: bool) -> None:
 
 
 def affordable(question: ScalingQuestion, groups: Mapping[str, Observations]) -> ScalingQuestion:
-    """Over n alone, a budget limits the size that is feasible.
+    """Limit the feasible size by a budget, over n alone.
 
     Raises:
         SettingsError: The budget does not pay for a run on more than was measured.

@@ -16,7 +16,7 @@ from transferscope.report.page import Verdict
 
 @dataclass(frozen=True)
 class ScalingResult(AnalysisResult):
-    """What a table of errors says about more data and other data; `kept` says whether a study's report shows it."""
+    """The analysis of a table of errors over sizes; `kept` says whether a study's report shows it."""
 
     kind: ClassVar[str] = "scaling"
 
@@ -31,25 +31,25 @@ class ScalingResult(AnalysisResult):
 
     @property
     def verdict(self) -> Verdict:
-        """What to do, what the next run is expected to buy, and what is not known."""
+        """The recommendation, the expected benefit of the next run, and the uncertainty."""
         headline, *rest = words_of(self.analysis.measure).all_of(statements(self.analysis))
         return Verdict({}, headline, (*rest, *self.analysis.cautions))
 
     def table(self) -> pd.DataFrame:
-        """The parameters of every fit; see `parameters`."""
+        """Return the parameters of every fit; see `parameters`."""
         return parameters(self.analysis)
 
     def to_dict(self) -> dict[str, Any]:
-        """As for every analysis, and "runs" and "targets" with an object for each row of these tables."""
+        """Return the keys of every analysis, and "runs" and "targets" with an object for each row of these tables."""
         runs, wanted = expected_runs(self.analysis), targets(self.analysis)
         return {**super().to_dict(), "runs": json_rows(runs), "targets": json_rows(wanted)}
 
     def shown_tables(self) -> tuple[Table, ...]:
-        """Every curve or group with its forecasts."""
+        """Return every curve or group with its forecasts."""
         return (answer_table(self.analysis),)
 
     def evidence(self) -> tuple[Block, ...]:
-        """The figure of the answer, where there is one, and its table."""
+        """Return the figure of the answer, if any, and its table."""
         analysis = self.analysis
         if not analysis.surfaces:
             figure = draw_curves(analysis)
@@ -60,6 +60,6 @@ class ScalingResult(AnalysisResult):
         return (*([] if figure is None else [figure]), answer_table(analysis))
 
     def sections(self) -> list[Section]:
-        """Figure and table, and what was read and left out."""
+        """Return figure and table, and how the table was read."""
         notes = tuple(Text(note, tone="note") for note in self.analysis.notes)
         return [Section("The numbers", "numbers", self.evidence()), Section("How it was read", "notes", notes)]

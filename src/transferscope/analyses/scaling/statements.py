@@ -37,7 +37,7 @@ FAR = 30.0
 
 @cache
 def words_of(measure: Measure) -> Words:
-    """The sentences on a table, with errors in the unit that they were given in."""
+    """Return the sentences for a table, with errors in its unit."""
     filters: Mapping[str, Callable[..., str]] = {
         "of": lambda name: f"of {name}: " if name else "",
         "score": measure.shown_score,
@@ -52,7 +52,7 @@ def words_of(measure: Measure) -> Words:
 
 
 def number(value: float) -> str:
-    """Three digits; thousands with commas; "beyond any size" for infinity."""
+    """Return three digits, thousands with commas, "beyond any size" for infinity."""
     if not np.isfinite(value):
         return "beyond any size"
     if abs(value) < 1000:
@@ -61,7 +61,7 @@ def number(value: float) -> str:
 
 
 def statements(analysis: Analysis) -> tuple[Statement, ...]:
-    """The answer, then what the next run is expected to buy, then what is not known."""
+    """Return the answer, then the expected benefit of the next run, then the uncertainty."""
     if analysis.surfaces:
         return tuple(_of_compute(analysis) if analysis.compute else _of_surface(analysis))
     for curve in analysis.curves:
@@ -153,7 +153,7 @@ def _next_run(run: NextRun, symbols: str, ahead: Sequence[Forecast] = ()) -> Sta
 
 
 def _rising(data: Observations) -> Iterator[Statement]:
-    """A warning when the error rises again, or from the start, by more than its noise."""
+    """Yield a warning if the error rises again, or from the start, by more than its noise."""
     sizes, errors = _means(data)
     least = int(errors.argmin())
     if len(sizes) - least < 3 or errors[-1] <= RISE * errors[least]:
@@ -172,7 +172,7 @@ def _rising(data: Observations) -> Iterator[Statement]:
 
 
 def _rising_over_both(data: Observations) -> Iterator[Statement]:
-    """A warning, before any answer, when the error of the larger half of the runs is higher than of the smaller."""
+    """Yield a warning, before any answer, if the error of the larger half of the runs is higher than of the smaller."""
     errors = data.errors[np.argsort(data.sizes.prod(axis=1), kind="stable")]
     first, last = (float(half.mean()) for half in (errors[: len(errors) // 2], errors[-(len(errors) // 2) :]))
     if last >= RISE * first:
@@ -200,7 +200,7 @@ def _plan(kind: str, plan: Forecast, named: str, *, symbols: str = "ns", **facts
 
 
 def _of_surface(analysis: Analysis) -> Iterator[Statement]:
-    """The budget or target that was asked about, else which of the two sizes to double; of the first group."""
+    """Yield the answer for a budget or target, or which of the two sizes to double; for the first group."""
     one, question = analysis.surfaces[0], analysis.question
     named = one.name if len(analysis.surfaces) > 1 else ""
     yield from _rising_over_both(one.surface.observations)
@@ -252,7 +252,7 @@ def _doubled(one: SurfaceAnalysis, named: str) -> Statement:
 
 
 def _worth(one: SurfaceAnalysis) -> Iterator[Statement]:
-    """How many labels the largest pre-training replaces: at each s, or by a law where that is the one to read."""
+    """Yield how many labels the largest pretraining replaces: at each s, or by a law."""
     if one.worth:
         each = [  # further labels: those from scratch beyond s
             (s, *(max(labels, count.smallest) - s for labels in (count.value, count.low, count.high)), count.limit - s)
@@ -275,7 +275,7 @@ def _worth(one: SurfaceAnalysis) -> Iterator[Statement]:
 
 
 def _of_compute(analysis: Analysis) -> Iterator[Statement]:
-    """Parameters and tokens: what to train for a budget, what a target takes, and rows that look wrong."""
+    """Yield the answer on parameters and tokens: what to train for a budget, the cost of a target, and outliers."""
     one, question = analysis.surfaces[0], analysis.question
     named = one.name if len(analysis.surfaces) > 1 else ""
     largest = one.largest_cost

@@ -23,7 +23,7 @@ from transferscope.study.frames import StudyFrames
 
 @dataclass(frozen=True, slots=True)
 class StudyQuestion:
-    """What was asked of a study, as its report asks it again of the runs there are.
+    """The question about a study, which its report asks again for the current runs.
 
     Attributes:
         by: What tells curves apart: "source", "method" or both.
@@ -38,7 +38,7 @@ KEPT = KeptDocument(TypeAdapter(StudyQuestion), 2, "the settings of the scaling 
 
 
 def analyse_study(frames: StudyFrames, asked: StudyQuestion) -> Analysis:
-    """Fits, forecasts and advice on the final target errors of a study, by what it is judged by.
+    """Return fits, forecasts and advice for the final target errors of a study, by its metric.
 
     They are of training from scratch and of every way of transfer. Controls are left out, since those that read no
     source are no training without pre-training. So are networks taken at earlier steps of the pre-training: they are no
@@ -78,7 +78,7 @@ def analyse_study(frames: StudyFrames, asked: StudyQuestion) -> Analysis:
 
 
 def analyse_errors(errors: pd.DataFrame, asked: StudyQuestion) -> Analysis:
-    """Fits, forecasts and advice on errors in columns source, method, n (0 from scratch), s and error; may raise so."""
+    """Return fits, forecasts and advice for errors in columns source, method, n (0 from scratch), s and error."""
     pretrained, scratch = errors[errors["n"] > 0], errors[errors["n"] == 0].drop(columns=["source", "method"])
     curves_of = pretrained[["source", "method"]].drop_duplicates()
     frame = pd.concat([pretrained, scratch.merge(curves_of, how="cross")])  # training from scratch begins every curve
@@ -92,7 +92,7 @@ def analyse_errors(errors: pd.DataFrame, asked: StudyQuestion) -> Analysis:
 
 
 def study_part(frames: StudyFrames) -> Part | None:
-    """The part of a study's page, fitted again; None for a study that `transferscope scaling` was not asked about."""
+    """Return the part of a study's report, fitted again; None without a question to `transferscope scaling`."""
     document = frames.documents.get(SCALING)
     if document is None:
         return None
@@ -110,7 +110,7 @@ def study_part(frames: StudyFrames) -> Part | None:
 
 
 def may_be_cut_off_in_words(frames: StudyFrames) -> tuple[str, ...]:
-    """A sentence on networks that were, or may have been, cut off in training, with how many there are.
+    """Return a sentence on networks that are, or may be, unfinished, with their number.
 
     What they reach may say how fast they learn rather than what their start is worth. A curve without a point in
     between cannot tell cut off from levelled off: such runs count where they fit their own labels poorly.

@@ -23,7 +23,7 @@ _STATUS = {
 
 
 def answer_table(analysis: Analysis) -> Table:
-    """Every curve, or every group over two sizes, with what is expected beyond it."""
+    """Return every curve, or every group over two sizes, with its forecasts."""
     if not analysis.surfaces:
         return _curves(analysis)
     return _budgets(analysis) if analysis.compute else _plans(analysis)
@@ -82,7 +82,7 @@ def _plans(analysis: Analysis) -> Table:
 
 
 def _runs(one: CurveAnalysis | SurfaceAnalysis) -> list[tuple[str, Forecast]]:
-    """What is said of one curve or group: what each run is, and what is expected of it."""
+    """Return the forecasts of one curve or group, with the kind of each run."""
     if isinstance(one, CurveAnalysis):
         found = (("forecast", None if one.advice is None else one.advice.forecast), ("asked", one.asked))
         return [(what, each) for what, ahead in found if ahead is not None for each in ahead.each]
@@ -124,7 +124,7 @@ def _budgets(analysis: Analysis) -> Table:
 
 
 def expected_runs(analysis: Analysis) -> pd.DataFrame:
-    """What is expected beyond the measurements, in the unit that the scores were given in, and the run to make next.
+    """Return the forecasts in the unit of the scores, and the run to make next.
 
     Returns:
         One row per curve or group and run: curve, run ("forecast", at 2, 4, 8 and 16 times the largest size, "asked",
@@ -150,12 +150,12 @@ def expected_runs(analysis: Analysis) -> pd.DataFrame:
 
 
 def _as_given(analysis: Analysis, error: float) -> float:
-    """The score with such an error, a share where shares were given, which are shown in percent."""
+    """Return the score of an error, a share if shares were given, which are shown in percent."""
     return analysis.measure.score(error) / analysis.measure.scale
 
 
 def targets(analysis: Analysis) -> pd.DataFrame:
-    """Whether more pre-training reaches the target: a row for each curve over n of which that was asked.
+    """Return whether more pretraining reaches the target: one row per curve over n with a target.
 
     Returns:
         curve, target, falls (whether a law that falls agrees with it), scenario ("reached", or "a" to "d"), feasible
@@ -174,7 +174,7 @@ def targets(analysis: Analysis) -> pd.DataFrame:
 
 
 def parameters(analysis: Analysis) -> pd.DataFrame:
-    """The parameters of every fit, but of the coupled law, whose rates are none without its exponent.
+    """Return the parameters of every fit, except the coupled law, whose rates depend on its exponent.
 
     Returns:
         One row per curve or group over (n, s), law and parameter: curve, law, parameter, value (NaN where the data

@@ -138,9 +138,7 @@ class HuggingFace(NamedModule):
             return self._pooled(module).train()
 
     def trained(self) -> WithWeights:
-        """Return the model with the weights of its file, stored in a dtype for training, since transformers would cast
-        others.
-        """
+        """Return the model with the weights of its file, in a dtype for training; transformers would cast others."""
         with seeded(0), self.as_network_error("opened"):
             module, loading = self.kind.from_pretrained(
                 str(self.folder),

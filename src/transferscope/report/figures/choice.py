@@ -15,26 +15,26 @@ MOST_CLASSES = 20
 
 
 def evenly_chosen(items: Sequence[Item], at_most: int) -> list[Item]:
-    """At most so many of the items, the first and the last among them, evenly spaced."""
+    """Return at most so many of the items, evenly spaced, including the first and the last."""
     if len(items) <= at_most:
         return list(items)
     return [items[round(i * (len(items) - 1) / (at_most - 1))] for i in range(at_most)]
 
 
 def shown_of(kind: str, shown: Sequence[object], everything: Sequence[object]) -> str:
-    """A sentence that says what was left out; empty when nothing was. `kind` is a plural, such as "sources"."""
+    """Return a note on what was left out; empty if nothing was. `kind` is a plural, such as "sources"."""
     if len(shown) == len(everything):
         return ""
     return f" Shown are {len(shown)} of {len(everything):,} {kind} ({listed([str(s) for s in shown])})."
 
 
 def short(name: str, *, width: int = 18) -> str:
-    """A name that fits beside an axis."""
+    """Return a name that fits beside an axis."""
     return name if len(name) <= width else f"{name[: width - 1]}…"
 
 
 def beside_axis(name: str, *, width: int = 18) -> str:
-    """A name beside an axis or above a panel, in two lines of at most so many characters where it is longer.
+    """Return a name for an axis or panel title, in two lines of at most so many characters if it is longer.
 
     What stands in brackets is kept together where it fits in one. What is too long for two lines loses its middle:
     names that are alike at first are told apart by their ends.

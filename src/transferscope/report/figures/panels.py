@@ -19,7 +19,7 @@ def panels(
     sharex: bool = False,
     sharey: bool = False,
 ) -> tuple[Figure, list[Axes]]:
-    """A figure with n panels, row by row; call it within `drawing`.
+    """Return a figure with n panels, row by row; call it within `drawing`.
 
     Args:
         width: Of the figure, in inches.
@@ -36,7 +36,7 @@ def panels(
 
 
 def multiples(n: int, n_columns: int, *, width: float, height: float) -> tuple[Figure, list[Axes]]:
-    """Small panels of one kind, all on the same axes; arguments as of `panels`."""
+    """Return small panels with shared axes; arguments as for `panels`."""
     canvas, axes = panels(n, n_columns, width=width, height=height, around=0.5, sharex=True, sharey=True)
     for lowest in axes[-n_columns:]:
         lowest.tick_params(labelbottom=True)
@@ -44,14 +44,14 @@ def multiples(n: int, n_columns: int, *, width: float, height: float) -> tuple[F
 
 
 def side_by_side(width: float, each: float) -> int:
-    """How many panels of `each` inches fit beside each other, one at least."""
+    """Return how many panels of `each` inches fit side by side, at least one."""
     return max(1, int(width / each))
 
 
 def add_legend(
     canvas: Figure, styles: Mapping[str, MarkStyle], names: Mapping[str, str], *, baseline: str | None
 ) -> None:
-    """Name the colours of methods above the panels, as `names` has them; the line of the baseline is dashed."""
+    """Add a legend of method colours above the panels, in the order of `names`; the baseline is dashed."""
     handles = [
         Line2D(
             [],

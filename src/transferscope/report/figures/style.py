@@ -38,7 +38,7 @@ QUIET = "#8a9099"
 
 @contextmanager
 def drawing() -> Iterator[None]:
-    """Draw and save in the style of the report; matplotlib's own settings come back afterwards."""
+    """Draw and save in the style of the report; restore matplotlib's settings on exit."""
     with mpl.rc_context(
         {
             "font.family": "sans-serif",
@@ -73,19 +73,19 @@ def drawing() -> Iterator[None]:
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """An empty figure on a transparent ground, in inches; call it within `drawing`."""
+    """Return an empty figure on a transparent background, in inches; call it within `drawing`."""
     figure = Figure(figsize=(width, height), layout="constrained")
     figure.patch.set_alpha(0.0)
     return figure
 
 
 def tip(artist: Artist, *texts: str) -> None:
-    """What a reader sees who hovers over a mark: one text for all of it, or one for each of its points in order."""
+    """Add a tooltip to a mark: one text for all of it, or one for each of its points in order."""
     artist.set_gid(_TIP + quote(json.dumps(texts)))
 
 
 def to_svg(figure: Figure) -> str:
-    """The figure as an SVG document; it is laid out once, and stays so from then on."""
+    """Return the figure as an SVG document; it is laid out once."""
     buffer = io.StringIO()
     with drawing(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph", UserWarning)  # texts stay texts: a browser has letters of its own
@@ -116,7 +116,7 @@ def _with_tips(svg: str) -> str:
 
 
 def inline_svg(svg: str, prefix: str, *, width: float) -> str:
-    """An SVG document as an `<svg>` element for an HTML page.
+    """Return an SVG document as an `<svg>` element for an HTML page.
 
     Args:
         svg: From `to_svg`.
@@ -156,21 +156,21 @@ _MARKS = ("o", "s", "^", "D", "v", "P")
 
 
 def ordered_colours(n: int) -> list[str]:
-    """Colours of n values of an ordered parameter, such as numbers of labels, from the smallest to the largest."""
+    """Return colours of n ordered values, such as numbers of labels, from the smallest to the largest."""
     ramp = LinearSegmentedColormap.from_list("ordered", _ORDERED)
     return [to_hex(ramp(i / max(n - 1, 1))) for i in range(n)]
 
 
 @dataclass(frozen=True, slots=True)
 class MarkStyle:
-    """How a method is drawn: a hexadecimal colour and a marker of matplotlib."""
+    """A hexadecimal colour and a matplotlib marker of a method."""
 
     colour: str
     mark: str
 
 
 def mark_styles(methods: Sequence[str], baseline: str | None) -> dict[str, MarkStyle]:
-    """The style of every method; the baseline is grey, and colours repeat after six methods, with another mark."""
+    """Return the style of every method; the baseline is grey, and after six methods colours repeat with other marks."""
     others = [method for method in methods if method != baseline]
     n = len(_COLOURS)
     styles = {method: MarkStyle(_COLOURS[i % n], _MARKS[(i + i // n) % n]) for i, method in enumerate(others)}

@@ -97,7 +97,7 @@ _DISK_SIGNS = ("no space left on device", "disk quota exceeded", "file write fai
 
 
 def find_work(name: str) -> Work:
-    """Return the function with a dotted name, as in "package.module:function"; raises SettingsError if there is none."""
+    """Return the function with a dotted name, as in "package.module:function"; raises SettingsError if missing."""
     module, _, function = name.partition(":")
     try:
         work: Work = getattr(import_module(module), function)

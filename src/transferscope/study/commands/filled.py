@@ -78,7 +78,7 @@ class Job:
         return [word.format_map(values) for word in shlex.split(self.command)]
 
     def check_quotes(self) -> None:
-        """Refuse placeholders inside quotes, which would end where those of a shell value begin; raises SettingsError."""
+        """Refuse placeholders in quotes, which would end where those of a shell value begin; raises SettingsError."""
         quoted: list[str] = []
         bare: list[str] = []
         command = re.sub(r"(?<=\S)#", "_", self.command)  # within a word it begins no comment

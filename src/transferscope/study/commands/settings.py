@@ -362,9 +362,7 @@ def _check_program(command: str, folder: Path, *, shell: bool) -> None:
 
 
 def _check_values(axes: Mapping[str, list[object]], wanted: set[str]) -> None:
-    """Refuse values that the command does not use or that are neither text nor numbers, and a command that lacks
-    values.
-    """
+    """Refuse unused values, values that are neither text nor numbers, and a command that lacks values."""
     for key, choices in axes.items():
         if key in OWN:
             raise SettingsError(f"gives {key}, which the engine fills in; take another name")

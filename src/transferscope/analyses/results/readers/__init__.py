@@ -21,7 +21,7 @@ class RunsReader(Protocol):
     """A reader of one kind of place."""
 
     def holds(self, place: Path) -> bool:
-        """Whether there are runs of this kind at an existing place; looked at only as far as that takes."""
+        """Return whether an existing place contains runs of this kind, looking only as far as necessary."""
 
     def read(self, place: Path) -> Found:
         """Read the runs.
@@ -36,7 +36,7 @@ READERS: tuple[RunsReader, ...] = (trainer, mlflow_store, lightning, tensorboard
 
 
 def read_place(place: Path, metric: str | None = None) -> Frame | None:
-    """Read the runs at a place as a table with a row for each, by what is in it; None for a file that is a table.
+    """Read the runs at a place as a table with one row each, by its content; None for a file that is a table.
 
     Args:
         metric: The score; None for the only one there is.

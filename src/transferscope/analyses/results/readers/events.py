@@ -95,7 +95,7 @@ def _number(value: Fields) -> float | None:
 
 
 def _fields(message: bytes) -> Fields:
-    """The values of each field of a message: whole numbers, or bytes."""
+    """Return the values of each field of a message: integers, or bytes."""
     fields: Fields = {}
     at = 0
     while at < len(message):

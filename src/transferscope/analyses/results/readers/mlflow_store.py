@@ -65,7 +65,7 @@ def _named(run: Run, runs: dict[str, Run]) -> Run:
 
 
 def _database(place: Path) -> Path | None:
-    """The database at a place: the file, the one in a folder, or the one beside a folder of artifacts."""
+    """Return the database at a place: the file, the one in a folder, or the one beside a folder of artifacts."""
     near = [place / _DATABASE, *([place.resolve().parent / _DATABASE] if place.name == "mlruns" else [])]
     return next((one for one in ([place] if place.is_file() else near) if is_sqlite(one, _TABLES)), None)
 

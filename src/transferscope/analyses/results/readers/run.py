@@ -27,7 +27,7 @@ _SQLITE = b"SQLite format 3\0"
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run as a tool left it.
+    """One run of a tool.
 
     Attributes:
         name: What messages call it, unique among the runs of a place.
@@ -57,7 +57,7 @@ class Found:
 
 
 def frame_of(found: Found, metric: str | None = None) -> Frame:
-    """Return a table with a row for each run, called by its name.
+    """Return a table with one row per run, indexed by its name.
 
     The score of a run is its final value; without one, that of the step which the tool names as the best; without
     that, that of the largest step, and of two lines with one step the later. All other values of a row are of the same
@@ -103,7 +103,7 @@ def _step(by_step: Mapping[float | None, float], best: float | None) -> float | 
 
 
 def arm_and_seed(path: Path, place: Path, *, numbered: bool = False) -> dict[str, str]:
-    """Return the arm and, where there is one, the seed of a run by its path below a place.
+    """Return the arm and, if any, the seed of a run by its path below a place.
 
     A part that ends in seed and a number is the seed, as in bert/seed-3, bert-seed3 and bert/seed3/logs, and so is a
     last part that is a number, as in bert/3; what is left is the arm.
@@ -132,7 +132,7 @@ def number(value: object, place: Path, expected: str = "a number") -> float:
 
 
 def text_of(path: Path, expected: str) -> str:
-    """Return the text of a file of the size that a table may have; what is no UTF-8 is replaced.
+    """Return the text of a file within the size limit; invalid UTF-8 is replaced.
 
     Raises:
         DataError: It is no regular file, or too large.
@@ -147,7 +147,7 @@ def text_of(path: Path, expected: str) -> str:
 
 
 def csv_rows(path: Path, expected: str) -> list[dict[str, str]]:
-    """Return the rows of a CSV file as text by column; a row that is cut off ends early.
+    """Return the rows of a CSV file as text by column; a truncated row ends early.
 
     Raises:
         CorruptDataError: It is no such file.
@@ -160,7 +160,7 @@ def csv_rows(path: Path, expected: str) -> list[dict[str, str]]:
 
 
 def header_of(path: Path) -> list[str]:
-    """Return the names in the first line of a CSV file; empty where it cannot be one."""
+    """Return the names in the first line of a CSV file; empty if it cannot be one."""
     try:
         with path.open(encoding="utf-8-sig", errors="replace") as lines:
             return next(csv.reader([lines.readline(1 << 20)]), [])
@@ -169,13 +169,13 @@ def header_of(path: Path) -> list[str]:
 
 
 def plain_yaml(path: Path) -> dict[str, str]:
-    """Return what stands on the first level of a YAML file as text; lists and objects are left out."""
+    """Return the first level of a YAML file as text, without lists and objects."""
     pairs = re.findall(r"^([^\s:#-][^:\n]*):[ ](\S.*)$", text_of(path, "a YAML file"), re.MULTILINE)
     return {key: value.strip().strip("'\"") for key, value in pairs if value[0] not in "{[&*!|>"}
 
 
 def is_sqlite(place: Path, tables: Iterable[str]) -> bool:
-    """Whether a file is a database of SQLite with some tables, none of which is a view."""
+    """Return whether a file is a SQLite database with some tables, none of which is a view."""
     try:
         if not place.is_file():
             return False
@@ -189,7 +189,7 @@ def is_sqlite(place: Path, tables: Iterable[str]) -> bool:
 
 
 def query(place: Path, sql: str) -> list[tuple[Any, ...]]:
-    """Return the rows of a query to a file that is only read.
+    """Return the rows of a read-only query to a file.
 
     Raises:
         CorruptDataError: The file cannot be read so.
@@ -203,6 +203,6 @@ def query(place: Path, sql: str) -> list[tuple[Any, ...]]:
 
 
 def several(runs: Iterable[str], what: str) -> tuple[str, ...]:
-    """Return a note on runs by their names, as in "left out as deleted: 2 runs (a and b)"; none for no run."""
+    """Return a note on runs by their names, as in "left out as deleted: 2 runs (a and b)"; empty for no run."""
     names = list(runs)
     return (f"{what}: {counted(len(names), 'run')} ({few(names, 3)})",) if names else ()

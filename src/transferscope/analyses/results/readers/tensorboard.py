@@ -46,7 +46,7 @@ def read(place: Path) -> Found:
 
 
 def _run(folder: Path, place: Path) -> Path:
-    """The folder of a run: above runs/Nov28_08-45-01_host, which writers make of their own accord."""
+    """Return the folder of a run, above runs/Nov28_08-45-01_host, which writers create by default."""
     own = folder.parent.name == "runs" and _OWN.fullmatch(folder.name) and place in folder.parents[1:]
     return folder.parent.parent if own else folder
 

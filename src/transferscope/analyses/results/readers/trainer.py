@@ -43,7 +43,7 @@ def read(place: Path) -> Found:
 
 
 def _files(place: Path) -> Iterator[tuple[Path, Path]]:
-    """The folder of a run and a file in it, or in one of its checkpoints."""
+    """Yield the folder of a run and a file in it, or in one of its checkpoints."""
     for name in (_RESULTS, _STATE):
         for path in place.rglob(name):
             in_checkpoint = _CHECKPOINT.fullmatch(path.parent.name) and path.parent != place
@@ -94,7 +94,7 @@ def _step(value: object) -> float:
 
 
 def _is_under_way(state: dict[str, Any]) -> bool:
-    """Whether training went on after the last checkpoint, as its control says."""
+    """Return whether training continued after the last checkpoint, according to its control."""
     control: Any = state
     for key in ("stateful_callbacks", "TrainerControl", "args"):
         control = control.get(key) if isinstance(control, dict) else None
@@ -103,8 +103,8 @@ def _is_under_way(state: dict[str, Any]) -> bool:
 
 
 def _best(state: dict[str, Any], series: list[tuple[float, str, float]]) -> float | None:
-    """The step that the state names as the best; NaN where its own evaluations contradict it: no metric is
-    `best_metric` there, and the largest or the least of what was saved.
+    """Return the best step of the state; NaN if its own evaluations contradict it: no metric there is `best_metric`,
+    and the largest or the smallest of what was saved.
     """
     named = _CHECKPOINT.search(str(state.get("best_model_checkpoint") or "").replace("\\", "/").rpartition("/")[2])
     told = state.get("best_global_step")
