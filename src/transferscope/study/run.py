@@ -483,7 +483,7 @@ class _Runner:
             yield message
 
     def _ask_race(self) -> bool:
-        """Ask the race for the next cells after each finished one, also of other runners; return whether any is left."""
+        """Ask the race for the next cells after each finished one, of any runner; return whether any are left."""
         if self._race is None or self._is_at_limit():
             return False
         counts = self._ask(partial(self._store.counts, self._name))
