@@ -137,11 +137,15 @@ def test_controls_that_read_no_source_are_not_training_without_pretraining(tmp_p
     assert said[1] == said[0]
 
 
-def test_a_target_of_a_study_in_percent_is_refused(tmp_path: Path) -> None:
+def test_a_target_of_a_study_is_a_score_as_for_a_plan(tmp_path: Path) -> None:
     store = tmp_path / "results.sqlite"
     stored_study(store, [1000, 2000, 4000, 8000])
-    with pytest.raises(SettingsError, match=r"the column holds shares .*; if 15 % is meant, give --target-score 0\.15"):
-        run(str(store), "--target-score", "15", "--out", str(tmp_path / "page.html"))
+    out = ("--out", str(tmp_path / "page.html"))
+    percent, share = (run(str(store), "--target-score", one, *out) for one in ("88", "0.88"))
+    assert percent == share
+    assert "88.0 %" in percent
+    with pytest.raises(SettingsError, match="target score 120 is out of range; expected accuracy above 0 and below 1"):
+        run(str(store), "--target-score", "120", *out)
 
 
 def test_methods_that_a_study_averages_are_said() -> None:
@@ -168,7 +172,7 @@ def test_the_report_of_the_study_shows_the_law_and_first_what_it_rests_on(
     store = tmp_path / "results.sqlite"
     stored_study(store, [1000, 2000, 4000])
     assert part_of(store) is None
-    printed = run(str(store), "--target-score", "0.12", "--out", str(tmp_path / "page.html"))
+    printed = run(str(store), "--target-score", "88", "--out", str(tmp_path / "page.html"))
     assert f"The report shows this now: transferscope report {store}" in printed
     part = part_of(store)
     assert part.question == "how much"
@@ -227,8 +231,8 @@ def part_of(place: Path) -> Part | None:
 def test_training_from_scratch_is_no_pretraining(tmp_path: Path) -> None:
     store = tmp_path / "results.sqlite"
     stored_study(store, [0, 1000, 2000, 4000, 8000, 16000])
-    printed = run(str(store), "--target-score", "0.12", "--out", str(tmp_path / "page.html"))
-    assert re.search(r"synthetic, fine-tune +5 +16,000 \(0\.142\)", printed)
+    printed = run(str(store), "--target-score", "88", "--out", str(tmp_path / "page.html"))
+    assert re.search(r"synthetic, fine-tune +5 +16,000 \(85\.8 %\)", printed)
     assert "synthetic, scratch" not in printed
     assert "nan" not in printed
 

@@ -100,7 +100,7 @@ class ScalingQuestion:
         Size | None,
         Says(
             "The score that is wanted, in its unit",
-            "None for forecasts only. Of a score of which more is better an analysis holds the error.",
+            "None for forecasts only. Of a study as for a plan: 95 or 0.95 of an accuracy.",
         ),
     ] = None
     largest_size: Annotated[

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float, Shaped
 
 from transferscope.data.task import UNLABELLED
+from transferscope.errors import SettingsError
 from transferscope.estimate import Interval
 from transferscope.numerics import average_precision, class_intervals, class_measures
 from transferscope.numerics.intervals import t_interval, wilson_interval
@@ -124,6 +125,28 @@ class Measure:
         """
         return self.scale * (max(self.bounds[1] - error, self.bounds[0]) if self.higher_is_better else error)
 
+    def error_of(self, score: float) -> float:
+        """Return how far a wanted score is below the best, as `score` takes it: 0.15 for 85 or 0.85 of an accuracy.
+
+        Raises:
+            SettingsError: The score is out of range, or the measure has no best value.
+        """
+        if not self.higher_is_better:
+            return score
+        share = score / 100 if self.unit == "share" and score > 1 else score
+        low, high = self.bounds
+        if not max(low, 0.0 if self.unit == "share" else -math.inf) < share < high or math.isinf(high):
+            words = measure_words(self.record) if self.computed else self.name
+            expected = (
+                f"{words} above 0 and below 1, or up to 100 in percent"
+                if self.unit == "share"
+                else f"{words} below {high:g}"
+                if math.isfinite(high)
+                else "a measure that has a best value, as accuracy and R² have"
+            )
+            raise SettingsError(f"the target score {score:g} is out of range; expected {expected}")
+        return high - share
+
     def shown_score(self, error: float) -> str:
         """Return `score` with its unit, to at least two digits of its distance from the best value."""
         if not self.higher_is_better:
@@ -173,6 +196,14 @@ class Measure:
         """Return a value of `judged`, or a difference of two, from points."""
         return points / self._points_of_one
 
+    def shown_points(self, points: float) -> float:
+        """Return a difference in points as `points` writes it: hundredths of R² as R²."""
+        return points / abs(self._points_of_one) * self.judged.scale
+
+    def shown_level(self, points: float) -> float:
+        """Return a score in points as `level` writes it."""
+        return self.judged.scale * self.from_points(points)
+
     @property
     def points_bounds(self) -> tuple[float, float]:
         """The minimum and maximum score in points."""
@@ -215,9 +246,9 @@ class Measure:
 
     @property
     def points_name(self) -> str:
-        """The name of points on axes."""
+        """The name on axes of what `points` shows."""
         if self.has_usual_points:
-            return "points" if self.judged.in_percent else "R² (hundredths)"
+            return self.gain_unit
         return f"{self.name} ({self.unit})" if self.unit else self.name
 
     @property

@@ -58,6 +58,6 @@ def test_costs_are_means_with_pretraining_apart() -> None:
     summary = summarise_frames(made_up(arms, seconds={("fine-tune", "a"): 40.0}))
     assert of(summary, "fine-tune", "a", 50).cost.total == 40.0
     assert of(summary, "scratch", None, 50).cost.total == 10.0
-    table = comparison_table(summary.comparisons)
+    table = comparison_table(summary.comparisons, summary.frames.metric)
     assert table["seconds"].tolist() == [10.0, 40.0]
     assert "micro_f1" not in table

@@ -1,9 +1,12 @@
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from fabricate import fabricate_regression
 from made_up import made_up
 from transferscope.analyses.compare.arms_figure import draw_arms
-from transferscope.analyses.compare.summary import Summary, summarise_frames
+from transferscope.analyses.compare.summary import Summary, summarise, summarise_frames
 
 
 def test_the_picture_fills_what_is_called_and_stars_what_to_use(summary: Summary) -> None:
@@ -37,3 +40,37 @@ def test_an_arm_far_below_stretches_nothing() -> None:
         low, high = figure.canvas.axes[0].get_xlim()
         spans.append(high - low)
     assert spans[1] < 3 * spans[0]
+
+
+def test_a_regression_has_one_unit_on_axis_label_headline_and_csv(tmp_path: Path) -> None:
+    with fabricate_regression(tmp_path / "s.sqlite") as store:
+        summary = summarise(store, "numbers")
+    (own,) = (one for one in summary.comparisons if one.facts.gain is not None)
+    baseline = next(one for one in summary.comparisons if one.facts.gain is None)
+    gained = own.measures["r2"].value - baseline.measures["r2"].value  # on the same seeds
+    row = summary.table.set_index("method").loc["fine-tune"]
+    figure = draw_arms(summary)
+    drawn = figure.data.set_index("method").loc["fine-tune"]
+    assert row["gain"] == pytest.approx(gained)
+    assert (drawn["over_best_without"], drawn["low"], drawn["high"]) == pytest.approx(
+        tuple(row[["gain", "gain_low", "gain_high"]])
+    )
+    assert drawn["score"] == pytest.approx(own.measures["r2"].value)
+    figure.canvas.draw_without_rendering()
+    axes = figure.canvas.axes[0]
+    for place, tick in zip(axes.get_xticks(), axes.get_xticklabels(), strict=True):
+        assert float(tick.get_text().replace("−", "-")) == pytest.approx(place / 100)
+    assert f"+{gained:.3f} of R²" in summary.verdict.headline
+
+
+def test_most_intervals_end_within_the_axis(summary: Summary) -> None:
+    """Two seeds: intervals of tens of points around gains of one or two."""
+    rng = np.random.default_rng(0)
+    arms = {("scratch", ""): 0.70, ("fine-tune", "a"): 0.72, ("l2-sp", "a"): 0.71, ("joint", "a"): 0.715}
+    wide = summarise_frames(made_up({(arm, 50): mean + rng.normal(0, 0.02, 3) for arm, mean in arms.items()}))
+    for one in (summary, wide):
+        figure = draw_arms(one)
+        low, high = figure.canvas.axes[0].get_xlim()
+        known = figure.data.dropna(subset=["low", "high"])
+        inside = (known["low"] >= low) & (known["high"] <= high)
+        assert inside.mean() >= 0.5

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
+from matplotlib.ticker import FuncFormatter
 from matplotlib.transforms import blended_transform_factory
 
 from transferscope.analyses.compare.comparison import beside_best_without
@@ -70,7 +71,8 @@ def draw_arms(summary: Summary) -> Figure | None:
             if not i % n_columns:
                 _headings(panel, rows)
         axes[0].set_xlim(*reach)
-        unit = summary.frames.metric.points_name
+        unit, shown = summary.frames.metric.points_name, summary.frames.metric.shown_points
+        axes[0].xaxis.set_major_formatter(FuncFormatter(lambda points, _: f"{shown(points):.6g}".replace("-", "−")))
         canvas.supxlabel(f"{unit} over the best baseline, better →", fontsize="medium", color=INK)
         return canvas
 
@@ -184,7 +186,7 @@ def _panel(
 
 
 def _reach(summary: Summary, sizes: Sequence[int], rows: Sequence[Row]) -> tuple[float, float]:
-    """Return axis limits that neither the widest intervals nor outlying arms stretch."""
+    """Return axis limits that hold at least half of the intervals, and that outlying arms do not stretch."""
     arms = {arm for _, arm in rows}
     reached = [
         beside_best_without(c.facts, summary.decided[c.n_target])
@@ -194,10 +196,11 @@ def _reach(summary: Summary, sizes: Sequence[int], rows: Sequence[Row]) -> tuple
     values = [value for value, *_ in reached]
     middle, top = min(float(np.median(values)), 0.0), max(*values, 0.0)
     spread = max(top - middle, 1.0)
-    lowest, highest = middle - 1.5 * spread, top + 1.5 * spread
-    ends = [end for _, low, high in reached for end in (low, high) if end is not None]
-    low = max(min([0.0, *values, *ends]), lowest)
-    high = min(max([0.0, *values, *ends]), highest)
+    lows, highs = ([end for end in ends if end is not None] for ends in list(zip(*reached, strict=True))[1:])
+    lowest = min(middle - 1.5 * spread, float(np.median(lows or [0.0])))
+    highest = max(top + 1.5 * spread, float(np.median(highs or [0.0])))
+    low = max(min([0.0, *values, *lows]), lowest)
+    high = min(max([0.0, *values, *highs]), highest)
     return low - 0.05 * (high - low or 1.0), high + 0.05 * (high - low or 1.0)
 
 
@@ -207,17 +210,17 @@ def _data(summary: Summary) -> pd.DataFrame:
         decision = summary.decided[c.n_target]
         if c.facts.mean is None or decision.best_without is None:
             continue
-        value, low, high = beside_best_without(c.facts, decision)
+        metric, (value, low, high) = summary.frames.metric, beside_best_without(c.facts, decision)
         rows.append(
             {
                 "source": c.source or "",
                 "method": c.method,
                 "n_target": c.n_target,
                 "with_source": c.facts.with_source,
-                "score": c.facts.mean,
-                "over_best_without": value,
-                "low": low,
-                "high": high,
+                "score": metric.shown_level(c.facts.mean),
+                "over_best_without": metric.shown_points(value),
+                "low": None if low is None else metric.shown_points(low),
+                "high": None if high is None else metric.shown_points(high),
                 "call": c.facts.call,
                 "recommended": c.facts.name == decision.recommended,
                 "seconds": c.cost.total,

@@ -124,7 +124,7 @@ def summarise_frames(frames: StudyFrames) -> Summary:
     lines = lines_of(frames, decided, answers=(*shown[:1], *lost, *shown[1:]), notes=aware, next_step=follow)
     outcomes = {n: one.outcome for n, one in decided.items()}
     verdict = Verdict(outcomes, "\n".join([*words.all_of(together if many else each), *lost]), sentences, lines)
-    return Summary(frames, decided, comparisons, comparison_table(comparisons), verdict, beware)
+    return Summary(frames, decided, comparisons, comparison_table(comparisons, frames.metric), verdict, beware)
 
 
 _IN_TERMINAL = ("uneven classes", "few of a class", "shared examples")
@@ -149,14 +149,14 @@ def _cautions(frames: StudyFrames) -> tuple[Statement, ...]:
     )
 
 
-def comparison_table(comparisons: tuple[Comparison, ...]) -> pd.DataFrame:
+def comparison_table(comparisons: tuple[Comparison, ...], metric: Measure) -> pd.DataFrame:
     """Return the comparisons as a table.
 
     Returns:
         One row per arm and number of labels with the columns source ("" for none), method, n_target, n_seeds, n_failed
         (runs without a score), mean, adjusted (whether it is adjusted for seeds that others have), sd, low, high,
         interval_over ("seeds", or "test examples" with one seed and where all came out the same, or "" for none, as
-        with two seeds); with_source, gain, gain_low, gain_high (points over the best baseline,
+        with two seeds); with_source, gain, gain_low, gain_high (over the best baseline in points, of regressions in R²,
         with the interval that holds for all arms at once), p, call and why (see `decision.ArmFacts`), chance (of being
         within the margin of the best), unstable, unfinished; transferability (over training from scratch, a fraction,
         and no statement) with its low and high (95 %, this difference alone), n_pairs; r2, mae (in the units of the
@@ -165,7 +165,7 @@ def comparison_table(comparisons: tuple[Comparison, ...]) -> pd.DataFrame:
         source_kept, forgetting, seconds, pretraining_seconds (shared by other runs; NaN for weights that were given),
         peak_memory (bytes), trained_parameters, examples_seen. Accuracies are fractions, not percent.
     """
-    table = pd.DataFrame([_row(c) for c in comparisons])
+    table = pd.DataFrame([_row(c, metric) for c in comparisons])
     of_some = [name for name in MEASURES if name != "r2"]
     return table.drop(columns=[name for name in of_some if table.empty or table[name].isna().all()])
 
@@ -175,7 +175,7 @@ def decision_facts(decided: Mapping[int, Decision]) -> dict[str, Any]:
     return {str(n): asdict(decision) for n, decision in decided.items()}
 
 
-def _row(c: Comparison) -> dict[str, object]:
+def _row(c: Comparison, metric: Measure) -> dict[str, object]:
     over, facts = c.over_scratch, c.facts
     gain, low, high = facts.gain, *_ends(c.interval)
     over_low, over_high = _ends(over.interval if over else None)
@@ -192,9 +192,9 @@ def _row(c: Comparison) -> dict[str, object]:
         "high": high,
         "interval_over": c.interval_over,
         "with_source": facts.with_source,
-        "gain": _number(gain.value if gain else None),
-        "gain_low": _number(gain.low if gain else None),
-        "gain_high": _number(gain.high if gain else None),
+        "gain": _shown(gain.value if gain else None, metric),
+        "gain_low": _shown(gain.low if gain else None, metric),
+        "gain_high": _shown(gain.high if gain else None, metric),
         "p": _number(gain.p if gain else None),
         "call": facts.call,
         "why": facts.why,
@@ -214,6 +214,10 @@ def _row(c: Comparison) -> dict[str, object]:
 
 def _number(value: float | None) -> float:
     return np.nan if value is None else value
+
+
+def _shown(points: float | None, metric: Measure) -> float:
+    return np.nan if points is None else metric.shown_points(points)
 
 
 def _value(estimate: Estimate | None) -> float:

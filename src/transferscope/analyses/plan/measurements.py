@@ -118,7 +118,7 @@ def study_measurements(frames: StudyFrames, target_score: float | None) -> Measu
             f"the study {name} is judged by {judged.name}, and a plan takes a share of 1 of which more is "
             'better, as accuracy is; if it is one, say unit = "share" in [run] of its file and run it again'
         )
-    share_of_one, words = judged.unit == "share", measure_words(judged.record)
+    words = measure_words(judged.record)
     final = frames.final(judged.record)
     best = best_without(frames)
     if best is None:
@@ -130,13 +130,7 @@ def study_measurements(frames: StudyFrames, target_score: float | None) -> Measu
     arms = [frames.in_prose(method, source) for method, source in zip(runs["method"], runs["source"], strict=True)]
     scratch = frames.in_prose(best.method, "")
     frame = pd.DataFrame({"arm": arms, "n": runs["n_target"], "seed": runs["seed"], "error": 1 - runs["value"]})
-    target = None
-    if target_score is not None:
-        share = target_score / 100 if share_of_one and target_score > 1 else target_score
-        if not (0 if share_of_one else -np.inf) < share < 1:
-            expected = f"{words} above 0 and below 1, or up to 100 in percent" if share_of_one else "an R² below 1"
-            raise SettingsError(f"the target score {target_score:g} is out of range; expected {expected}")
-        target = 1 - share
+    target = None if target_score is None else judged.error_of(target_score)
     if frame.empty:
         raise DataError(f"the study {name} has no finished run; finish it with `transferscope run`")
     k = len(frames.classes or ()) if frames.metric.is_of_classes else 0

@@ -2,13 +2,13 @@
 
 from collections import Counter
 from dataclasses import dataclass, replace
+from math import isinf
 
 import pandas as pd
 from pydantic import TypeAdapter
 
 from transferscope.analyses.kept_document import SCALING, KeptDocument
 from transferscope.analyses.scaling.analysis import Analysis, analyse
-from transferscope.analyses.scaling.checks import check_error_target
 from transferscope.analyses.scaling.measurements import check_one_curve, curves
 from transferscope.analyses.scaling.question import check_sizes, target_hints
 from transferscope.analyses.scaling.result import ScalingResult
@@ -19,6 +19,8 @@ from transferscope.settings.questions import Columns, ScalingQuestion
 from transferscope.statements import Words, state
 from transferscope.study.finished import run_ends, run_trainings
 from transferscope.study.frames import StudyFrames
+from transferscope.study.measure import ERROR, Measure
+from transferscope.wording import measure_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,7 @@ class StudyQuestion:
     by: tuple[str, ...]
 
 
-KEPT = KeptDocument(TypeAdapter(StudyQuestion), 2, "the settings of the scaling law", "transferscope scaling")
+KEPT = KeptDocument(TypeAdapter(StudyQuestion), 3, "the settings of the scaling law", "transferscope scaling")
 """How it is kept with a study."""
 
 
@@ -46,10 +48,16 @@ def analyse_study(frames: StudyFrames, asked: StudyQuestion) -> Analysis:
 
     Raises:
         DataError: The study has fewer than two pre-training sizes, or its runs are commands.
-        SettingsError: The target error only makes sense in percent, or as a quality.
+        SettingsError: The score that is wanted is out of range.
         TransferscopeError: The question does not fit the errors.
     """
-    final, record = frames.final(frames.metric.record), frames.metric.record
+    judged = frames.metric.judged
+    if judged.higher_is_better and isinf(judged.bounds[1]):
+        raise DataError(
+            f"the study {frames.study.name} is judged by {judged.name}, which has no best value to be an error from; "
+            'if it is a share of 1, say unit = "share" in [run] of its file and run it again'
+        )
+    final = frames.final(judged.record)
     trained = final[(final["role"] == "method") & ~final["method"].isin(frames.controls)]
     errors = pd.DataFrame(
         {
@@ -57,7 +65,7 @@ def analyse_study(frames: StudyFrames, asked: StudyQuestion) -> Analysis:
             "method": trained["method"].to_numpy(),
             "n": trained["n_source"].to_numpy(),
             "s": trained["n_target"].to_numpy(),
-            "error": (trained["value"] if record == "mse" else 1 - trained["value"]).to_numpy(),
+            "error": (judged.bounds[1] - trained["value"] if judged.higher_is_better else trained["value"]).to_numpy(),
         }
     )
     errors = errors[(errors["n"] > 0) | (errors["method"] == frames.baseline)]
@@ -72,12 +80,14 @@ def analyse_study(frames: StudyFrames, asked: StudyQuestion) -> Analysis:
             f"the study {frames.study.name} has target errors at {n_sizes} pre-training size(s), and a scaling law "
             "takes several; give sizes = [1000, 2000, 4000, 8000] under [pretraining] in its file and run it again"
         )
-    if asked.question.target_score is not None and record != "mse":
-        check_error_target(errors["error"], asked.question.target_score)
-    return replace(analyse_errors(errors, asked), cautions=may_be_cut_off_in_words(frames))
+    wanted = asked.question.target_score
+    if wanted is not None:
+        asked = replace(asked, question=replace(asked.question, target_score=judged.error_of(wanted)))
+    measure = replace(judged, name=measure_words(judged.record))
+    return replace(analyse_errors(errors, asked, measure), cautions=may_be_cut_off_in_words(frames))
 
 
-def analyse_errors(errors: pd.DataFrame, asked: StudyQuestion) -> Analysis:
+def analyse_errors(errors: pd.DataFrame, asked: StudyQuestion, measure: Measure = ERROR) -> Analysis:
     """Return fits, forecasts and advice for errors in columns source, method, n (0 from scratch), s and error."""
     pretrained, scratch = errors[errors["n"] > 0], errors[errors["n"] == 0].drop(columns=["source", "method"])
     curves_of = pretrained[["source", "method"]].drop_duplicates()
@@ -87,8 +97,9 @@ def analyse_errors(errors: pd.DataFrame, asked: StudyQuestion) -> Analysis:
     check_sizes(asked.question, ("n", "s") if finetune else ("n",), compute=False)
     averaged = check_one_curve(frame, columns)
     groups = curves(frame, columns)
-    analysis = analyse(groups, asked.question)
-    return replace(analysis, notes=(*averaged, *target_hints(groups, asked.question), *analysis.notes))
+    analysis = analyse(groups, asked.question, measure=measure)
+    hints = target_hints(groups, asked.question) if not measure.higher_is_better else ()
+    return replace(analysis, notes=(*averaged, *hints, *analysis.notes))
 
 
 def study_part(frames: StudyFrames) -> Part | None:

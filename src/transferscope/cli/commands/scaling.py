@@ -11,7 +11,7 @@ from transferscope.cli.options import OutOption, Settings, Short, StudyName, of
 from transferscope.settings.questions import Columns, ScalingQuestion
 
 EXAMPLES = """transferscope scaling errors.csv --columns score=loss pretrain=n labels=m
-transferscope scaling usps.toml --target-score 0.05 --set cost_pretrain=0.01"""
+transferscope scaling usps.toml --target-score 95 --set cost_pretrain=0.01"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
