@@ -1,5 +1,9 @@
 """What Python programs give to the public functions: another type is one sentence, and nothing is begun."""
 
+import inspect
+import pydoc
+import re
+import typing
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -101,3 +105,24 @@ def test_paths_are_data_as_text_is(tmp_path: Path) -> None:
             DOOR.compare(given, "digits", folder=tmp_path)
         with pytest.raises(SettingsError, match=r"looks like a file; write 'npz:"):
             DOOR.compare("digits", given, folder=tmp_path)
+
+
+def test_help_shows_a_parameter_on_each_line_under_headings() -> None:
+    shown, _ = pydoc.plain(pydoc.render_doc(DOOR.compare)).split(") -> ComparisonResult", maxsplit=1)
+    lines = [line.strip() for line in shown.splitlines()[1:]]
+    assert max(map(len, lines)) < 80
+    assert "training: Mapping[str, Any] = {}," in lines
+    assert "sources: Source | Sequence[Source] | None = None," in lines
+    names = [line.partition(":")[0] for line in lines if re.match(r"\w+: ", line)]
+    assert names == list(inspect.signature(DOOR.compare).parameters)
+    assert lines[lines.index("# results that are there") + 1].startswith("without: ")
+    assert lines[lines.index("*,") + 1].startswith("# ")
+
+
+def test_the_types_that_help_shows_are_those_that_are_held() -> None:
+    """`typing` resolves the names as this module has them; another function shows its types without their modules."""
+    shown = inspect.signature(DOOR.rank)
+    assert "networks: " in str(shown)
+    assert "collections.abc" not in str(shown)
+    hints = typing.get_type_hints(DOOR.compare)
+    assert hints.keys() - {"return"} == set(inspect.signature(DOOR.compare).parameters)

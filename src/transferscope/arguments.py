@@ -1,14 +1,15 @@
 """What a Python program gives to the functions that answer questions, held to their signatures at once."""
 
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import fields, is_dataclass
 from functools import wraps
-from inspect import signature
+from inspect import Parameter, Signature, formatannotation, signature
 from numbers import Real
 from os import PathLike
 from pathlib import Path
-from types import NoneType, UnionType
+from types import FunctionType, MappingProxyType, NoneType, UnionType
 from typing import Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -53,7 +54,58 @@ def checks_arguments(verb: Callable[P, T]) -> Callable[P, T]:
                 )
         return verb(*args, **kwargs)
 
+    checked.__signature__ = ReadableSignature.of(verb)  # type: ignore[attr-defined]
     return checked
+
+
+class ReadableSignature(Signature):
+    """A signature that `help` shows with a parameter on each line, under the headings of their groups."""
+
+    headings: Mapping[str, str] = MappingProxyType({})
+
+    @classmethod
+    def of(cls, verb: Callable[..., Any], headings: Mapping[str, str] = MappingProxyType({})) -> "ReadableSignature":
+        """That of a function.
+
+        Args:
+            headings: What a group of parameters is about, by its first one.
+        """
+        plain = signature(verb)
+        readable = cls([*plain.parameters.values()], return_annotation=plain.return_annotation)
+        readable.headings = headings
+        return readable
+
+    def __str__(self) -> str:
+        lines, keywords = [], False
+        for name, one in self.parameters.items():
+            if one.kind == one.KEYWORD_ONLY and not keywords:
+                keywords = True
+                lines.append("*,")
+            lines += [f"# {self.headings[name]}"] if name in self.headings else []
+            default = "" if one.default is Parameter.empty else f" = {_written(one.default)}"
+            lines.append(f"{name}: {_annotation(one.annotation)}{default},")
+        inside = "".join(f"\n    {line}" for line in lines)
+        return f"({inside}\n) -> {_annotation(self.return_annotation)}"
+
+
+def _annotation(annotation: Any) -> str:
+    return annotation if isinstance(annotation, str) else re.sub(r"(?:\w+\.)+(?=\w)", "", formatannotation(annotation))
+
+
+def _written(default: object) -> str:
+    if isinstance(default, FunctionType):
+        return default.__name__
+    return repr(dict(default)) if isinstance(default, MappingProxyType) else repr(default)
+
+
+def under_headings(headings: Mapping[str, str]) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Have `help` show the parameters of a function in groups, each under a heading before its first one."""
+
+    def described(verb: Callable[P, T]) -> Callable[P, T]:
+        verb.__signature__ = ReadableSignature.of(verb, headings)  # type: ignore[attr-defined]
+        return verb
+
+    return described
 
 
 def _members(hint: Any) -> tuple[Any, ...]:

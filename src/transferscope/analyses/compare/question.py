@@ -1,5 +1,7 @@
 """How a comparison is asked: its study file is written and run, the cheapest runs first."""
 
+from __future__ import annotations  # so that help shows types by the names that they have here
+
 import operator
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -23,7 +25,7 @@ from transferscope.analyses.compare.study_file import (
 from transferscope.analyses.compare.summary import summarise
 from transferscope.analyses.notebook import shown_in_notebook
 from transferscope.analyses.results.runs import RunColumns
-from transferscope.arguments import checks_arguments, seen
+from transferscope.arguments import checks_arguments, seen, under_headings
 from transferscope.data.memory import AS_TYPED, DATA_WORDS, Data, InMemory, Task, is_data
 from transferscope.errors import SettingsError, refuse_unused
 from transferscope.methods.recipes import Protocol
@@ -39,11 +41,39 @@ LONGEST_RUN = 3.0
 """Minutes that a run may be expected to take which nobody has asked for: by name, with --seeds or with a budget."""
 
 
+@under_headings(
+    {
+        "labels": "what is compared, and how long",
+        "margin": "what counts as better",
+        "network": "how it is trained",
+        "folder": "where it is kept, and what is shown",
+        "label": "data in memory",
+        "run": "runs that a function of yours makes",
+        "without": "results that are there",
+    }
+)
 @checks_arguments
 def compare(
     target: Data | None = None,
     sources: Source | Sequence[Source] | None = None,
     *,
+    labels: Sequence[int] = (),
+    methods: Sequence[str] | None = None,
+    seeds: int | None = None,
+    runs: int | None = None,
+    minutes: float | None = None,
+    diagnostics: Sequence[str] = (),
+    margin: float | None = None,
+    worth: float | None = None,
+    metric: str | None = None,
+    network: str | None = None,
+    training: Mapping[str, Any] = NOTHING,
+    pretraining: Mapping[str, Any] = NOTHING,
+    engine: Mapping[str, Any] = NOTHING,
+    tuning: bool | None = None,
+    recipe: Protocol = "field",
+    folder: str | Path = "runs",
+    on_event: Callable[[Event], None] = ignore,
     label: str | None = None,
     task: Task | None = None,
     test_share: float | None = None,
@@ -52,27 +82,10 @@ def compare(
     run: Callable[..., Any] | None = None,
     arms: Mapping[str, Mapping[str, Any]] = NOTHING,
     score: Mapping[str, str] = NOTHING,
-    labels: Sequence[int] = (),
-    methods: Sequence[str] | None = None,
-    diagnostics: Sequence[str] = (),
-    seeds: int | None = None,
-    margin: float | None = None,
-    worth: float | None = None,
-    runs: int | None = None,
-    minutes: float | None = None,
-    network: str | None = None,
-    training: Mapping[str, Any] = NOTHING,
-    pretraining: Mapping[str, Any] = NOTHING,
-    engine: Mapping[str, Any] = NOTHING,
-    tuning: bool | None = None,
-    recipe: Protocol = "field",
-    metric: str | None = None,
-    folder: str | Path = "runs",
     without: Collection[str] | None = None,
     columns: RunColumns | None = None,
     predictions: str | Path | None = None,
     planned: int | None = None,
-    on_event: Callable[[Event], None] = ignore,
 ) -> ComparisonResult:
     """Compare transfer methods and baselines on a target, or compare finished runs, or your own runs.
 
@@ -105,6 +118,36 @@ def compare(
         sources: What to transfer from: data likewise; a pretrained network by name ("hf:FOLDER", "timm:NAME",
             "torchvision:NAME", "package.module:factory", "file.py:factory"), as a `Pretrained`, or as a
             `torch.nn.Module` that can be made again in another process (see `pretrained_module`); or a list of them.
+        labels: Numbers of labelled target examples, each at least 1; none for all that there are.
+        methods: Names of methods, or references to others, as in "package.module:Class" and "path/to/file.py:Class".
+            None for those of `default_methods` that can learn the target from the sources; a network of others is not
+            trained from scratch.
+        seeds: Make every run with so many repetitions, each with its own few-shot subset and initialisation, at least
+            1; with `runs` or `minutes` the most of one arm. None until both questions are decided.
+        runs: Most runs, at least 2; None for no such limit.
+        minutes: How long this call may take, above 0: a run that would not fit is not begun, and what runs then is
+            stopped. None for no such limit.
+        diagnostics: Names of diagnostics of the trained networks ("weights", "class-separation", ...), with their
+            default settings, for the report's section "Why".
+        margin: Differences up to this are of no interest, above 0: points of accuracy, of average precision for several
+            labels of each input, or of R² for numbers. None for 1.
+        worth: Seconds of a run that a point is worth, above 0: the arm of the least expected loss is recommended, its
+            time included. None for the cheapest within the margin. Not with `seeds` alone.
+        metric: "balanced-accuracy", "macro-f1" or "matthews", for rare classes; None for accuracy, or what suits
+            other labels. Changing it trains nothing again.
+        network: Name of the network, as in `NetworkSettings`; None for that of the first source that names one, else a
+            multi-layer perceptron on vectors, LeNet on images of up to 40 pixels on a side, and conv4 on larger ones,
+            which are brought to 64 pixels at most; ResNet-20 for labels on a grid over each image.
+        training: Settings of [training] in the study file, as in {"steps": 500}: fields of `TrainingSettings`. They
+            win over the recipe. A rate that is given, of which methods that start from a pretrained network take
+            their share, is not searched.
+        pretraining: Settings of [pretraining] likewise.
+        engine: Settings of [engine], as in {"workers": 4, "keep": "all"}: fields of `EngineSettings`.
+        tuning: True searches settings by cross-validation on target labels, False takes them as they are; None for
+            False with `recipe = "field"`.
+        recipe: "field", or "equal" for comparisons of methods as in papers.
+        folder: Where the study file, the store and data given in memory are kept.
+        on_event: Called with progress; without it, a notebook shows a bar.
         label: The label column of data frames and of data sets of the package datasets; None for "label".
         task: What the labels of data in memory are: "classification", "regression" or "multi-label". None for what
             their type says: whole numbers, text and truth values are classes, floating-point numbers a regression.
@@ -118,40 +161,10 @@ def compare(
             transfers from, or None for an arm without one.
         score: Of `run`: what it returns, as in {"name": "accuracy", "unit": "share", "better": "higher"}; see [run] in
             a study file.
-        labels: Numbers of labelled target examples, each at least 1; none for all that there are.
-        methods: Names of methods, or references to others, as in "package.module:Class" and "path/to/file.py:Class".
-            None for those of `default_methods` that can learn the target from the sources; a network of others is not
-            trained from scratch.
-        diagnostics: Names of diagnostics of the trained networks ("weights", "class-separation", ...), with their
-            default settings, for the report's section "Why".
-        seeds: Make every run with so many repetitions, each with its own few-shot subset and initialisation, at least
-            1; with `runs` or `minutes` the most of one arm. None until both questions are decided.
-        margin: Differences up to this are of no interest, above 0: points of accuracy, of average precision for several
-            labels of each input, or of R² for numbers. None for 1.
-        worth: Seconds of a run that a point is worth, above 0: the arm of the least expected loss is recommended, its
-            time included. None for the cheapest within the margin. Not with `seeds` alone.
-        runs: Most runs, at least 2; None for no such limit.
-        minutes: How long this call may take, above 0: a run that would not fit is not begun, and what runs then is
-            stopped. None for no such limit.
-        network: Name of the network, as in `NetworkSettings`; None for that of the first source that names one, else a
-            multi-layer perceptron on vectors, LeNet on images of up to 40 pixels on a side, and conv4 on larger ones,
-            which are brought to 64 pixels at most; ResNet-20 for labels on a grid over each image.
-        training: Settings of [training] in the study file, as in {"steps": 500}: fields of `TrainingSettings`. They
-            win over the recipe. A rate that is given, of which methods that start from a pretrained network take
-            their share, is not searched.
-        pretraining: Settings of [pretraining] likewise.
-        engine: Settings of [engine], as in {"workers": 4, "keep": "all"}: fields of `EngineSettings`.
-        tuning: True searches settings by cross-validation on target labels, False takes them as they are; None for
-            False with `recipe = "field"`.
-        recipe: "field", or "equal" for comparisons of methods as in papers.
-        metric: "balanced-accuracy", "macro-f1" or "matthews", for rare classes; None for accuracy, or what suits
-            other labels. Changing it trains nothing again.
-        folder: Where the study file, the store and data given in memory are kept.
         without: Of results: names of arms that need no source.
         columns: Of results: which column holds what.
         predictions: Of results: a folder with what each run gave for every test example.
         planned: Of results: number of seeds of every arm that was fixed before the first run.
-        on_event: Called with progress; without it, a notebook shows a bar.
 
     Raises:
         TransferscopeError: Data, names or settings that cannot be used; nothing was begun.
