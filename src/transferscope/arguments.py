@@ -65,7 +65,7 @@ class ReadableSignature(Signature):
 
     @classmethod
     def of(cls, verb: Callable[..., Any], headings: Mapping[str, str] = MappingProxyType({})) -> "ReadableSignature":
-        """That of a function.
+        """Return that of a function.
 
         Args:
             headings: What a group of parameters is about, by its first one.

@@ -20,7 +20,7 @@ from transferscope.training import exact_device, scale_of
 def study_subject(
     place: str | Path, question: FileQuestion, *, study: str | None = None
 ) -> tuple[FileQuestion, FileSubject]:
-    """The best transfer arm of a finished study whose network was kept, and the network that it started from.
+    """Return the best transfer arm of a finished study whose network was kept, and the network that it started from.
 
     Args:
         question: What to measure; its file and data are those of the study, and `labels` chooses the number of labels,
@@ -64,7 +64,7 @@ def study_subject(
 
 
 def _best(store: Store, study: str, labels: int | None) -> Run:
-    """The transfer run with the best score, of those whose trained network is there."""
+    """Return the transfer run with the best score, of those whose trained network is there."""
     frames, context = read_study(store, study), WorkContext(store.files)
     runs = [
         run

@@ -41,15 +41,15 @@ class Reach:
         return "start" if "start" in self.each else "end"
 
     def reached(self, whose: Whose) -> Estimate:
-        """The measure with its interval over held-out examples."""
+        """Return the measure with its interval over held-out examples."""
         return t_interval(self.each[whose])
 
     def gain(self, whose: Whose, over: Whose) -> Estimate:
-        """The difference of two, paired by example."""
+        """Return the difference of two, paired by example."""
         return t_interval(self.each[whose] - self.each[over])
 
     def call(self, whose: Whose, over: Whose) -> Call:
-        """The side on which the 95 % interval of the difference excludes 0."""
+        """Return the side on which the 95 % interval of the difference excludes 0."""
         gain = self.gain(whose, over)
         return "better" if gain.low > 0 else "worse" if gain.high < 0 else ""
 
@@ -89,7 +89,7 @@ def _judged(network: Network, looked_at: FileSubject) -> Float[np.ndarray, " N"]
 
 
 def points_of(outputs: Float[Tensor, "N K"], labels: Tensor) -> Float[np.ndarray, " N"]:
-    """What each example gives to the measure: 0 or 100 for a class, the share of its labels that are right.
+    """Return what each example gives to the measure: 0 or 100 for a class, the share of its labels that are right.
 
     Of a number 100 less its squared error in per cent of the variance, as mean over those that vary; the mean is R².
     """

@@ -15,7 +15,7 @@ _WHOSE: Mapping[Whose, str] = {"end": "The network", "start": "The start", "rand
 
 
 def what_follows(reach: Reach, names: Mapping[str, str], data: str) -> Iterator[Statement]:
-    """Whether the transferred features beat random ones, and whether training improved them.
+    """State whether the transferred features beat random ones, and whether training improved them.
 
     Args:
         names: The files of the network ("end") and its start.
@@ -45,7 +45,7 @@ def _compared(reach: Reach, whose: Whose, over: Whose) -> dict[str, object]:
 
 
 def reach_table(reach: Reach) -> Table:
-    """What a linear model reaches on whose features, and the gain over random weights, or over the start."""
+    """Return what a linear model reaches on whose features, and its gain over random weights, or the start."""
     over: Whose = "random" if "random" in reach.each else "start"
     columns = (
         Column("Features of", numeric=False),
@@ -66,7 +66,7 @@ def reach_table(reach: Reach) -> Table:
 
 
 def reach_rows(reach: Reach) -> pd.DataFrame:
-    """The same with the columns of `measured_rows`."""
+    """Return the same with the columns of `measured_rows`."""
     rows = []
     for whose in reach.each:
         known = reach.reached(whose)
