@@ -57,7 +57,7 @@ def test_a_method_that_is_called_like_a_built_in_one_is_run_beside_it(tmp_path: 
 
 def _tables(methods: list[str], folder: Path) -> dict[str, dict[str, object]]:
     data = write_npz(folder / "x.npz")
-    return study_tables([data], data, labels=[20], methods=methods, diagnostics=[], seeds=1, folder=folder)
+    return study_tables([data], data, labels=[20], methods=methods, diagnostics=[], seeds=1, folder=folder)[0]
 
 
 @pytest.mark.parametrize("names", sorted({*permutations(["a", "a", "a-2", "a-3"])}))

@@ -293,7 +293,7 @@ def test_relative_references_of_a_comparison_hold_in_the_folder_of_its_study_fil
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(EXAMPLES)
-    asked = study_tables(
+    asked, _ = study_tables(
         ["data.py:two_moons?turn=0.5"],
         "data.py:two_moons",
         labels=[20],

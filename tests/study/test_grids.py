@@ -16,7 +16,7 @@ from transferscope.data import load
 from transferscope.errors import DataError, NetworkError, SettingsError
 from transferscope.store import Store
 from transferscope.study.plan import plan_study
-from transferscope.study.spec import parse_spec
+from transferscope.study.spec import parse_spec, seen_from_folder
 
 SCENES = "scenes?size=16&grid=4&appearance=several&kinds=sphere,box,cone&n_train=40&n_test=20&task="
 
@@ -82,12 +82,13 @@ def test_what_cannot_be_done_on_a_grid_is_said_at_planning() -> None:
 
 def test_a_comparison_of_masks_takes_a_network_and_methods_that_learn_them(tmp_path: Path) -> None:
     asked: dict[str, Any] = {"labels": [20], "diagnostics": [], "seeds": 2, "folder": tmp_path, "recipe": "equal"}
-    made = study_tables([f"{SCENES}class"], f"{SCENES}segmentation", methods=None, **asked)
+    made, spec = study_tables([f"{SCENES}class"], f"{SCENES}segmentation", methods=None, **asked)
     assert made["network"] == {"name": "resnet20"}
+    assert spec == parse_spec(seen_from_folder(made, tmp_path))
     assert set(made["methods"]) == {"scratch", "fine-tune", "l2-sp"}
     assert "head" not in made["tuning"]["grid"]["fine-tune"]
     masks = load(f"{SCENES}segmentation")
-    named = study_tables([f"{SCENES}class"], masks, methods=["fine-tune"], **asked)
+    named, _ = study_tables([f"{SCENES}class"], masks, methods=["fine-tune"], **asked)
     kept = load(f"{named['target']['data'].replace('npz:', f'npz:{tmp_path}/')}")
     assert kept.train.classes == masks.train.classes
     assert (kept.train.labels == masks.train.labels).all()

@@ -17,7 +17,6 @@ from transferscope.methods.scratch import Scratch
 from transferscope.models.network import Network
 from transferscope.store import Outcome, PlannedCell
 from transferscope.study.context import CHOSEN, WorkContext
-from transferscope.study.facts import kept_data
 from transferscope.study.plan import plan_study
 from transferscope.study.spec import parse_spec
 from transferscope.study.work import work
@@ -211,6 +210,5 @@ def test_data_that_change_after_a_study_was_planned_are_refused(tmp_path: Path, 
         arrays = {key: stored[key].copy() for key in stored.files}
     arrays["x_train"][0, 0] += 1.0
     np.savez(path, **arrays)
-    kept_data.cache_clear()
     with pytest.raises(CorruptDataError, match=f"{name}.npz have changed since the study was planned with them"):
         work(cell, WorkContext(tmp_path, device="cpu"))

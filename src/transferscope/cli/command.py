@@ -16,6 +16,7 @@ from typer.main import get_command
 from transferscope.cli.commands import COMMANDS
 from transferscope.cli.complete import Tables
 from transferscope.cli.options import parameters_of, read_options, settings_of
+from transferscope.once import once
 
 SCREEN = 40
 """Lines of `_WIDEST` columns that the help of a command may have."""
@@ -118,7 +119,8 @@ def own_command(name: str) -> Any:
     def call(context: typer.Context, **typed: Any) -> None:
         context.obj = time.monotonic()  # before what takes seconds to import
         work = getattr(import_module(f"transferscope.cli.{name}"), name)
-        work(read_options(module.Options, typed), context)
+        with once():
+            work(read_options(module.Options, typed), context)
 
     parameters = [Parameter("context", Parameter.KEYWORD_ONLY, annotation=typer.Context)]
     parameters += parameters_of(module.Options)

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import typer
 
-from transferscope.analyses.compare.question import ask
+from transferscope.analyses.compare.ask import ask
 from transferscope.analyses.compare.study_file import tuning_in_words
 from transferscope.cli.commands.compare import Options
 from transferscope.cli.execute import execute, report_on
 from transferscope.cli.terminal import say
 from transferscope.errors import SettingsError
-from transferscope.study.spec import read_spec, seen_from_folder
+from transferscope.study.spec import seen_from_folder
 
 
 def compare(options: Options, context: typer.Context) -> None:
@@ -43,7 +43,7 @@ def compare(options: Options, context: typer.Context) -> None:
     for word, sentence in (("network", asked.note), ("tuning", tuning_in_words(asked.tables))):
         if sentence:
             say(f"{word + ':':<9}{sentence}")
-    status = execute(read_spec(asked.path), since=context.obj)
+    status = execute(asked.spec, since=context.obj)
     report_on(asked.path, status, json_of="compare" if options.as_json else None)
 
 

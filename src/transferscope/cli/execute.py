@@ -10,12 +10,7 @@ import torch
 import typer
 
 from transferscope.analyses.compare.statements import short
-from transferscope.analyses.compare.study_page import build_report
-from transferscope.analyses.stored import open_result
-from transferscope.cli.as_json import print_analysis
-from transferscope.cli.left_out import race_in_words
 from transferscope.cli.progress import study_view
-from transferscope.cli.report import report_study
 from transferscope.cli.status import failures, status_facts, summary, understood
 from transferscope.cli.terminal import say
 from transferscope.errors import TransferscopeError
@@ -160,6 +155,13 @@ def report_on(study: Path, status: StudyStatus, *, json_of: str | None = None) -
         TransferscopeError: As `transferscope.analyses.compare.study_page.build_report`.
         typer.Exit: Code 1: cells failed, which the report names.
     """
+    # here, because figures take a while to import, and runs need none
+    from transferscope.analyses.compare.study_page import build_report
+    from transferscope.analyses.stored import open_result
+    from transferscope.cli.as_json import print_analysis
+    from transferscope.cli.left_out import race_in_words
+    from transferscope.cli.report import report_study
+
     page = study.with_suffix(".html")
     if json_of is None:
         say("\n".join([summary(status), *failures(status.failed), ""]))

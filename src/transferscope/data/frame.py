@@ -27,10 +27,10 @@ from jaxtyping import Int64
 from pyarrow.parquet import read_metadata
 
 from transferscope.data.cells import Cells, as_arrow, as_objects, read_cells
-from transferscope.data.once import ReadOnce
 from transferscope.data.places import check_bytes, most_bytes
 from transferscope.errors import CorruptDataError, DataError, TransferscopeError, first_line
-from transferscope.files import require_regular
+from transferscope.files import require_regular, stamp_of
+from transferscope.once import made_once
 
 Format = Literal["csv", "tsv", "json", "jsonl", "parquet"]
 """How a table is written."""
@@ -98,9 +98,6 @@ class Frame:
         return replace(self, rows=self.rows.iloc[places], numbers=self.numbers[places])
 
 
-_FRAMES: ReadOnce[Frame] = ReadOnce()
-
-
 def place_of(index: pd.Index, at: int) -> str:
     """Say where a row of a `Frame` is, by the index and its position there: "line 3" of a text file, else "row 2"."""
     label = index[at]
@@ -151,8 +148,7 @@ def read_frame(
     require_regular(path, f"a {_words(form)} file")
     if not path.is_file():
         raise CorruptDataError(f"{path} cannot be read as a {_words(form)} file (there is none); write it again")
-    asked = (form, as_it_is, quoted, has_header, of_runs)
-    frame = _FRAMES.get(asked, [path], lambda: _read(path, *asked, check))
+    frame = read_rows(path, form, as_it_is, quoted, has_header, of_runs, check)
     check([str(name) for name in frame.rows.columns])
     return replace(frame, rows=frame.rows.copy(deep=False))
 
@@ -161,7 +157,8 @@ def _words(form: Format) -> str:
     return {"tsv": "tab-separated", "csv": "csv", "json": "JSON", "jsonl": "JSON lines"}.get(form, form)
 
 
-def _read(
+@made_once(lambda path, *asked: (path.absolute(), stamp_of(path), *asked[:-1]))
+def read_rows(
     path: Path,
     form: Format,
     as_it_is: bool,

@@ -22,6 +22,7 @@ from transferscope.data.task import Dataset, LabelledSet
 from transferscope.data.transforms import apply_transforms, check_transforms
 from transferscope.errors import DataError, SettingsError, TransferscopeError, UnknownNameError, unknown_name
 from transferscope.files import expanded
+from transferscope.once import made_once, once
 
 _LOG = logging.getLogger(__name__)
 
@@ -41,7 +42,19 @@ DATA_SETS: registry.Registry[Reader | CatalogueEntry] = registry.Registry(
 """Data sets of other packages and files; transferscope's own are `CATALOGUE` and `READERS`."""
 
 
+def _asked(
+    spec: str,
+    *,
+    transforms: Sequence[str] = (),
+    limit: int | None = None,
+    test_limit: int | None = None,
+    seed: int = 0,
+) -> tuple[object, ...]:
+    return (spec, tuple(transforms), limit, test_limit, seed)
+
+
 @checks_arguments
+@made_once(_asked)
 def load(
     spec: str,
     *,
@@ -81,7 +94,8 @@ def load(
     check_seed(seed)
     check_transforms(transforms)
     began = time.monotonic()
-    dataset = apply_transforms(_read(parse_name(spec), seed), transforms, seed=seed)
+    with once():
+        dataset = apply_transforms(_read(parse_name(spec), seed), transforms, seed=seed)
     limits = (("limit", limit, "training", dataset.train), ("test_limit", test_limit, "test", dataset.test))
     beyond = [
         f"{name} = {asked} and there are {len(part)} {which} examples; ask for 1 to {len(part)}"
@@ -206,6 +220,7 @@ def _limited(examples: LabelledSet, limit: int | None, seed: int) -> LabelledSet
     return examples if limit is None else few_shot(examples, limit, seed=seed)
 
 
+@made_once(lambda spec, seed: (spec.text, seed))
 def _read(spec: DataSpec, seed: int) -> Dataset:
     if spec.kind in CATALOGUE:
         spec.allow(())

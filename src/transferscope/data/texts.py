@@ -32,6 +32,7 @@ from transferscope.errors import (
     unknown_name,
 )
 from transferscope.files import expanded, json_object
+from transferscope.once import made_once
 
 MAX_LENGTH = 128
 """Tokens at which texts are cut where nothing else is said."""
@@ -243,6 +244,7 @@ def read_texts(path: Path, settings: TextSettings, tokenizer: Tokenizer) -> Int3
     return _tokens(_read_file(path, settings), settings, tokenizer, path)[0]
 
 
+@made_once(lambda name: name)
 def open_tokenizer(name: str) -> Tokenizer:
     """The tokenizer of a model of transformers.
 

@@ -24,6 +24,7 @@ from transferscope.models.hubs.timm import Timm
 from transferscope.models.hubs.torchvision import Torchvision
 from transferscope.models.inputs import NetworkInput
 from transferscope.models.network import Network, n_weights, new_head, seeded
+from transferscope.once import made_once
 from transferscope.records import Says
 from transferscope.registry import Registry
 
@@ -195,7 +196,7 @@ class NetworkSettings:
             return None
         if entry is None:
             hub, _, rest = self.name.partition(":")
-            return HUBS[hub](rest)
+            return _of_hub(hub, rest)
         return _factory(entry, self.name, json.dumps(self.options, sort_keys=True))
 
     @property
@@ -231,6 +232,11 @@ class NetworkSettings:
             f". It was read as {self.name} of widths {widths} for inputs of shape {input_shape}; choose these as in "
             "its training"
         )
+
+
+@made_once(lambda hub, name: (hub, name))
+def _of_hub(hub: str, name: str) -> NamedModule:
+    return HUBS[hub](name)
 
 
 @lru_cache(maxsize=64)  # whether a function loads weights takes two calls of it to tell

@@ -26,6 +26,7 @@ from transferscope.models.weights import (
     read_state_dict,
     with_tied,
 )
+from transferscope.once import made_once
 
 _CODE_NOTE = "transferscope.code"
 """Key in the metadata of a file of weights that a study wrote, which says the digest of the code of its network."""
@@ -117,24 +118,46 @@ def open_pretrained(
             "say it as in its training, as in input = { mean = 0.45, std = 0.22 } for pixels from 0 to 1, or input = "
             "{ mean = 127, std = 128, scale = 1 } for bytes"
         )
-    name = named.head if settings.head is None else settings.head
+    if pretrained.weights is not None and _is_of_study(pretrained.weights):
+        frame = frame_network(settings, input_shape, n_outputs)
+        return open_network(frame, pretrained.weights, head=head, read_as=settings.read_as(input_shape))
+    tried = _tried(pretrained, input_shape)
+    if tried.report.missing and pretrained.weights is not None:  # they stay random
+        tried = _with_own_head(pretrained, input_shape, seed)
+    if head == "frame" or tried.report.n_outputs == 0:
+        fresh = new_head(tried.network.n_features, n_outputs, seed=seed)  # as a network of random weights has
+        return OpenedNetwork(tried.network.with_head(fresh), replace(tried.report, n_outputs=0))
+    return OpenedNetwork(tried.network.copy(), tried.report)
+
+
+@made_once(lambda *asked: repr(asked))
+def _tried(pretrained: Pretrained, input_shape: tuple[int, ...]) -> OpenedNetwork:
+    """What `_with_own_head` makes, which others read too: who trains it copies it."""
+    return _with_own_head(pretrained, input_shape, 0)
+
+
+def _with_own_head(pretrained: Pretrained, input_shape: tuple[int, ...], seed: int) -> OpenedNetwork:
+    """A named network with its own head, seen to compute what its module does."""
+    settings = pretrained.network
+    named = settings.module
+    assert named is not None
     if pretrained.weights is None:
         given = named.trained()
         module, missing, unexpected = given.module, {name: name for name in given.missing}, given.unexpected
         check_weights(module.state_dict(), module.state_dict(), pretrained.name)
     else:
-        stored = read_state_dict(pretrained.weights)
-        if stored and all(key.startswith(("features.", "head.")) for key in stored):  # as a study keeps its networks
-            frame = frame_network(settings, input_shape, n_outputs)
-            return open_network(frame, pretrained.weights, head=head, read_as=settings.read_as(input_shape))
         module = named.random(seed)
-        missing, unexpected = _load(module, stored, pretrained)
-    network = adapt(module, name, input_shape=input_shape, input=known).train()
-    report = _report(network, module, missing, unexpected, pretrained)
-    if head == "frame" or report.n_outputs == 0:
-        fresh = new_head(network.n_features, n_outputs, seed=seed)  # as a network of random weights has
-        return OpenedNetwork(network.under(fresh), replace(report, n_outputs=0))
-    return OpenedNetwork(network, report)
+        missing, unexpected = _load(module, read_state_dict(pretrained.weights), pretrained)
+    head = named.head if settings.head is None else settings.head
+    network = adapt(module, head, input_shape=input_shape, input=input_of(settings)).train()
+    return OpenedNetwork(network, _report(network, module, missing, unexpected, pretrained))
+
+
+@made_once(lambda file: file)
+def _is_of_study(file: Path) -> bool:
+    """Whether a file has the names under which a study keeps its networks."""
+    stored = read_state_dict(file)
+    return bool(stored) and all(key.startswith(("features.", "head.")) for key in stored)
 
 
 _SIDES = (8, 12, 14, 16, 20, 24, 28, 32, 36, 40, 48, 56, 64, 72, 80, 84, 96, 112, 128, 160, 192, 224, 256)
@@ -199,9 +222,10 @@ def check_code(settings: NetworkSettings, file: Path) -> None:
         )
 
 
-def fingerprint_of(opened: OpenedNetwork) -> str:
-    """Return a digest of the backbone's weights, independent of the file."""
-    return digest_of(opened.network.features.state_dict())
+@made_once(lambda *asked: repr(asked))
+def fingerprint_of(pretrained: Pretrained, input_shape: tuple[int, ...]) -> str:
+    """Return a digest of the backbone's weights that a name stands for."""
+    return digest_of(open_pretrained(pretrained, input_shape).network.features.state_dict())
 
 
 def _load(

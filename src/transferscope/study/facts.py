@@ -4,7 +4,6 @@ import platform
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
-from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -36,6 +35,7 @@ from transferscope.models import (
 )
 from transferscope.models.families import Family, family_of
 from transferscope.models.pretrained import fingerprint_of
+from transferscope.once import made_once
 from transferscope.settings.data import DataSettings
 from transferscope.study.backends.backend import thread_limit
 from transferscope.study.passes import EXAMPLES, Passes
@@ -49,10 +49,6 @@ MAX_LEAKAGE = 0.05
 """Share of target test examples that may also be in a training set: a few exact copies are natural in coarse data."""
 
 _PACKAGES = ("transferscope", "torch", "numpy", "scipy", "scikit-learn")
-
-
-DATA_SETS_KEPT = 32
-"""How many loaded data sets a process keeps between cells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,10 +185,6 @@ def read_data(data: DataSettings) -> Dataset:
     return load(data.data, transforms=data.transforms, limit=data.limit, test_limit=data.test_limit)
 
 
-kept_data = lru_cache(maxsize=DATA_SETS_KEPT)(read_data)
-"""`read_data`, kept in memory for the cells of the study that is being done; planning a study begins anew."""
-
-
 def as_read(dataset: Dataset, data: DataSettings, network: NetworkSettings) -> Dataset:
     """Return a data set with the image size and channels of a network; unchanged without input settings.
 
@@ -217,9 +209,9 @@ def examples_as_read(examples: LabelledSet, known: NetworkInput | None, name: st
     return apply_transforms(Dataset(name, examples, one, {}), known.transforms, seed=0).train
 
 
-@lru_cache(maxsize=DATA_SETS_KEPT // 4)
+@made_once(lambda *asked: asked)
 def _test_as_read(data: DataSettings, known: NetworkInput) -> LabelledSet:
-    whole = kept_data(data)
+    whole = read_data(data)
     return examples_as_read(whole.test, known, whole.name)
 
 
@@ -252,12 +244,10 @@ def load_data(spec: StudySpec) -> StudyData:
         with _noted(faults, where):
             check_name(data.data, data.transforms)
     _raise_all(faults)
-    kept_data.cache_clear()  # files may have changed since an earlier study of this process
-    _test_as_read.cache_clear()
     loaded = {}
     for where, data in wanted.items():
         with _noted(faults, where):
-            loaded[where] = kept_data(data)
+            loaded[where] = read_data(data)
     _check_amounts(spec, loaded, faults)
     for where, dataset in loaded.items():
         with _noted(faults, where):
@@ -330,7 +320,8 @@ def _opened(
     pretrained: Pretrained, target: Dataset, spec: StudySpec, digest: str | None, passes: dict[str, Passes]
 ) -> PretrainedSource:
     """Open a pretrained network and check it against the target; its digest is that of its file, if it has one."""
-    opened = open_pretrained(pretrained, shape_as_read(target, pretrained.network))
+    shape = shape_as_read(target, pretrained.network)
+    opened = open_pretrained(pretrained, shape)
     opened.network.on_grid(target.train.grid)
     known = input_of(pretrained.network)
     check_kind(target.train, known)
@@ -340,7 +331,7 @@ def _opened(
     moved = any(training.batch_norm == "train" for training in trained)
     follows = moved and bool(batch_norms(opened.network.features))
     words = "" if known is None else reading_words(known, target.provenance.get("size"))
-    checksum = digest or fingerprint_of(opened)
+    checksum = digest or fingerprint_of(pretrained, shape)
     if spec.race is not None:
         passes[pretrained.network.name] = _passes(opened.network, target, pretrained.network, spec)
     return PretrainedSource(pretrained, checksum, opened.report, words, family, follows)

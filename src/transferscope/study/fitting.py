@@ -1,7 +1,5 @@
 """What every kind of cell needs to fit a method: its task, the network it starts from, its options."""
 
-import copy
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -16,14 +14,13 @@ from transferscope.errors import CorruptDataError, SettingsError
 from transferscope.methods import FitOptions, Fitted, Snapshots
 from transferscope.methods.tuning import Tuned, trials_file, tune, with_chosen_settings
 from transferscope.models import Network, OpenedNetwork, build_network, open_network, open_pretrained, save_weights
-from transferscope.models.network import new_head
 from transferscope.models.pretrained import fingerprint_of, notes_of
 from transferscope.models.weights import is_whole
 from transferscope.settings.data import DataSettings
 from transferscope.store import PlannedCell, Store
 from transferscope.study.cell import MethodRecipe, PretrainRecipe
 from transferscope.study.context import CELL_NOTE, CHOSEN, STEP_NOTE, WorkContext
-from transferscope.study.facts import as_read, checksum, kept_data
+from transferscope.study.facts import as_read, checksum, read_data
 from transferscope.training import PixelScale, TrainingSettings, frozen_features, scale_of, stream_seed, to_tensors
 from transferscope.training.feature_cache import is_kept
 
@@ -132,7 +129,7 @@ def task_of(cell: PlannedCell, recipe: MethodRecipe) -> TransferTask:
 
 def as_planned(data: DataSettings, content: str | None) -> Dataset:
     """Return a data set; raises CorruptDataError if it has changed since planning."""
-    loaded = kept_data(data)
+    loaded = read_data(data)
     if content is not None and loaded.fingerprint != content:
         raise CorruptDataError(
             f"the data {data.data} have changed since the study was planned with them; put the earlier data back, or "
@@ -170,19 +167,7 @@ def starting_network(cell: PlannedCell, recipe: MethodRecipe, task: TransferTask
         file = context.snapshot(need, step) if isinstance(step, int) else context.network(need)
         return open_network(fresh_network(recipe, task.source, seed), file).network
     n_outputs, seed = target.train.n_outputs, stream_seed(seed, "network")
-    pretrained = recipe.source.pretrained(recipe.network)
-    if pretrained.weights is not None:
-        return open_source(recipe, target.train.input_shape, n_outputs=n_outputs, seed=seed).network
-    key = (json.dumps(pretrained.network.identity, sort_keys=True), target.train.input_shape, recipe.checksum)
-    if key not in _OPENED:
-        _OPENED.clear()
-        _OPENED[key] = open_source(recipe, target.train.input_shape).network
-    network = copy.deepcopy(_OPENED[key])
-    return network.under(new_head(network.n_features, n_outputs, seed=seed))
-
-
-_OPENED: dict[tuple[object, ...], Network] = {}
-"""The named network that this process opened last: opening one tries it out, which takes seconds."""
+    return open_source(recipe, target.train.input_shape, n_outputs=n_outputs, seed=seed).network
 
 
 def open_source(
@@ -203,10 +188,9 @@ def open_source(
     pretrained, planned = recipe.source.pretrained(recipe.network), recipe.checksum
     if planned is not None and pretrained.weights is not None:
         _check_unchanged(pretrained.name, checksum(pretrained.weights), planned)
-    opened = open_pretrained(pretrained, input_shape, n_outputs=n_outputs, head=head, seed=seed)
     if planned is not None and pretrained.weights is None:
-        _check_unchanged(pretrained.name, fingerprint_of(opened), planned)
-    return opened
+        _check_unchanged(pretrained.name, fingerprint_of(pretrained, input_shape), planned)
+    return open_pretrained(pretrained, input_shape, n_outputs=n_outputs, head=head, seed=seed)
 
 
 def _check_unchanged(name: str, seen: str, planned: str) -> None:

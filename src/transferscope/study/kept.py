@@ -7,7 +7,6 @@ import shutil
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
 from pathlib import Path
 
 from transferscope.data.input_form import InputForm
@@ -17,13 +16,14 @@ from transferscope.errors import DataError
 from transferscope.estimate import Estimate
 from transferscope.models import input_of
 from transferscope.models.weights import read_notes
+from transferscope.once import made_once
 from transferscope.settings.data import DataSettings
 from transferscope.settings.engine import Keep
 from transferscope.store import PlannedCell, Store
 from transferscope.study.cell import MethodRecipe
 from transferscope.study.context import CELL_NOTE
 from transferscope.study.decisions import arms_by_key, decisions
-from transferscope.study.facts import DATA_SETS_KEPT, kept_data
+from transferscope.study.facts import read_data
 from transferscope.study.fitting import number
 from transferscope.study.frames import read_study
 from transferscope.study.status import keep_of
@@ -151,13 +151,13 @@ def card_of(
     )
 
 
-@lru_cache(maxsize=DATA_SETS_KEPT)
+@made_once(lambda *asked: asked)
 def _input_form(data: DataSettings, own: tuple[str, ...], shape: tuple[int, ...], content: str | None) -> InputForm:
     """Return the input form of inputs with this shape after the transforms of data and network.
 
     `content` is the fingerprint of the data: those of the same name may be others in a later study of this process.
     """
-    return replace(input_form(data.data, (*data.transforms, *own), kept_data(data)), input_shape=shape)
+    return replace(input_form(data.data, (*data.transforms, *own), read_data(data)), input_shape=shape)
 
 
 def _is_of_run(file: Path) -> bool:

@@ -16,6 +16,7 @@ from typing import TypeVar, get_args
 
 from transferscope.errors import MissingDataError, SettingsError, StoreError, UnreachableError, UntrustedCodeError
 from transferscope.models.weights import is_whole
+from transferscope.once import once
 from transferscope.records import Failure, FailureKind
 from transferscope.settings.engine import EngineSettings
 from transferscope.store import Claim, Owner, PlannedCell, Store
@@ -164,7 +165,7 @@ def run_study(
     """
     check_place(store)
     since = time.monotonic() if since is None else since
-    with followed(spec.track, store, spec.name):
+    with once(), followed(spec.track, store, spec.name):
         plan = plan_of(spec, store)
         if stamp:
             plan = replace(plan, study=replace(plan.study, facts={**plan.study.facts, "stamp": stamp}))
@@ -281,7 +282,8 @@ def work_on(
     if not counts.planned and not counts.running:
         return Share(0, 0, study_status(store, name))
     plan = StudyPlan(row, tuple(stored.cell for stored in store.cells(name)), {})
-    runner = _run_cells(plan, store, engine, work, on_event, most_cells=most_cells, seconds=seconds, is_guest=True)
+    with once():
+        runner = _run_cells(plan, store, engine, work, on_event, most_cells=most_cells, seconds=seconds, is_guest=True)
     tidy(store, name)
     return Share(runner.done, runner.failed, study_status(store, name))
 

@@ -136,7 +136,11 @@ def read_spec(path: Path, *, but: Sequence[str] = (), given: Mapping[str, Any] =
         SettingsError: The file is no TOML, or something in it is wrong; the message names every mistake.
     """
     tables = {name: table for name, table in with_settings(read_toml(path), given).items() if name not in but}
-    spec = parse_spec(seen_from_folder(tables, path.parent.absolute()), place=str(path))
+    return with_places_of(path, parse_spec(seen_from_folder(tables, path.parent.absolute()), place=str(path)))
+
+
+def with_places_of(path: Path, spec: StudySpec) -> StudySpec:
+    """Return the study of a file with the places that are relative to the file's folder."""
     return replace(spec, **places_seen_from(path, store=spec.store, files=spec.files, track=spec.track))
 
 
@@ -249,7 +253,7 @@ def parse_spec(tables: Mapping[str, Any], *, place: str = "the study") -> StudyS
         race=race,
         store=_found(head).store or default_store(_found(head).name),
         recipe=recipe,
-        given=_given(tables),
+        given=given_keys(tables),
         track=track,
         files=_found(head).files,
     )
@@ -358,7 +362,7 @@ def _training(table: Any, where: str, recipe: Protocol, mistakes: Mistakes) -> T
     return read_table(TrainingSettings, table, where, mistakes)
 
 
-def _given(tables: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+def given_keys(tables: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     """Return the keys of tables that override a recipe."""
     methods = {f"methods.{name}": table for name, table in tables.get("methods", {}).items()}
     named = {name: tables.get(name, {}) for name in ("training", "pretraining")} | methods

@@ -25,7 +25,7 @@ from transferscope.records import HEADLINES, Cost, Record
 from transferscope.store import Outcome, PlannedCell
 from transferscope.study.cell import DiagnoseRecipe, MethodRecipe, PretrainRecipe, code_as_planned, code_of
 from transferscope.study.context import CHOSEN, KEEP, STEP_NOTE, WorkContext
-from transferscope.study.facts import as_read, kept_data
+from transferscope.study.facts import as_read, read_data
 from transferscope.study.fitting import (
     CellFit,
     fit_method,
@@ -82,7 +82,7 @@ def _method(cell: PlannedCell, context: WorkContext) -> Outcome:
     if KEEP in cell.payload and recipe.method.keeps_network:
         _keep(cell, recipe, fit, test, context)
     further = {} if recipe.source is None else recipe.source.held_out_data
-    held_out = {name: as_read(kept_data(data), data, recipe.network) for name, data in further.items()}
+    held_out = {name: as_read(read_data(data), data, recipe.network) for name, data in further.items()}
     kept = _kept_after_transfer(fitted, task, held_out)
     trained_on = replace(task.target, test=task.target.train)
     seen = measure_on(fitted.network, trained_on, part="target_train")

@@ -22,7 +22,7 @@ from transferscope.data.task import Dataset, LabelledSet
 from transferscope.errors import SettingsError, TransferscopeError
 from transferscope.store import Store
 from transferscope.study.run import run_study
-from transferscope.study.spec import parse_spec, read_spec
+from transferscope.study.spec import parse_spec, read_spec, seen_from_folder
 
 QUICK: dict[str, Any] = {"training": {"steps": 20}, "pretraining": {"steps": 20}, "engine": {"workers": 0}}
 
@@ -35,7 +35,10 @@ def tables_of(*sources: str | Dataset, target: str | Dataset = "digits", **given
         "seeds": 2,
         "recipe": "equal",
     }
-    return study_tables(sources, target, **usual | given)
+    asked = usual | given
+    tables, spec = study_tables(sources, target, **asked)
+    assert spec == parse_spec(seen_from_folder(tables, asked["folder"].absolute()))  # what its file says
+    return tables
 
 
 @pytest.mark.long

@@ -123,7 +123,7 @@ def test_rates_and_all_settings_can_be_fixed(
     assert task.source is not None
     methods = ["linear-probe", "fine-tune"]
     arguments: dict[str, Any] = {"methods": methods, **QUICK, "folder": tmp_path, "recipe": "equal"}
-    tables = study_tables([task.source], task.target, labels=[24], diagnostics=[], seeds=2, **arguments | options)
+    tables, _ = study_tables([task.source], task.target, labels=[24], diagnostics=[], seeds=2, **arguments | options)
     assert tables["training"]["lr"] == lr
     assert tables["pretraining"]["lr"] == 0.01
     assert tables.get("tuning", {}).get("grid") == grid

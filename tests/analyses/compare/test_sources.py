@@ -16,7 +16,7 @@ from transferscope.analyses.rank.question import rank
 from transferscope.errors import SettingsError
 from transferscope.models import NetworkInput, NetworkSettings, Pretrained
 from transferscope.study.plan import plan_study
-from transferscope.study.spec import parse_spec, read_spec
+from transferscope.study.spec import parse_spec, read_spec, seen_from_folder
 
 NETS = """
 from torch import nn
@@ -52,7 +52,10 @@ def tables_of(
     *sources: str | Pretrained, target: str = "digits", methods: list[str] | None = None, **given: Any
 ) -> dict[str, Any]:
     usual: dict[str, Any] = {"labels": [20], "diagnostics": [], "seeds": 1, "folder": Path("r"), "recipe": "equal"}
-    return study_tables(sources, target, methods=methods, **usual | given)
+    asked = usual | given
+    tables, spec = study_tables(sources, target, methods=methods, **asked)
+    assert spec == parse_spec(seen_from_folder(tables, asked["folder"].absolute()))  # what its file says
+    return tables
 
 
 def test_a_module_in_memory_is_compared_and_rated_with_its_own_scaling(net: type[nn.Module], tmp_path: Path) -> None:

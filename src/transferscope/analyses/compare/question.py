@@ -2,10 +2,8 @@
 
 from __future__ import annotations  # so that help shows types by the names that they have here
 
-import operator
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from time import monotonic
@@ -13,32 +11,25 @@ from typing import Any, TypeGuard
 
 import pandas as pd
 
+from transferscope.analyses.compare.ask import ask, checked_target
 from transferscope.analyses.compare.calls import compare_calls
 from transferscope.analyses.compare.result import ComparisonResult
 from transferscope.analyses.compare.results import compare_results
-from transferscope.analyses.compare.sources import Source, as_list, named_sources
-from transferscope.analyses.compare.study_file import (
-    network_in_words,
-    study_tables,
-    write_study,
-)
+from transferscope.analyses.compare.sources import Source
 from transferscope.analyses.compare.summary import summarise
 from transferscope.analyses.notebook import shown_in_notebook
 from transferscope.analyses.results.runs import RunColumns
-from transferscope.arguments import checks_arguments, seen, under_headings
-from transferscope.data.memory import AS_TYPED, DATA_WORDS, Data, InMemory, Task, is_data
+from transferscope.arguments import checks_arguments, under_headings
+from transferscope.data.memory import Data, InMemory, Task
 from transferscope.errors import SettingsError, refuse_unused
 from transferscope.methods.recipes import Protocol
-from transferscope.models.build import makes_network
+from transferscope.once import once
 from transferscope.store import Store
 from transferscope.study.decisions import MOST_SEEDS
 from transferscope.study.run import Event, ignore, run_study
-from transferscope.study.spec import NOTHING, parse_spec, read_spec
+from transferscope.study.spec import NOTHING
 from transferscope.study.status import StudyStatus
 from transferscope.wording import cell_words
-
-LONGEST_RUN = 3.0
-"""Minutes that a run may be expected to take which nobody has asked for: by name, with --seeds or with a budget."""
 
 
 @under_headings(
@@ -240,112 +231,31 @@ def compare(
             "or results alone: a data frame, or the path of a file or folder that exists"
         )
     refuse_unused(of_results, "sources are given, which are trained on")
-    target = _checked_target(target)
-    asked = ask(
-        target,
-        sources,
-        labels=labels,
-        methods=methods,
-        diagnostics=diagnostics,
-        seeds=seeds,
-        decision=decision,
-        race=race,
-        network=network,
-        training=training,
-        pretraining=pretraining,
-        engine=engine,
-        tuning=tuning,
-        recipe=recipe,
-        metric=metric,
-        folder=Path(folder),
-        reading=reading,
-    )
-    show = shown_in_notebook(on_event)
-    spec = read_spec(asked.path)
-    with Store.open(spec.store) as store:
-        warn_of_failures(run_study(spec, store, on_event=show, since=began))
-        return ComparisonResult(summarise(store, spec.name), Path(spec.store), asked.path)
-
-
-@dataclass(frozen=True)
-class Asked:
-    """A comparison as a study file.
-
-    Attributes:
-        aside: Where a file of this name that somebody had edited was moved; None when there was none.
-        note: Why it has the network that it has; empty where that was asked for.
-    """
-
-    path: Path
-    aside: Path | None
-    tables: dict[str, Any]
-    note: str
-
-
-def ask(
-    target: Data,
-    sources: Source | Sequence[Source],
-    *,
-    labels: Sequence[int],
-    methods: Sequence[str] | None,
-    diagnostics: Sequence[str],
-    seeds: int | None,
-    decision: Mapping[str, Any],
-    race: Mapping[str, Any] | None,
-    folder: Path,
-    network: str | None = None,
-    training: Mapping[str, Any] = NOTHING,
-    pretraining: Mapping[str, Any] = NOTHING,
-    engine: Mapping[str, Any] = NOTHING,
-    tuning: bool | None = None,
-    recipe: Protocol = "field",
-    metric: str | None = None,
-    reading: InMemory = AS_TYPED,
-    settings: Mapping[str, Any] = NOTHING,
-) -> Asked:
-    """Write the study file of a comparison; arguments as for `compare`.
-
-    Args:
-        decision: The table [decision].
-        race: The table [race]; None for all runs.
-
-    Raises:
-        SettingsError: A setting is out of range, or the target is no data.
-        DataError: Data that cannot be used.
-    """
-    target = _checked_target(target)
-    asked = as_list(sources)
-    reading.check_used([target, *asked])
-    given = named_sources(asked, folder)
-    limited = race is not None and race.get("minutes") is not None
-    if race is not None and methods is None and not limited:
-        race = {**race, "run_minutes": LONGEST_RUN}
-    if race is not None and seeds is not None and seeds < 2:
-        raise SettingsError(f"seeds = {seeds}; until it is settled takes at least 2, to know how much runs differ")
-    tables = study_tables(
-        given,
-        target,
-        labels=[operator.index(label) for label in labels],
-        methods=None if methods is None else list(methods),
-        diagnostics=list(diagnostics),
-        seeds=MOST_SEEDS if seeds is None else operator.index(seeds),
-        decision=decision,
-        race=race,
-        network=network,
-        training=training,
-        pretraining=pretraining,
-        engine=engine,
-        tuning=tuning,
-        recipe=recipe,
-        metric=metric,
-        folder=folder,
-        reading=reading,
-        settings=settings,
-    )
-    parse_spec(tables, place="the comparison")  # what cannot be done leaves an earlier study file as it is
-    note = network_in_words(tables, network)
-    path, aside = write_study(tables, folder, note=note)
-    return Asked(path, aside, tables, note)
+    target = checked_target(target)
+    with once():
+        asked = ask(
+            target,
+            sources,
+            labels=labels,
+            methods=methods,
+            diagnostics=diagnostics,
+            seeds=seeds,
+            decision=decision,
+            race=race,
+            network=network,
+            training=training,
+            pretraining=pretraining,
+            engine=engine,
+            tuning=tuning,
+            recipe=recipe,
+            metric=metric,
+            folder=Path(folder),
+            reading=reading,
+        )
+        spec, show = asked.spec, shown_in_notebook(on_event)
+        with Store.open(spec.store) as store:
+            warn_of_failures(run_study(spec, store, on_event=show, since=began))
+            return ComparisonResult(summarise(store, spec.name), Path(spec.store), asked.path)
 
 
 def warn_of_failures(status: StudyStatus, *, calls: int = 4) -> None:
@@ -368,14 +278,3 @@ def warn_of_failures(status: StudyStatus, *, calls: int = 4) -> None:
 def _is_place(target: object) -> TypeGuard[str | Path]:
     """Return whether a target is the path of an existing file or folder; names of data start with their kind."""
     return isinstance(target, str | Path) and Path(target).exists()
-
-
-def _checked_target(target: object) -> Data:
-    """Check that the target is data, and not the source in swapped order."""
-    target = str(target) if isinstance(target, Path) else target
-    if not is_data(target) or (isinstance(target, str) and makes_network(target)):
-        raise SettingsError(
-            f"the target is given as {seen(target)}, which is no data; compare(target, sources) takes the target first "
-            f"and then what to transfer from: expected {DATA_WORDS}"
-        )
-    return target

@@ -3,7 +3,6 @@
 import io
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -38,7 +37,7 @@ Found = Dataset | str | None
 
 
 def data_of(frames: StudyFrames) -> dict[str, Found]:
-    """Return the target ("") and the sources that are data, read once per process, if unchanged.
+    """Return the target ("") and the sources that are data, if unchanged.
 
     Nothing is downloaded, and no code is run but ours and that of installed kinds of data, such as `scenes`.
     """
@@ -60,7 +59,6 @@ def data_of(frames: StudyFrames) -> dict[str, Found]:
     return by_name
 
 
-@lru_cache(maxsize=32)
 def _read(
     name: str, transforms: tuple[str, ...], limit: int | None, test_limit: int | None, fingerprint: str, n_numbers: int
 ) -> Found:

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +26,11 @@ from transferscope.methods.recipes import Protocol
 from transferscope.methods.tuning import runs_of_a_search, search_grid
 from transferscope.models import Pretrained, open_pretrained
 from transferscope.models.build import seen_from as network_seen_from
+from transferscope.settings.data import TuningSettings
 from transferscope.study.facts import shape_as_read
 from transferscope.study.read_alike import in_tokens_of
-from transferscope.study.spec import NOTHING, StudySpec, parse_spec, with_settings
+from transferscope.study.spec import NOTHING, StudySpec, given_keys, parse_spec, seen_from_folder, with_settings
+from transferscope.study.tables import settings_of
 from transferscope.wording import distinct, listed, slug
 
 SMALLEST_LENET, USUAL_LENET = 16, 28
@@ -74,8 +77,8 @@ def study_tables(
     recipe: Protocol = "field",
     reading: InMemory = AS_TYPED,
     settings: Mapping[str, Any] = NOTHING,
-) -> dict[str, Any]:
-    """Return the study file of a comparison, as tables.
+) -> tuple[dict[str, Any], StudySpec]:
+    """Return the study file of a comparison, as tables, and the study that it says.
 
     Images of sources are brought to the target's size (at least 16 pixels, for LeNet) and to its channels: the target
     decides what a run costs and keeps what it shows.
@@ -91,8 +94,8 @@ def study_tables(
         settings: Further settings, which win, as tables of a study file.
 
     Returns:
-        Tables that `parse_spec` reads. Paths to data are absolute; those of data in memory and of the store are
-        relative to the folder.
+        Tables that `parse_spec` reads, where paths to data are absolute, and those of data in memory and of the store
+        relative to the folder; and what it would read there.
 
     Raises:
         DataError: Data that cannot be used.
@@ -151,23 +154,46 @@ def study_tables(
     }
     if unknown := settings.get("sources", {}).keys() - tables["sources"].keys():
         raise unknown_name("source", min(unknown), tables["sources"])
-    tables = with_settings(tables, {name: table for name, table in settings.items() if name != "tuning"})
-    spec = parse_spec(tables, place="the comparison")  # what is unknown or wrong is said before data are fetched
-    read = {**tables["sources"], keys[-1]: tables["target"]}
-    data = {key: load(seen_from(table["data"], folder)) for key, table in read.items() if "data" in table}
+    tables = with_settings(tables, settings)
+    # what is unknown or wrong is said before data are fetched
+    spec = parse_spec(seen_from_folder(tables, folder.absolute()), place="the comparison")
+    named = {key: one.data for key, one in spec.sources.items() if one.data is not None} | {keys[-1]: spec.target.data}
+    data = {key: load(name) for key, name in named.items()}
     on_grid = data[keys[-1]].train.grid is not None
     if on_grid:
         tables["methods"] = _without_head(tables["methods"])
-        spec = parse_spec(tables, place="the comparison")
+        spec = replace(spec, methods={name: _with_usual_head(one) for name, one in spec.methods.items()})
     if recipe == "field" and tuning:
-        tables["tuning"] = {}
+        tables["tuning"] = dict(settings.get("tuning", {}))
     elif tuning or (tuning is None and recipe == "equal"):
-        tables["tuning"] = _tuning_table(spec, rates="lr" not in training, on_grid=on_grid)
-    if "tuning" in settings:
-        tables["tuning"] = {**tables["tuning"], **settings["tuning"]}
+        own = _tuning_table(spec, rates="lr" not in training, on_grid=on_grid)
+        tables["tuning"] = {**own, **settings.get("tuning", {})}
     networks = [one.pretrained(spec.network) for one in spec.sources.values() if one.is_network]
     left_out = () if methods is not None else _untaught(spec.methods, list(data.values()), networks)
-    return _fitted_to(data, tables, without=left_out)
+    tables = _fitted_to(data, tables, without=left_out)
+    return tables, _as_fitted(spec, tables)
+
+
+def _as_fitted(spec: StudySpec, tables: Mapping[str, Any]) -> StudySpec:
+    """The study of tables that were fitted to its data (`_fitted_to`)."""
+    if not tables["methods"]:
+        raise SettingsError("no method can learn the target from every source; name some with --methods")
+    transforms = {name: tuple(table.get("transforms", ())) for name, table in tables["sources"].items()}
+    return replace(
+        spec,
+        target=replace(spec.target, transforms=tuple(tables["target"]["transforms"])),
+        sources={name: replace(one, transforms=transforms[name]) for name, one in spec.sources.items()},
+        network=replace(spec.network, name=tables["network"]["name"]),
+        methods={name: spec.methods[name] for name in tables["methods"]},
+        tuning=settings_of(TuningSettings, tables["tuning"]) if "tuning" in tables else None,
+        given=given_keys(tables),
+    )
+
+
+def _with_usual_head(method: Method) -> Method:
+    """A method as if its table did not name a head."""
+    usual = {one.name: one.default for one in fields(method) if one.name == "head"}  # type: ignore[arg-type]
+    return replace(method, **usual) if usual else method  # type: ignore[type-var]
 
 
 def _methods_asked(methods: Sequence[str] | None, *, large: bool, own_large: bool, source_data: bool) -> list[str]:

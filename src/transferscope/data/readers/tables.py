@@ -6,13 +6,13 @@ from transferscope.data.arrays import Parts
 from transferscope.data.column_encoding import TableEncoding
 from transferscope.data.frame import SUFFIXES, Format, form_of
 from transferscope.data.input_form import table_of_network
-from transferscope.data.once import ReadOnce
 from transferscope.data.places import find_path
 from transferscope.data.readers.understood import as_dataset
 from transferscope.data.spec import NETWORK_FILE, TABLES, DataSpec, parse_spec
 from transferscope.data.tables import TableSettings, load_table, training_rows
 from transferscope.data.task import KINDS, Dataset
 from transferscope.errors import SettingsError
+from transferscope.once import made_once
 
 _TABLE_OPTIONS = (
     *("label", "drop", "keep", "kind", "separator", "category", "dates", "encoding", "together"),
@@ -64,28 +64,11 @@ def _shared_encoding(spec: DataSpec, seed: int) -> tuple[TableEncoding, Path] | 
     return table_encoding(like, seed), find_path(like.path)
 
 
-_TABLES: ReadOnce[tuple[Parts, TableEncoding]] = ReadOnce()
-
-
+@made_once(lambda spec, seed: (spec.text, seed))
 def _table(spec: DataSpec, seed: int) -> tuple[Parts, TableEncoding]:
     """The parts of a table and what its columns became."""
     spec.allow(_TABLE_OPTIONS)
-    return _TABLES.get((spec.text, seed), _files(spec), lambda: _read(spec, find_path(spec.path), seed))
-
-
-def _files(spec: DataSpec) -> list[Path]:
-    """Every file that decides how a table is read."""
-    files = [find_path(place) for place in (spec.path, *spec.options.get("test", ()))]
-    for other in (*spec.options.get("encoding", ()), *spec.options.get("together", ())):
-        if other.endswith(NETWORK_FILE):
-            files.append(find_path(other))
-        elif (like := parse_spec(other)).kind in TABLES:
-            files += _files(like)
-    return files
-
-
-def _read(spec: DataSpec, path: Path, seed: int) -> tuple[Parts, TableEncoding]:
-    shared = _shared_encoding(spec, seed)
+    path, shared = find_path(spec.path), _shared_encoding(spec, seed)
     others = [parse_spec(name) for name in spec.options.get("together", ())]
     for other in others:
         if other.kind not in TABLES or shared is not None:

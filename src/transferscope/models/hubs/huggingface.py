@@ -249,7 +249,7 @@ class HuggingFace(NamedModule):
         of_file = any("pooler" in name for name in self._stored)
         if self.head != NO_HEAD or (of_file and self.sentences is None):
             return {}
-        with seeded(0):
+        with torch.device("meta"):
             whole = self.kind(self.configuration)
         if any("pooler" in name for name, _ in whole.named_parameters()):
             return {"add_pooling_layer": False}

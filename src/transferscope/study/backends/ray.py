@@ -19,6 +19,7 @@ from types import FrameType, ModuleType
 from typing import Any, Self
 
 from transferscope.errors import SettingsError, missing_extra
+from transferscope.once import keep_from_now
 from transferscope.records import Failure
 from transferscope.store import PlannedCell
 from transferscope.study.backends.backend import (
@@ -226,6 +227,7 @@ def do_cell(
     """Execute one cell in a Ray process; raises SettingsError on an unsuitable node."""
     driver.check(context.files)
     keep_freed_memory()
+    keep_from_now()
     try:
         function = find_work(work)
     except SettingsError as error:

@@ -13,6 +13,7 @@ from multiprocessing.connection import Connection, wait
 
 import numpy as np
 
+from transferscope.once import keep_from_now
 from transferscope.study.backends.backend import Advanced, Failed, Message, Stopped, attempt, failure_of, find_work
 from transferscope.study.context import CellStopped, WorkContext
 
@@ -41,6 +42,7 @@ def serve(
     threading.Thread(target=_end_with_parent, daemon=True).start()
     keep_freed_memory()
     function = find_work(work)
+    keep_from_now()
     while True:
         try:
             cell, until = pipe.recv()
