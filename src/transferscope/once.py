@@ -12,7 +12,7 @@ from typing import ParamSpec, TypeVar
 P = ParamSpec("P")
 Made = TypeVar("Made")
 
-_KEPT: ContextVar[dict[Hashable, object] | None] = ContextVar("kept", default=None)
+_KEPT: ContextVar[dict[tuple[bool, object, Hashable], object] | None] = ContextVar("kept", default=None)
 
 
 @contextmanager
@@ -31,11 +31,12 @@ def keep_from_now() -> None:
     _KEPT.set(_KEPT.get() or {})
 
 
-def made_once(key: Callable[P, Hashable]) -> Callable[[Callable[P, Made]], Callable[P, Made]]:
+def made_once(key: Callable[P, Hashable], *, passing: bool = False) -> Callable[[Callable[P, Made]], Callable[P, Made]]:
     """Mark a function whose result is made once within `once`, and outside of it each time.
 
     Args:
         key: What its result depends on, of its arguments.
+        passing: Whether `let_go` lets go of it, as of what data are made of.
     """
 
     def marked(function: Callable[P, Made]) -> Callable[P, Made]:
@@ -44,7 +45,7 @@ def made_once(key: Callable[P, Hashable]) -> Callable[[Callable[P, Made]], Calla
             kept = _KEPT.get()
             if kept is None:
                 return function(*given, **named)
-            name = (function, key(*given, **named))
+            name = (passing, function, key(*given, **named))
             if name not in kept:
                 kept[name] = function(*given, **named)
             return kept[name]  # type: ignore[return-value]
@@ -54,9 +55,8 @@ def made_once(key: Callable[P, Hashable]) -> Callable[[Callable[P, Made]], Calla
     return marked
 
 
-def forget(*made: Callable[..., object]) -> None:
-    """Let go of what functions marked `made_once` have returned, which no later step asks for."""
+def let_go() -> None:
+    """Let go of what later steps do not ask for, once the data of a study are read."""
     kept = _KEPT.get() or {}
-    gone = {getattr(one, "__wrapped__", one) for one in made}
-    for name in [name for name in kept if isinstance(name, tuple) and name[0] in gone]:
+    for name in [name for name in kept if name[0]]:
         del kept[name]

@@ -19,6 +19,7 @@ from typing import Generic, TypeVar, cast
 
 from transferscope import consent
 from transferscope.errors import CorruptDataError, SettingsError, unknown_name
+from transferscope.once import made_once
 from transferscope.user_code import ChangedCodeError, defined, digest_of, file_module, load
 
 T = TypeVar("T")
@@ -174,6 +175,7 @@ class Registry(Mapping[str, T], Generic[T]):
         origin = self.identity(entry)
         return {f"{self.kind} {self.reference(entry)}": origin["source"]} if origin else {}
 
+    @made_once(lambda self, name: (id(self), name))
     def _load(self, name: str) -> _Loaded[T]:
         if name in self._offered:
             place, what = f"the entry point {name!r} of {self.group}", self._offered[name].value

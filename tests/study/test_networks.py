@@ -16,9 +16,9 @@ from transferscope.data.task import Dataset, LabelledSet, TransferTask
 from transferscope.data.transforms import apply_transforms
 from transferscope.errors import DataError, TransferscopeError
 from transferscope.methods import METHODS, FineTune, FitOptions
-from transferscope.models import Network, NetworkInput, adapt, open_pretrained
+from transferscope.models import Network, NetworkInput, adapt, pretrained
+from transferscope.once import once
 from transferscope.store import Outcome, PlannedCell, Store
-from transferscope.study import fitting
 from transferscope.study.context import WorkContext
 from transferscope.study.export import export
 from transferscope.study.facts import DataFacts, SourceFacts, load_data, reading_words
@@ -171,22 +171,18 @@ def test_runs_of_one_process_open_a_network_once_and_leave_it_as_it_was(
     tables["methods"] = {"scratch": {}, "fine-tune": {"lr_scale": 1.0}, "l2-sp": {}}
     cells = plan_study(parse_spec(tables)).cells
     context = WorkContext(folder, device="cpu")
-    calls: list[object] = []
+    opened: list[object] = []
+    first = pretrained._with_own_head
 
-    def counted(*args: Any, **more: Any) -> Any:
-        calls.append(args)
-        return open_pretrained(*args, **more)
+    def counted(*args: Any) -> Any:
+        opened.append(args)
+        return first(*args)
 
-    monkeypatch.setattr(fitting, "open_pretrained", counted)
-    fitting._OPENED.clear()
-    together = [work(cell, context).records for cell in cells]
-    assert len(calls) == 1
-    alone = []
-    for cell in cells:
-        fitting._OPENED.clear()
-        alone.append(work(cell, context).records)
-    assert alone == together
-    assert len(calls) == 5  # of each that transfers
+    monkeypatch.setattr(pretrained, "_with_own_head", counted)
+    with once():
+        together = [work(cell, context).records for cell in cells]
+    assert len(opened) == 1
+    assert [work(cell, context).records for cell in cells] == together
 
 
 @pytest.mark.parametrize(

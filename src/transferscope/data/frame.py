@@ -157,7 +157,7 @@ def _words(form: Format) -> str:
     return {"tsv": "tab-separated", "csv": "csv", "json": "JSON", "jsonl": "JSON lines"}.get(form, form)
 
 
-@made_once(lambda path, *asked: (path.absolute(), stamp_of(path), *asked[:-1]))
+@made_once(lambda path, *asked: (path.absolute(), stamp_of(path), *asked[:-1]), passing=True)
 def read_rows(
     path: Path,
     form: Format,

@@ -220,7 +220,7 @@ def _limited(examples: LabelledSet, limit: int | None, seed: int) -> LabelledSet
     return examples if limit is None else few_shot(examples, limit, seed=seed)
 
 
-@made_once(lambda spec, seed: (spec.text, seed))
+@made_once(lambda spec, seed: (spec.text, seed), passing=True)
 def _read(spec: DataSpec, seed: int) -> Dataset:
     if spec.kind in CATALOGUE:
         spec.allow(())

@@ -24,7 +24,12 @@ NO_HEAD = "none"
 
 
 def adapt(
-    module: nn.Module, head: str | None = None, *, input_shape: tuple[int, ...], input: NetworkInput | None = None
+    module: nn.Module,
+    head: str | None = None,
+    *,
+    input_shape: tuple[int, ...],
+    input: NetworkInput | None = None,
+    like: Network | None = None,
 ) -> Network:
     """Split a module into the submodule called `head` and everything before it.
 
@@ -40,6 +45,7 @@ def adapt(
         input: How inputs must be scaled for the module, and the size and channels of its images: others are refused,
             and `load(NAME, transforms=input.transforms)` makes them so. None to standardise inputs by the training
             examples, and for a text encoder the vocabulary of its configuration.
+        like: A network that was split and tried out, of the same architecture; None to try this one.
 
     Returns:
         A network on the module's device that shares no memory with it, whose weights count as trained ones. Its blocks
@@ -65,6 +71,11 @@ def adapt(
         raise NetworkError(
             f"the network reads texts and the inputs have shape {input_shape}; name them as in text:PATH"
         )
+    if like is not None:
+        whole = OneTensor(copied) if isinstance(like.features, OneTensor) else copied
+        features, own_head = _parts(whole, like.split, like.n_features)
+        parted = Network(features, own_head, like.n_features, input=input, block_names=like.block_names)
+        return parted.train(module.training)
     with seeded(0), torch.no_grad():
         inputs = sample_inputs(input_shape, vocabulary).to(device_of(module))
         whole = _one_tensor(copied, inputs)
@@ -74,21 +85,30 @@ def adapt(
         elif head != NO_HEAD and whole is not copied:
             head = f"module.{head}"
         if head == NO_HEAD:
-            features, n_features = whole, int(_run(whole.eval(), inputs, "the network").shape[1])
-            own_head: nn.Module = nn.Linear(n_features, 1).to(device_of(module))
+            n_features = int(_run(whole.eval(), inputs, "the network").shape[1])
+            features, own_head = _parts(whole, head, n_features)
         else:
-            features, own_head = whole, whole.get_submodule(head)
             original = copy.deepcopy(whole)
-            if isinstance(whole, nn.Sequential) and whole[-1] is own_head:
-                features = nn.Sequential(OrderedDict(list(whole._modules.items())[:-1]))
-            else:
-                parent, _, child = head.rpartition(".")
-                setattr(features.get_submodule(parent), child, nn.Identity())
+            features, own_head = _parts(whole, head, 0)
             n_features = _try_out(original, features, own_head, inputs)
         blocks = () if isinstance(features, nn.Sequential) else _as_run(features.eval(), find_blocks(features), inputs)
     features.train(module.training)
     own_head.train(module.training)
-    return Network(features, own_head, n_features, input=input, block_names=blocks)
+    network = Network(features, own_head, n_features, input=input, block_names=blocks)
+    network.split = head
+    return network
+
+
+def _parts(whole: nn.Module, head: str, n_features: int) -> tuple[nn.Module, nn.Module]:
+    """Return features and head; the module is changed, and one without a head gets one for so many features."""
+    if head == NO_HEAD:
+        return whole, nn.Linear(n_features, 1).to(device_of(whole))
+    own_head = whole.get_submodule(head)
+    if isinstance(whole, nn.Sequential) and whole[-1] is own_head:
+        return nn.Sequential(OrderedDict(list(whole._modules.items())[:-1])), own_head
+    parent, _, child = head.rpartition(".")
+    setattr(whole.get_submodule(parent), child, nn.Identity())
+    return whole, own_head
 
 
 def check_answers(module: nn.Module, input_shape: tuple[int, ...], vocabulary: int | None = None) -> None:

@@ -357,9 +357,20 @@ def _split(
     n_outputs: int,
     seed: int,
 ) -> Network:
-    head = named.head if settings.head is None else settings.head
-    network = adapt(module, head, input_shape=input_shape, input=input_of(settings)).train()
+    network = split(named, module, settings, input_shape)
     return network.under(new_head(network.n_features, n_outputs, seed=seed))
+
+
+def split(named: NamedModule, module: nn.Module, settings: NetworkSettings, input_shape: tuple[int, ...]) -> Network:
+    """Split a named module as `adapt` does, which tries the first one of its architecture."""
+    tried = _tried(named, module, settings, input_shape)
+    return adapt(module, input_shape=input_shape, input=tried.input, like=tried).train()
+
+
+@made_once(lambda named, module, settings, input_shape: repr((settings, input_shape)))
+def _tried(named: NamedModule, module: nn.Module, settings: NetworkSettings, input_shape: tuple[int, ...]) -> Network:
+    head = named.head if settings.head is None else settings.head
+    return adapt(module, head, input_shape=input_shape, input=input_of(settings)).to("meta")
 
 
 _WIDE = 4096

@@ -112,6 +112,9 @@ class Network(nn.Module):
             them as they are; it initialises others again (see `models.reinitialise`).
         scaled: Which features of vectors are scaled for it, by the statistics of their own data; set by what trains it.
             None to choose anew.
+
+    Attributes:
+        split: Of one that `adapt` split, where its head was; "" for others.
     """
 
     def __init__(
@@ -134,6 +137,7 @@ class Network(nn.Module):
         self.is_random = is_random
         self.scaled = scaled
         self.is_frozen = False
+        self.split = ""
 
     def forward(self, inputs: Num[Tensor, "N ..."]) -> Float[Tensor, "N K ..."]:
         """Return the outputs of the head on the features of `inputs`."""

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from transferscope.errors import CorruptDataError, NetworkError, SettingsError
-from transferscope.models.adapt import OneTensor, adapt
-from transferscope.models.build import NetworkSettings, build_network, frame_network, input_of
+from transferscope.models.adapt import OneTensor
+from transferscope.models.build import NetworkSettings, build_network, frame_network, input_of, split
 from transferscope.models.network import Network, new_head
 from transferscope.models.weights import (
     LoadReport,
@@ -148,8 +148,7 @@ def _with_own_head(pretrained: Pretrained, input_shape: tuple[int, ...], seed: i
     else:
         module = named.random(seed)
         missing, unexpected = _load(module, read_state_dict(pretrained.weights), pretrained)
-    head = named.head if settings.head is None else settings.head
-    network = adapt(module, head, input_shape=input_shape, input=input_of(settings)).train()
+    network = split(named, module, settings, input_shape)
     return OpenedNetwork(network, _report(network, module, missing, unexpected, pretrained))
 
 

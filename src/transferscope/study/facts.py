@@ -35,7 +35,7 @@ from transferscope.models import (
 )
 from transferscope.models.families import Family, family_of
 from transferscope.models.pretrained import fingerprint_of
-from transferscope.once import made_once
+from transferscope.once import let_go, made_once
 from transferscope.settings.data import DataSettings
 from transferscope.study.backends.backend import thread_limit
 from transferscope.study.passes import EXAMPLES, Passes
@@ -285,6 +285,7 @@ def load_data(spec: StudySpec) -> StudyData:
         few = _few(target, spec.network, spec.training.batch_size)
         others = {method.name: method.own_network(few) for method in spec.methods.values()}
         passes.update({name: _timed(network, few, spec) for name, network in others.items() if network is not None})
+    let_go()
     return StudyData(target, sources, opened, held_out, least_momentum, passes, family)
 
 

@@ -83,7 +83,7 @@ class Factory(NamedModule):
 
         Matrices and kernels tell, of which chance leaves no two equal; those of one value, such as zeros, do not.
         """
-        return any(
+        return any(self._fixed.values()) and any(
             self._fixed[name] and tensor.ndim > 1 and tensor.numel() > 1 and bool((tensor != tensor.flatten()[0]).any())
             for name, tensor in self.made(0).named_parameters()
         )
