@@ -52,7 +52,7 @@ def test_a_reference_leads_to_a_class_and_back() -> None:
         ("no_such_package.methods:Mine", "cannot be loaded: No module named"),
         ("transferscope.methods.scratch:Mine", "transferscope.methods.scratch defines no 'Mine'"),
         ("no/such/file.py:Mine", "there is no file no/such/file.py;"),
-        ("math:pi", "is no dataclass"),
+        ("math:pi", "is not a dataclass"),
         ("transferscope.records:Cost", "does not derive from transferscope.methods.Method"),
         ("fine-tun", "did you mean .fine-tune."),
         (":", "unknown method .:."),
@@ -83,7 +83,7 @@ MADE: dict[str, Callable[[str], object]] = {
         ("data", "def mine(spec, seed):\n    return 3", "gave a int; expected a transferscope.data.Dataset"),
         ("data", "def mine(spec, seed):\n    return 1 / 0", "cannot be made: division by zero"),
         ("data", "mine = 3", "is neither a CatalogueEntry nor a function"),
-        ("network", "mine = 3", "is no function"),
+        ("network", "mine = 3", "is not a function"),
         (
             "network",
             "def mine(x):\n    return 3",

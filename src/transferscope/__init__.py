@@ -1,4 +1,4 @@
-"""Whether transfer learning helps a target task, which way, how much pre-training it takes, and why.
+"""Whether transfer learning helps a target task, which way, how much pretraining it takes, and why.
 
 From Python:
 

@@ -53,7 +53,7 @@ def json_object(path: Path, expected: str, advice: str) -> dict[str, Any]:
 
     Raises:
         DataError: It is no regular file.
-        CorruptDataError: It is no JSON, or no object.
+        CorruptDataError: It is not JSON, or no object.
     """
     require_regular(path, expected)
     try:
@@ -61,7 +61,7 @@ def json_object(path: Path, expected: str, advice: str) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError) as error:
         raise CorruptDataError(f"{path} cannot be read as JSON ({error}); {advice}") from error
     if not isinstance(value, dict):
-        raise CorruptDataError(f"{path} is no object of JSON; expected {expected}; {advice}")
+        raise CorruptDataError(f"{path} is not a JSON object; expected {expected}; {advice}")
     return value
 
 

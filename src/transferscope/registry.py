@@ -112,7 +112,7 @@ class Registry(Mapping[str, T], Generic[T]):
         known[loaded.digest] = loaded
         if asked is not None and planned not in (None, loaded.digest):
             raise CorruptDataError(
-                f"the code of the {self.kind} {name} has changed since {asked.since}; put the earlier code back, or "
+                f"the code of the {self.kind} {name} has changed since {asked.since}; restore the earlier code, or "
                 f"{asked.remedy}"
             )
         return loaded.entry

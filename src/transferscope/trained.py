@@ -249,7 +249,7 @@ def save_model(model: TrainedModel, folder: Path) -> None:
     if (folder.exists() and not folder.is_dir()) or not all(
         any(fnmatch(path.name, pattern) for pattern in own) for path in there
     ):
-        raise StoreError(f"{folder} holds other things than an exported network; give a new or empty folder")
+        raise StoreError(f"{folder} contains other files than an exported network; give a new or empty folder")
     folder.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=folder.parent, prefix=".export-") as name:
         unfinished = Path(name) / "export"

@@ -166,7 +166,7 @@ def _check(files: dict[Path, str], *, but: Path | None) -> None:
         if path != but and _SEEN.setdefault(path, digest) != digest:
             raise ChangedCodeError(
                 f"{path} has changed since this Python process imported it, which holds the earlier code in memory; "
-                "start Python anew"
+                "restart Python"
             )
 
 

@@ -73,7 +73,7 @@ PAPERS: dict[str, Paper] = {
             ),
             "fig4": Listed("Linear transfer of two-layer ReLU networks", "tahir2024.relu:ReluFigure"),
             "fig4-kernels": Listed(
-                "Gram matrices of pre-trained students and of their source (Figure 4a, b)",
+                "Gram matrices of pretrained students and of their source (Figure 4a, b)",
                 "tahir2024.relu_kernels:KernelFigure",
             ),
             "fig5": Listed(
@@ -89,7 +89,7 @@ PAPERS: dict[str, Paper] = {
                 "The peak of training from scratch at n near d", "tahir2024.double_descent:DoubleDescentFigure"
             ),
             "sparsification": Listed(
-                "Features after real pre-training, and where their limit stops", "tahir2024.pretrained:PretrainedFigure"
+                "Features after real pretraining, and where their limit stops", "tahir2024.pretrained:PretrainedFigure"
             ),
             "fine-tuning-sign": Listed(
                 "Fine-tuning of a noisy target: printed, corrected and trained", "tahir2024.fine_tuning:DecidingFigure"

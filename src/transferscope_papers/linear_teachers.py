@@ -28,8 +28,8 @@ class Way:
     """What is trained; points of one way can be trained together.
 
     Attributes:
-        n_frozen: Number of first layers that keep their pre-trained weights.
-        shows: The risk after training from the pre-trained start, that of training from scratch, or the gain: the
+        n_frozen: Number of first layers that keep their pretrained weights.
+        shows: The risk after training from the pretrained start, that of training from scratch, or the gain: the
             second minus the first, on the same samples.
     """
 

@@ -352,7 +352,7 @@ def test_an_unfinished_study_and_a_folder_in_use_are_refused(classes: Path, tmp_
                 chosen_run(empty, "classes")
     (tmp_path / "used").mkdir()
     (tmp_path / "used/thesis.txt").write_text("mine")
-    with pytest.raises(StoreError, match="holds other things"):
+    with pytest.raises(StoreError, match="contains other files"):
         export(classes, tmp_path / "used", method="scratch")
     assert (tmp_path / "used/thesis.txt").read_text() == "mine"
 
@@ -507,7 +507,7 @@ def test_a_network_of_code_that_was_edited_predicts_nothing(folder: Path, tmp_pa
     with pytest.raises(CorruptDataError, match=r"has changed since the study was planned with it"):
         export(store, tmp_path / "again")
     command = ("predict", str(tmp_path / "out"), f"npz:{folder}/classes.npz", "--out", str(tmp_path / "p.csv"))
-    with pytest.raises(CorruptDataError, match="put the earlier code back"):
+    with pytest.raises(CorruptDataError, match="restore the earlier code"):
         output(*command, "--trust-code")
     assert not (tmp_path / "p.csv").exists()
     code.unlink()

@@ -55,7 +55,7 @@ def test_the_help_lists_it_and_survives_those_that_are_broken() -> None:
     ("name", "reason"),
     [
         ("missing", "No module named 'no_such_package'"),
-        ("no-command", "it is a dict, and no typer.Typer"),
+        ("no-command", "it is a dict, not a typer.Typer"),
     ],
 )
 @pytest.mark.parametrize("words", [(), ("list",), ("draw", "a", "--full", "-x", "3")])

@@ -42,10 +42,10 @@ def stand_in(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     ("options", "words"),
     [
         (["--local", "2"], "give the number of runners once"),
-        (["--set", 'job.sbatch."a b"=1'], "sbatch holds 'a b', which is no option of sbatch"),
+        (["--set", 'job.sbatch."a b"=1'], "sbatch holds 'a b', which is not an option of sbatch"),
         (["--set", "job.minutes=0"], "--set job.minutes = 0 is out of range; expected at least 1"),
         (["--set", "job.logs=digits.toml/logs"], "the folder of the logs, digits.toml/logs, cannot be written"),
-        (["--set", "job.minutes=2"], "jobs of 2 minutes would end before they have done a cell"),
+        (["--set", "job.minutes=2"], "jobs of 2 minutes would end before they have made a run"),
         (["--store", "other.sqlite"], "--store was given too"),
     ],
 )

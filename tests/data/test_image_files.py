@@ -184,7 +184,7 @@ def test_what_was_not_used_for_a_month_is_removed(bitmaps: list[Path], tmp_path:
 def test_a_broken_image_leaves_nothing_behind_and_is_named(bitmaps: list[Path], tmp_path: Path) -> None:
     broken = photograph(tmp_path / "5.jpg", 6, 4)
     broken.write_bytes(broken.read_bytes()[:-100])
-    with pytest.raises(CorruptDataError, match=r"5\.jpg cannot be read as an image \(.+\); mend or remove it, or l"):
+    with pytest.raises(CorruptDataError, match=r"5\.jpg cannot be read as an image \(.+\); fix or remove it, or l"):
         read_images([*bitmaps, broken], tmp_path, ImageForm())
     assert not list((tmp_path / "cache").rglob("*.*"))
     (tmp_path / "6.png").symlink_to(tmp_path / "nowhere.png")

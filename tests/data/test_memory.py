@@ -207,7 +207,7 @@ def test_tables_of_datasets_are_frames_whose_classes_have_names(tmp_path: Path) 
         (pd.DataFrame(X, columns=["a", "a", "label"]), {}, "several columns 'a'"),
         ((pd.DataFrame(X, columns=["a", "label", "c"]), PAIRS), {}, "column 'label' beside"),
         ((["a", "b", float("nan")] * 20, PAIRS), {}, "text and the float"),
-        ((["a\ud800", "b"] * 30, PAIRS), {}, "no text in UTF-8"),
+        ((["a\ud800", "b"] * 30, PAIRS), {}, "not UTF-8 text"),
         ([Image.fromarray(PIXELS[0]).convert("P")], {}, "mode P"),
     ],
 )

@@ -157,7 +157,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
         "training labels have type uint64 and test labels int64, which cannot be",
     ),
     (labels(1j, 2j, 3j, 1j, 2j, 3j), "class labels have type complex128"),
-    (labels(b"\xff", b"b", b"c", b"b", b"b", b"c"), "class labels are bytes that are no text in UTF-8"),
+    (labels(b"\xff", b"b", b"c", b"b", b"b", b"c"), "class labels are bytes that are not UTF-8 text"),
 ]
 
 
@@ -173,7 +173,7 @@ def test_a_file_that_is_no_archive_is_corrupt(tmp_path: Path) -> None:
     text, single = tmp_path / "a.npz", tmp_path / "b.npy"
     text.write_text("x_train")
     np.save(single, np.zeros(3))
-    with pytest.raises(CorruptDataError, match=r"is no \.npz file"):
+    with pytest.raises(CorruptDataError, match=r"is not an \.npz file"):
         load_npz(text)
     with pytest.raises(CorruptDataError, match="holds a single array"):
         load_npz(single)
@@ -301,7 +301,7 @@ def test_an_archive_that_is_encrypted_or_packed_in_an_unknown_way_is_refused(
 
 
 def test_a_class_name_that_no_file_could_hold_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"training part: the class '\\ud800' has a name that is no text in UTF-8"):
+    with pytest.raises(DataError, match=r"training part: the class '\\ud800' has a name that is not UTF-8 text"):
         load_npz(write(tmp_path, **labels("a", "\ud800", "b", "a", "b", "b")))
 
 

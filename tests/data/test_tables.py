@@ -98,12 +98,12 @@ BAD: list[tuple[pd.DataFrame, TableSettings, str]] = [
     (
         frame().assign(part=["Test", "train"] * 10),
         TableSettings(("kind",)),
-        "column 'part' holds test and train alone, as one that says which rows are the test set; say split=part",
+        "column 'part' holds test and train alone, as one that says which rows are the test set; give split=part",
     ),
     (
         frame().assign(part=pd.Series([None, "", *["test", "train"] * 9], dtype=object)),
         TableSettings(("kind",)),
-        "say split=part",
+        "give split=part",
     ),
     (frame()[["kind", "area"]], TableSettings(("kind",), drop=("area",)), "has no feature columns beside kind, area"),
     (with_value("area", "wide"), TableSettings(("kind",)), "column 'area' holds 'wide' among numbers"),
@@ -240,7 +240,7 @@ def test_label_columns_that_could_be_several_classes_are_refused_until_it_is_sai
     [
         ([[1, 2], [3]], "label column 'y' holds ndarrays of values, as in '[1 2]'"),
         ([{"a": 1}, {"a": 2}], "label column 'y' holds dicts of values, as in \"{'a': 1}\""),
-        ([b"\xff\xfe", b"a"], "label column 'y' holds bytes that are no text in UTF-8"),
+        ([b"\xff\xfe", b"a"], "label column 'y' holds bytes that are not UTF-8 text"),
     ],
 )
 def test_parquet_labels_that_are_no_single_text_or_number_are_refused(

@@ -1,4 +1,4 @@
-"""Every command takes every study: each kind of source, with and without pre-training, at every stage of the work."""
+"""Every command takes every study: each kind of source, with and without pretraining, at every stage of the work."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,13 +43,13 @@ BOTH = "[methods.scratch]\n[methods.linear-probe]\n"
 
 KINDS: dict[str, str] = {
     "scratch alone": "[methods.scratch]\n",
-    "scratch alone, with pre-training": f"{PRETRAINING}[methods.scratch]\n",
+    "scratch alone, with pretraining": f"{PRETRAINING}[methods.scratch]\n",
     "joint alone": f"{LETTERS}[methods.joint]\n",
     "data": f"{LETTERS}{PRETRAINING}{BOTH}",
     "data by size": f"{LETTERS}{PRETRAINING}sizes = [0, 10, 20, 40]\n{BOTH}",
     "data with checkpoints": f"{LETTERS}{PRETRAINING}checkpoints = [1, 2]\n{BOTH}",
     "a network": f"{FIRST}{BOTH}[diagnostics.class-separation]\n",
-    "a network, with pre-training": f"{FIRST}{PRETRAINING}{BOTH}",
+    "a network, with pretraining": f"{FIRST}{PRETRAINING}{BOTH}",
     "a network, no baseline": f"{FIRST}[methods.linear-probe]\n",
     "two networks": f"{FIRST}{SECOND}{BOTH}",
     "data and networks": f"{LETTERS}{FIRST}{SECOND}{PRETRAINING}{BOTH}[methods.joint]\n",
@@ -65,10 +65,10 @@ class Planned:
 
 
 OTHERS = (
-    "scratch alone, with pre-training",
+    "scratch alone, with pretraining",
     "data by size",
     "data with checkpoints",
-    "a network, with pre-training",
+    "a network, with pretraining",
     "a network, no baseline",
     "two networks",
 )

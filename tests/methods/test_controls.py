@@ -256,7 +256,7 @@ def test_one_example_is_answered_by_its_label() -> None:
 def test_features_that_are_not_finite_are_refused() -> None:
     features = torch.randn(30, 4)
     features[3, 1] = torch.nan
-    with pytest.raises(DataError, match="features of some examples are no finite numbers"):
+    with pytest.raises(DataError, match="features of some examples are not finite numbers"):
         ridge_probe(features, torch.arange(30) % 3, 3)
 
 

@@ -123,11 +123,11 @@ def test_features_are_those_that_peft_merges(
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"base_model_name_or_path": "bert-base-uncased"}, "which is no folder of a model here"),
-        ({"base_model_name_or_path": None}, "which is no folder of a model here"),
+        ({"base_model_name_or_path": "bert-base-uncased"}, "which is not a local model folder"),
+        ({"base_model_name_or_path": None}, "which is not a local model folder"),
         ({"peft_type": "IA3"}, "only LORA is merged"),
         ({"lora_alpha": "six"}, "expected numbers"),
-        ({"alpha_pattern": {"(": 1.0}}, "which is no pattern"),
+        ({"alpha_pattern": {"(": 1.0}}, "which is not a pattern"),
         (
             {"layer": f"{QUERY}s"},
             "changes encoder.layer.0.attention.self.querys, which the network in .* does not have",

@@ -94,7 +94,7 @@ def test_relu_students_converge_and_heads_on_the_source_reach_the_closed_form() 
     assert {estimate.status for estimate in found.values()} == {"converged"}
     exact = next(point for point in group if point.panel == "outside")
     assert figure.agreement([Simulated(exact, found["outside", exact.series, 0.5])]).largest < 4
-    before, after = (found["kernel", f"{when} pre-training", 0.5].value for when in ("before", "after"))
+    before, after = (found["kernel", f"{when} pretraining", 0.5].value for when in ("before", "after"))
     assert before < 0.9 < after
 
 

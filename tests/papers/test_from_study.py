@@ -218,7 +218,7 @@ def test_landscapes_are_held_against_each_other_layer_by_layer(tmp_path: Path) -
     words = run("draw", "liu2019", "landscapes", "--study", str(file), "--out", str(tmp_path / "out"))
     claims = [line for line in words.splitlines() if line.startswith("claim ")]
     assert len(claims) == 4
-    assert "at initialisation the loss varies less over head from pre-trained weights than from scratch" in claims[1]
+    assert "at initialisation the loss varies less over head from pretrained weights than from scratch" in claims[1]
     table = pd.read_csv(tmp_path / "out" / "liu2019-landscapes-start.csv")
     assert sorted(table["seed"].unique()) == [0, 1]
     with Store.open(str(tmp_path / "trained.sqlite")) as store:

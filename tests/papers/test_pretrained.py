@@ -1,4 +1,4 @@
-"""Networks that are really pre-trained, against a plain loop and the closed form of what their start leaves."""
+"""Networks that are really pretrained, against a plain loop and the closed form of what their start leaves."""
 
 import numpy as np
 import pytest

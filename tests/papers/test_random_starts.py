@@ -31,7 +31,7 @@ def drawn_with(changed: dict[tuple[str, float], float]) -> list[bool | None]:
 
 def test_the_claims_stand_and_fall_with_what_is_drawn() -> None:
     assert drawn_with({}) == [True] * 5
-    assert drawn_with({("pre-training, at a source minimum", 8.0): 0.2}) == [False, True, True, True, True]
+    assert drawn_with({("pretraining, at a source minimum", 8.0): 0.2}) == [False, True, True, True, True]
     assert drawn_with({("k = 4, trained, best random start", 20.0): 0.8}) == [True, True, True, False, True]
     assert drawn_with({("MeRLin, 20 target examples", 16.0): 0.5}) == [True, True, True, True, False]
     assert drawn_with({("MeRLin, 20 target examples", 4.0): 0.95}) == [True] * 5
@@ -61,7 +61,7 @@ def test_a_share_of_all_or_nothing_has_an_error() -> None:
 @pytest.mark.long
 def test_pre_training_from_random_starts_finds_one_of_the_features() -> None:
     figure = FIGURES["merlin2020-random-starts"].configured(quick=True, changes={"starts": "40", "steps": "600"})
-    points = [point for point in figure.points() if point.group == "pre-training" and point.x >= 8]
+    points = [point for point in figure.points() if point.group == "pretraining" and point.x >= 8]
     found = figure.simulate(points)
     assert all(estimate.n >= 20 for estimate in found)
     assert figure.agreement([Simulated(*pair) for pair in zip(points, found, strict=True)]).largest < 4

@@ -25,7 +25,7 @@ def test_points_come_back_from_the_store_as_they_were_simulated(tmp_path: Path) 
 def test_panels_that_look_at_the_same_networks_simulate_them_once(tmp_path: Path) -> None:
     figure = QuadraticFigure(d=6, steps=20, seeds=2)
     plan = plan_figure(figure)
-    assert len(plan.cells) == 3  # pre-training, joint training, MeRLin
+    assert len(plan.cells) == 3  # pretraining, joint training, MeRLin
     with Store.open(tmp_path / "store.sqlite") as store:
         run_plan(plan, store, engine=HERE, work=WORK)
         simulated = simulated_points(figure, store)

@@ -46,7 +46,7 @@ VERIFIED = {
     ("semseg", "normal"): (1.5, 0.9503),
     ("sinclass", "normal"): (0.5180, 0.8180),
 }
-"""(fine-tuning task, pre-training task) -> (alpha, C) with D = 0.48: an independent fit by bounded least squares."""
+"""(fine-tuning task, pretraining task) -> (alpha, C) with D = 0.48: an independent fit by bounded least squares."""
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from transferscope.scaling.laws import law_named
 ONE_SIZE = observe([20, 20], [0.3, 0.31])
 NO_COST = ("", "N", "6*N", "N-D", "__import__('os')", "N.real*D", "6*N*D*x", "1/N*D", "f(N)", "N D")
 CASES: list[tuple[str, Callable[[], object]]] = [
-    ("1 different pre-training size", lambda: advise([1000], [0.5])),
+    ("1 different pretraining size", lambda: advise([1000], [0.5])),
     ("target_error = -1.0", lambda: advise(SIZES, OBJDET, target_error=-1.0)),
     ("the costs are (-1.0, 0.0, 0.0)", lambda: Costs(-1.0)),
     ("10 draws was asked of a fit with status too_few", lambda: bootstrap(fit_law(SIZES[:3], EXACT[:3]), draws=10)),

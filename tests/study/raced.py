@@ -63,7 +63,7 @@ def work_dear(cell: PlannedCell, context: WorkContext) -> Outcome:
 
 
 def work_with_an_endless_source(cell: PlannedCell, context: WorkContext) -> Outcome:
-    """The same, where pre-training on "bad" ends once there is a file "go"; its checkpoint counts the checks."""
+    """The same, where pretraining on "bad" ends once there is a file "go"; its checkpoint counts the checks."""
     if cell.role == "pretrain" and cell.labels["source"] == "bad":
         partial = context.checkpoint(cell.key)
         step = int(partial.read_text()) if partial.exists() else 0

@@ -188,7 +188,7 @@ def test_one_arm_is_never_of_two_codes(file: Path) -> None:
         failures = {stored.cell.labels["method"]: stored.failure for stored in store.cells(spec.name)}
         assert (share.done, share.failed) == (2, 2)
         assert failures["pretrain"] is None
-        assert "has changed since the study was planned with it; put the earlier code back" in failures["mine"].message
+        assert "has changed since the study was planned with it; restore the earlier code" in failures["mine"].message
         status = run_study(parse_spec(study(file, "method", seeds=2)), store)
         assert status.counts.done == status.counts.total == 4
 

@@ -296,7 +296,11 @@ def test_what_is_wrong_with_a_network_is_one_sentence(folder: Path, source: dict
         ({"frozen_blocks": 9}, {}, "[methods.fine-tune] frozen_blocks = 9 and the backbone has"),
         ({}, {"frozen_blocks": [0, 9]}, "[methods.fine-tune] frozen_blocks = 9 and the backbone has"),
         ({}, {"batch_norm": ["auto", "source"]}, '[methods.fine-tune] batch_norm = "source" and the network has no'),
-        ({"method": "surgical", "block": "zzz"}, {}, "[methods.fine-tune] block = 'zzz' is no block of the backbone"),
+        (
+            {"method": "surgical", "block": "zzz"},
+            {},
+            "[methods.fine-tune] block = 'zzz' is not a block of the backbone",
+        ),
     ],
 )
 def test_what_a_network_has_not_is_said_before_anything_runs(

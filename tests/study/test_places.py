@@ -46,7 +46,7 @@ def test_an_absolute_store_stays_as_it_is(tmp_path: Path, store: str) -> None:
             "{} is nested too deeply to be read; expected tables and lists as in a study",
         ),
         (b"name = 'x'\n" * 1_000_000, "{} has 11,000,000 bytes; expected a study file, of a few thousand"),
-        (b"\xff\xfe", "{} is no text in UTF-8; expected a study file in TOML"),
+        (b"\xff\xfe", "{} is not UTF-8 text; expected a study file in TOML"),
     ],
 )
 def test_a_file_that_is_no_toml_is_refused(tmp_path: Path, content: bytes, message: str) -> None:

@@ -153,7 +153,7 @@ def test_every_number_of_labels_is_settled(data: Path, tmp_path: Path) -> None:
 
 
 def test_the_cheapest_arms_run_first_and_those_of_one_pre_training_share_it(data: Path, tmp_path: Path) -> None:
-    """A control on the inputs trains nothing; a probe with pre-training of 3 seconds comes before a second baseline."""
+    """A control on the inputs trains nothing; a probe with pretraining of 3 seconds comes before a second baseline."""
     methods = tables_of("scratch", "fine-tune", "raw", "linear-probe")
     found, state = run(race_of(data, tmp_path / "raced.sqlite", methods=methods, race={"runs": 2}))
     assert state.end == "runs"
@@ -194,7 +194,7 @@ def test_a_race_without_a_finished_run_says_that_its_minutes_were_too_few(
 def test_runs_that_do_not_fit_are_not_begun_and_named(
     data: Path, tmp_path: Path, race: dict[str, float], end: str
 ) -> None:
-    """A run takes a second, and 3 of pre-training with the first of its source and seed."""
+    """A run takes a second, and 3 of pretraining with the first of its source and seed."""
     spec = race_of(data, tmp_path / "raced.sqlite", race=race)
     found, state = run(spec)
     assert state.end == end
@@ -260,8 +260,8 @@ def test_what_fails_is_left_and_the_rest_is_answered(data: Path, tmp_path: Path)
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"pretraining": {"steps": 5, "sizes": [20, 40]}}, "several pre-training sizes"),
-        ({"pretraining": {"steps": 5, "checkpoints": [2]}}, "several pre-training steps"),
+        ({"pretraining": {"steps": 5, "sizes": [20, 40]}}, "several pretraining sizes"),
+        ({"pretraining": {"steps": 5, "checkpoints": [2]}}, "several pretraining steps"),
         ({"seeds": 1}, "has one seed; a race needs at least 2"),
         ({"race": {"risk": 0.05}}, "risk"),
         ({"decision": {"margin": 0.0}}, "margin = 0.0"),
@@ -278,7 +278,7 @@ def test_a_study_that_is_no_race_is_refused(data: Path, tmp_path: Path, changes:
 def test_what_runs_take_is_told_by_those_that_are_done(data: Path, tmp_path: Path) -> None:
     """Passes by hand: 5 steps of 20 labels, 4 each where nothing is fixed, and 5 points of a curve of 20 and 30.
 
-    With .75 of a pass in fixed blocks, these are passed once by each label. Pre-training takes 5 steps of 60.
+    With .75 of a pass in fixed blocks, these are passed once by each label. Pretraining takes 5 steps of 60.
     """
     last_block = {"method": "fine-tune", "frozen_blocks": -1}
     methods = {**tables_of("scratch", "small-scratch", "linear-probe", "fine-tune", "joint", "raw"), "last": last_block}

@@ -314,8 +314,8 @@ def test_cells_that_wait_for_each_other_end_the_study_with_a_sentence(
     with pytest.raises(StoreError) as error:
         do(plan, store)
     assert str(error.value) == (
-        "3 cells of small wait for cells that nobody can do, so the store "
-        f"{store.place} is damaged; restore it from a copy, or give another path and run again"
+        f"3 runs of small wait for runs that cannot be made, so the store {store.place} is damaged; restore it from a "
+        "copy, or give another path and run again"
     )
     assert store.counts("small").done == 1
 
@@ -355,7 +355,7 @@ def test_while_all_wait_for_one_cell_the_store_is_not_asked_after_every_other(
     waiting = {cell.key for cell in plan.cells if cell.labels["seed"] != 0 and cell.labels["method"] != "scratch"}
     few = StudyPlan(plan.study, tuple(cell for cell in plan.cells if cell.key not in waiting), {})
     assert do(few, store).counts == StudyCounts(done=43)
-    assert len(asked) <= 5  # before and after the pre-training, and not after each of the 40 cells from scratch
+    assert len(asked) <= 5  # before and after the pretraining, and not after each of the 40 cells from scratch
 
 
 def test_a_runner_that_is_limited_ends_what_it_has_begun_and_leaves_the_rest(store: Store) -> None:
@@ -383,8 +383,8 @@ def test_who_works_on_a_race_is_sent_to_run(store: Store) -> None:
     with pytest.raises(SettingsError) as refused:
         share(store)
     assert str(refused.value) == (
-        "small is a race: which cells come next is decided where its data are; start `transferscope run` on each "
-        "machine instead"
+        "small is a race: its next runs are chosen where its data are; start `transferscope run` on each machine "
+        "instead"
     )
 
 

@@ -76,7 +76,7 @@ def test_other_seeds_are_those_of_a_study_with_these_settings(
 def test_runners_that_read_cells_from_the_store_and_exports_start_from_the_same_networks(
     searched: tuple[Path, dict[str, dict[str, Any]]], tmp_path: Path, keep: str
 ) -> None:
-    """A run of another seed needs its pre-training and the run of the first seed, which was planned before that."""
+    """A run of another seed needs its pretraining and the run of the first seed, which was planned before that."""
     study = spec(tmp_path, engine={"workers": 0, "keep": keep})
     with Store.open(searched[0] / "s.sqlite") as store:
         expected = predictions(store, "once")
@@ -110,7 +110,7 @@ def test_a_diagnostic_asked_for_later_measures_networks_with_the_settings_of_the
 
 
 def test_what_waits_for_a_run_that_cannot_be_done_is_counted_as_the_store_counts_it(tmp_path: Path) -> None:
-    """Without its pre-training the first seed chooses nothing, for which those of other seeds wait."""
+    """Without its pretraining the first seed chooses nothing, for which those of other seeds wait."""
     with Store.open(tmp_path / "s.sqlite") as store:
         planned = plan_study(spec(tmp_path, seeds=2))
         plan_into(planned, store)

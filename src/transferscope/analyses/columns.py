@@ -70,7 +70,7 @@ class Role:
 
 
 PARAMETERS = "params parameters n_params num_params n_parameters num_parameters model_size non_embedding_params"
-"""Names of a size of pre-training that is the number of parameters of a model."""
+"""Names of a size of pretraining that is the number of parameters of a model."""
 
 _TOKENS = "tokens n_tokens num_tokens training_tokens train_tokens"
 
@@ -251,7 +251,7 @@ def measured_rows(
 
     Raises:
         MissingDataError: There is no such file.
-        CorruptDataError: It is no table.
+        CorruptDataError: It is not a table.
         DataError: It has no rows, or two columns of one name.
     """
     if isinstance(table, Frame):
@@ -442,7 +442,7 @@ def columns_by_role(
             known = [str(name) for name in frame if _is_measure(frame, str(name)) and name not in taken]
         if about.alone and len(known) > 1:
             raise SettingsError(
-                f"the table holds several measures ({few(known)}); choose one with {option(role, known[0])}"
+                f"the table has several metrics ({few(known)}); choose one with {option(role, known[0])}"
             )
         twins = [name for name in known if name.lower() == known[0].lower()] if known else []
         if len(twins) > 1:
@@ -493,7 +493,7 @@ def better_of(measure: str, named: Better | None) -> Better:
     told: Better | None = named or ("lower" if words & FALLING else "higher" if words & RISING else None)
     if told is None or (named is None and words & _REVERSING):
         raise SettingsError(
-            f"the name {measure} does not tell which scores are better; say it with --better higher or --better lower"
+            f"the name {measure} does not say which scores are better; give --better higher or --better lower"
         )
     return told
 
@@ -510,7 +510,7 @@ def check_one_measure(frame: pd.DataFrame, score: str, *by: str) -> None:
     for name in frame.columns:
         if str(name).lower() in MEASURE_COLUMNS and frame[name].nunique() > 1:
             raise DataError(
-                f"the rows mix measures: column {name} holds {few(frame[name].dropna().unique())}; keep the rows of one"
+                f"the rows mix metrics: column {name} holds {few(frame[name].dropna().unique())}; keep the rows of one"
             )
     values, words = pd.to_numeric(frame[score], errors="coerce"), set(re.findall(r"[a-z]+[0-9]?", score.lower()))
     for group in by if words & RISING and not R_SQUARED.search(score.lower()) else ():

@@ -40,7 +40,7 @@ def finished_cells(store: Store, study: str, *, before: str) -> list[StoredCell]
     done = [one for one in store.cells(study) if one.state == "done" and one.cell.role != "command"]
     if not done:
         raise StoreError(
-            f"the runs of {study} are commands, whose networks are known to these alone, and networks are read "
+            f"the runs of {study} are commands, whose networks are not known to transferscope, and networks are read "
             f"before {before}; `transferscope report` compares them"
         )
     for stored in done:
@@ -70,8 +70,8 @@ def target_data(recipe: MethodRecipe) -> Dataset:
         ) from error
     if recipe.contents.get("target", found.fingerprint) != found.fingerprint:
         raise CorruptDataError(
-            f"the data {recipe.target.data} have changed since the study was planned with them; put the earlier data "
-            "back, or run the study file again, which redoes the cells that read them"
+            f"the data {recipe.target.data} have changed since the study was planned with them; restore the earlier "
+            "data, or run the study file again, which repeats the runs that read them"
         )
     return found
 
@@ -82,7 +82,7 @@ class Origin:
 
     Attributes:
         n_source: Number of source examples; None for a network from a file.
-        pretrain_step: The step of pre-training; None for its end.
+        pretrain_step: The step of pretraining; None for its end.
     """
 
     source: str
@@ -143,8 +143,8 @@ class StudyNetworks:
         file = self.files[origin][seed]
         if not file.is_file():
             raise DataError(
-                f"the network pretrained on {self.names[origin]} with seed {seed} ({file}) is gone; put the folder of "
-                "networks back beside the store, or run the study again in a new store"
+                f"the network pretrained on {self.names[origin]} with seed {seed} ({file}) is missing; restore the "
+                "folder of networks beside the store, or run the study again in a new store"
             )
         return file
 

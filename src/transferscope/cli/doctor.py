@@ -109,7 +109,7 @@ def _folders() -> Iterator[Finding]:
     elif named.is_dir():
         yield Finding("data", f"{named}, looked into before anything is downloaded")
     else:
-        yield Finding("data", f"TRANSFERSCOPE_DATA names {named}, which is no folder; correct or unset it", "wrong")
+        yield Finding("data", f"TRANSFERSCOPE_DATA names {named}, which is not a folder; correct or unset it", "wrong")
     here = Path.cwd()
     if os.access(here, os.W_OK):
         yield Finding("results", f"below the current folder {here}, {_free(here)}")

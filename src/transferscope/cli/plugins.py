@@ -150,5 +150,5 @@ def _offered() -> Any:
 
 def _checked(offered: object) -> typer.Typer:
     if not isinstance(offered, typer.Typer):
-        raise ValueError(f"it is a {type(offered).__name__}, and no typer.Typer")
+        raise ValueError(f"it is a {type(offered).__name__}, not a typer.Typer")
     return offered

@@ -231,5 +231,5 @@ def _shape(text: str | None, known: NetworkInput | None) -> tuple[int, ...]:
     except ValueError:
         sizes = ()
     if not sizes or min(sizes) < 1:
-        raise SettingsError(f"--shape {text!r} is no shape; expected whole numbers above 0, as in 3,224,224 or 64")
+        raise SettingsError(f"--shape {text!r} is not a shape; expected whole numbers above 0, as in 3,224,224 or 64")
     return sizes

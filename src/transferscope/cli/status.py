@@ -147,7 +147,7 @@ def _networks(store: Store, study: str) -> str:
         return ""
     words = [f'{kept.n_runs} of {counted(kept.n_done, "run")} ({large_count(kept.run_bytes)}B; keep = "{kept.keep}")']
     if kept.n_pretrained:
-        words.append(f"{kept.n_pretrained} of pre-training ({large_count(kept.pretrained_bytes)}B)")
+        words.append(f"{kept.n_pretrained} of pretraining ({large_count(kept.pretrained_bytes)}B)")
     return ", ".join(words)
 
 

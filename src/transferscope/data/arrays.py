@@ -180,7 +180,7 @@ def _kind_of(labels: np.ndarray, *, name: str) -> Kind:
         if (some % 1 == 0).all() and len(np.unique(some)) <= _MANY_CLASSES:
             raise DataError(
                 f"{name}: labels of shape {labels.shape} are whole numbers in floating point, which could be classes "
-                "of cells or numbers to predict; save masks (N, h, w) of classes as whole numbers, or say "
+                "of cells or numbers to predict; save masks (N, h, w) of classes as whole numbers, or give "
                 "kind=regression"
             )
         return "dense regression"
@@ -201,9 +201,8 @@ def _kind_of(labels: np.ndarray, *, name: str) -> Kind:
         )
     if np.issubdtype(labels.dtype, np.floating):
         raise DataError(
-            f"{name}: the labels are {labels.shape[1]} columns of 0 and 1 in floating point, which could be "
-            "several labels of each input or numbers to predict; save several labels as truth values, or say "
-            "kind=regression"
+            f"{name}: the labels are {labels.shape[1]} columns of 0 and 1 in floating point, which could be several "
+            "labels of each input or numbers to predict; save several labels as truth values, or give kind=regression"
         )
     return "multi-label"
 
@@ -433,7 +432,7 @@ def _label_column(labels: np.ndarray, *, name: str) -> np.ndarray:
         try:
             return np.char.decode(labels, "utf-8")
         except UnicodeDecodeError as error:
-            raise DataError(f"{name}: class labels are bytes that are no text in UTF-8; save them as text") from error
+            raise DataError(f"{name}: class labels are bytes that are not UTF-8 text; save them as text") from error
     if labels.dtype.kind not in _REAL + "UMO":
         raise DataError(f"{name}: class labels have type {labels.dtype}; expected whole numbers or text")
     if n_missing := int((labels != labels).sum()):  # NaN, and a date that is none

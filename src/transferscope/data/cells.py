@@ -33,7 +33,7 @@ ANY_NUMBER = rf"({NUMBER}|{_WITH_POINT}|{_WITH_COMMA})"
 _INFINITE = r"[+-]?inf(inity)?"
 _PLAIN, _ANY, _COMMA = re.compile(f"{NUMBER}|(?i:{_INFINITE})"), re.compile(ANY_NUMBER), re.compile(_WITH_COMMA)
 _ARROW_GAPS = pa.array(sorted(_GAPS_AMONG_NUMBERS))
-_TRIED = 50  # cells of a column by which most that are no numbers are told
+_TRIED = 50  # cells of a column by which most that are not numbers are told
 _MOST_DIGITS = 18  # of whole numbers, which 64 bits hold
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")

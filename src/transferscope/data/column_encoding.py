@@ -379,7 +379,7 @@ def _kind_of_text(values: pd.Series, path: Path) -> ColumnKind:
     elif usual.sum() > 2 and usual.mean() >= _NEARLY_ALL:
         doubt = f"{distinct[usual].iloc[0]!r}, a number with a sign or a unit; write numbers plainly, as in 1234.5"
     if doubt:
-        raise DataError(f"{path}: column {name!r} holds {doubt}, or say category={name} if they stand for names")
+        raise DataError(f"{path}: column {name!r} holds {doubt}, or give category={name} if they stand for names")
     return "category"
 
 
@@ -460,10 +460,10 @@ def _day_order(column: pd.Series, asked: DayOrder | None, path: Path) -> DayOrde
     shown = f"{path}: column {column.name!r} holds dates as {values[0]!r}"
     if possible:
         raise DataError(
-            f"{shown}, of which day and month could be either in every row; write dates as 2021-03-31, or say "
+            f"{shown}, of which day and month could be either in every row; write dates as 2021-03-31, or give "
             "dates=day-first or dates=month-first"
         )
-    raise DataError(f"{shown}, which exist neither all with the day first nor all with the month first; mend them")
+    raise DataError(f"{shown}, which exist neither all with the day first nor all with the month first; fix them")
 
 
 def _as_category(column: pd.Series) -> tuple[Int64[np.ndarray, " N"], list[str]]:
@@ -504,7 +504,7 @@ def _without_blanks(column: pd.Series) -> pd.Series:
                 value = value.decode()
             except UnicodeDecodeError as error:
                 raise DataError(
-                    f"column {column.name!r} holds bytes that are no text in UTF-8; save it as text, or leave it out "
+                    f"column {column.name!r} holds bytes that are not UTF-8 text; save it as text, or leave it out "
                     f"with drop={column.name}"
                 ) from error
         return None if isinstance(value, str) and value.strip() in GAPS else value

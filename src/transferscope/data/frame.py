@@ -282,7 +282,7 @@ def _json(text: str, form: Format, *, diverged: bool) -> pd.DataFrame:
         if line.strip():
             row = loads(line)
             if not isinstance(row, dict):
-                raise TypeError(f"line {number} is no object")
+                raise TypeError(f"line {number} is not an object")
             rows.append(row)
     return pd.DataFrame(rows, dtype=object)
 
@@ -361,7 +361,7 @@ def _separated(
             row = int(short.argmax())
             place = place_of(index, row)
             raise DataError(
-                f"{path}: {place} has {held[row]} values and there are {len(columns)} columns; mend that row"
+                f"{path}: {place} has {held[row]} values and there are {len(columns)} columns; fix that row"
             )
     if not as_it_is and len(names) == 1:
         raise DataError(f"{path} has the one column {names[0]!r}; expected several with commas between them")

@@ -164,7 +164,7 @@ def load_saved_images(
     times = None if apart is None or time is None else times_of(apart.iloc[images.kept], what)
     n_train = int(np.searchsorted(images.kept, len(labels[0]))) if test is not None else len(known)
     if not 0 < n_train < len(known) + (test is None):
-        raise DataError(f"{root} has no image that can be decoded in one of its splits ({images.skipped}); mend some")
+        raise DataError(f"{root} has no image that can be decoded in one of its splits ({images.skipped}); fix some")
     kind = "multi-label" if names is not None else kind
     if test is None:
         rows = rows_of_parts(

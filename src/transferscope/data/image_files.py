@@ -150,7 +150,7 @@ def read_images(paths: Sequence[ImageFile], root: Path, form: ImageForm) -> Imag
         try:
             files.append((str(path.relative_to(root)), *stamp_of(path)))
         except OSError as error:
-            raise CorruptDataError(f"{path} cannot be read as an image ({error}); mend or remove it") from error
+            raise CorruptDataError(f"{path} cannot be read as an image ({error}); fix or remove it") from error
     about = repr((_VERSION, PIL.__version__, astuple(form), str(root.resolve()), files))
     kept = cache_folder() / "images" / f"{hashlib.sha256(os.fsencode(about)).hexdigest()[:32]}.npy"
     images = _kept(kept)
@@ -336,7 +336,7 @@ def _decode(
                 pixels = np.atleast_3d(np.asarray(image.convert("RGB" if channels == _COLOURS else "L")))
                 if pixels.shape != (height, width, channels):  # a file that says another size at its beginning
                     raise CorruptDataError(
-                        f"{path} cannot be read as an image (it has not the size it declares); mend or remove it"
+                        f"{path} cannot be read as an image (it has not the size it declares); fix or remove it"
                     )
                 keep(i, pixels.transpose(2, 0, 1))
         if len(broken.refused) == known:
@@ -396,10 +396,10 @@ def _opened(path: ImageFile) -> Iterator[Image.Image]:
         raise
     except UnidentifiedImageError as error:
         raise CorruptDataError(
-            f"{path} cannot be read as an image; expected {listed(_FORMATS, last='or')}: mend, convert or remove it"
+            f"{path} cannot be read as an image; expected {listed(_FORMATS, last='or')}: fix, convert or remove it"
         ) from error
     except (OSError, SyntaxError, ValueError, EOFError, struct.error) as error:
-        raise CorruptDataError(f"{path} cannot be read as an image ({error}); mend or remove it") from error
+        raise CorruptDataError(f"{path} cannot be read as an image ({error}); fix or remove it") from error
 
 
 def _bits(opened: Image.Image) -> int:

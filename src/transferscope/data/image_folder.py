@@ -75,7 +75,7 @@ def load_image_folder(path: Path, *, form: ImageForm, test_share: float | None, 
     lost = np.setdiff1d(np.arange(len(classes)), labels[:n_train])
     if len(lost) or n_train == len(labels):
         what = f"training image of the class {classes[lost[0]]!r}" if len(lost) else "test image"
-        raise DataError(f"{path} has no {what} that can be decoded ({images.skipped}); mend some or remove the class")
+        raise DataError(f"{path} has no {what} that can be decoded ({images.skipped}); fix some or remove the class")
     return Parts(
         LabelledSet(images.pixels[:n_train], labels[:n_train], tuple(classes)),
         LabelledSet(images.pixels[n_train:], labels[n_train:], tuple(classes)),
@@ -104,7 +104,7 @@ def read_images_below(path: Path, *, form: ImageForm) -> tuple[UInt8[np.ndarray,
     elif path.is_dir():
         files, root = image_files_below(path), path
     else:
-        raise DataError(f"{path} is no folder; expected one with images")
+        raise DataError(f"{path} is not a folder; expected one with images")
     if not files:
         raise DataError(f"{path} holds no images; expected some in it or in its sub-folders")
     images = read_images(files, root, form)
@@ -137,7 +137,7 @@ def size_at_most(path: Path, side: int) -> str:
 
 def _sub_folders(path: Path) -> list[str]:
     if not path.is_dir():
-        raise DataError(f"{path} is no folder; expected one with a sub-folder of images per class")
+        raise DataError(f"{path} is not a folder; expected one with a sub-folder of images per class")
     return sorted(entry.name for entry in path.iterdir() if entry.is_dir() and not entry.name.startswith("."))
 
 

@@ -418,7 +418,7 @@ def _text_file(text: str, folder: Path, role: str, suffix: str) -> str:
     try:
         content = text.encode()
     except UnicodeEncodeError as error:
-        raise DataError(f"the {role} holds text that is no text in UTF-8 ({error.reason}); mend it") from error
+        raise DataError(f"the {role} holds text that is not UTF-8 text ({error.reason}); fix it") from error
     path = folder / f"{role}-{_digest(content)}{suffix}"
     if not path.exists():
         with written_whole(path) as unfinished:
@@ -462,7 +462,7 @@ def as_array(given: Any, what: str) -> np.ndarray:
         raise DataError(f"{what} have different shapes; expected one array, all examples of one shape") from error
     except (TypeError, RuntimeError) as error:
         raise DataError(
-            f"{what} are a {type(given).__name__}, which is no array ({error}); give a NumPy array"
+            f"{what} are a {type(given).__name__}, which is not an array ({error}); give a NumPy array"
         ) from error
     if array.dtype != object:
         return array

@@ -70,7 +70,7 @@ def load_npz(
         Both parts; which features were left out, since they count the rows, is in the words and in `about`.
 
     Raises:
-        CorruptDataError: The file is no .npz file, or is damaged.
+        CorruptDataError: The file is not an .npz file, or is damaged.
         DataError: It is no regular file; it declares arrays larger than `places.most_bytes`; or an array is missing,
             holds objects, or has a shape or type that fits nothing.
     """
@@ -124,7 +124,7 @@ def load_npz(
     if x[0].ndim == 2 and x[0].dtype.kind in "iuf" and x[1].shape[1:] == x[0].shape[1:]:
         counting = [k for k in _row_numbers(*x) if k not in keep]
         if counting and len(counting) == x[0].shape[1]:
-            raise DataError(f"{path}: all features of x_train count the rows; add others, or say keep=0 for feature 0")
+            raise DataError(f"{path}: all features of x_train count the rows; add others, or give keep=0 for feature 0")
         if counting:
             x = [np.delete(part, counting, axis=1) for part in x]
             said = f"feature {listed(list(map(str, counting)))} (the first is 0) counts the rows and is left out"
@@ -197,7 +197,7 @@ def read_array(path: Path, names: Sequence[str]) -> np.ndarray:
     """The first of these arrays that an .npz file has, without unpickling anything.
 
     Raises:
-        CorruptDataError: The file is no .npz file, or is damaged.
+        CorruptDataError: The file is not an .npz file, or is damaged.
         DataError: It has none of them, or the array holds objects or is larger than `places.most_bytes`.
     """
     (array,) = _read_arrays(path, first_of=names)[0].values()
@@ -258,7 +258,7 @@ def _open(stream: BinaryIO, path: Path) -> "np.lib.npyio.NpzFile":
     try:
         archive = np.load(stream, allow_pickle=False)
     except ValueError as error:
-        raise CorruptDataError(f"{path} is no .npz file; write one with numpy.savez_compressed") from error
+        raise CorruptDataError(f"{path} is not an .npz file; write one with numpy.savez_compressed") from error
     assert isinstance(archive, np.lib.npyio.NpzFile)
     return archive
 

@@ -409,14 +409,14 @@ def _as_text(values: pd.Series, path: Path) -> pd.Series:
     if strange is not None:
         raise DataError(
             f"{path}: label column {str(values.name)!r} holds {type(strange).__name__}s of values, as in "
-            f"{str(strange)[:40]!r}; expected one text or number in each row, or say kind=multi-label for several "
+            f"{str(strange)[:40]!r}; expected one text or number in each row, or give kind=multi-label for several "
             "labels of each input"
         )
     try:
         return values.map(lambda value: value.decode() if isinstance(value, bytes) else str(value))
     except UnicodeDecodeError as error:
         raise DataError(
-            f"{path}: label column {str(values.name)!r} holds bytes that are no text in UTF-8; save it as text"
+            f"{path}: label column {str(values.name)!r} holds bytes that are not UTF-8 text; save it as text"
         ) from error
 
 
@@ -539,7 +539,7 @@ def _refuse_names_of_parts(unread: pd.DataFrame, path: Path, *, otherwise: str) 
             if split_names(values, f"{path}: column {column!r}") is not None:
                 raise DataError(
                     f"{path}: column {column!r} holds {listed(sorted(values))} alone, as one that says which rows are "
-                    f"the test set; say split={column} for that, or {otherwise.format(column=column)}"
+                    f"the test set; give split={column} for that, or {otherwise.format(column=column)}"
                 )
 
 

@@ -386,4 +386,4 @@ def _check_names(names: tuple[str, ...]) -> None:
         try:
             name.encode()
         except UnicodeEncodeError as error:
-            raise DataError(f"the class {name!a} has a name that is no text in UTF-8; give it another") from error
+            raise DataError(f"the class {name!a} has a name that is not UTF-8 text; give it another") from error

@@ -254,7 +254,7 @@ def open_tokenizer(name: str) -> Tokenizer:
     Raises:
         MissingDataError: There is none.
         MissingExtraError: The package tokenizers is absent.
-        CorruptDataError: The file is no tokenizer.
+        CorruptDataError: The file is not a tokenizer.
     """
     try:
         return _FastTokenizer(_tokenizer_file(name.removeprefix("hf:")))
@@ -297,7 +297,9 @@ class _FastTokenizer:
         except (ImportError, CorruptDataError):
             raise
         except Exception as error:  # the packages raise Exception itself
-            raise CorruptDataError(f"{file} is no tokenizer ({first_line(error)}); fetch the folder again") from error
+            raise CorruptDataError(
+                f"{file} is not a tokenizer ({first_line(error)}); fetch the folder again"
+            ) from error
         own = {key: value for key, value in json.loads(self._fast.to_str()).items() if key not in _OF_CALLS}
         decisive = json.dumps([own, self._side, self._prompt, self._has_types], sort_keys=True)
         self.digest = hashlib.sha256(decisive.encode()).hexdigest()
@@ -359,7 +361,7 @@ def longest_text(folder: Path) -> tuple[int, str]:
     tokenizer, the smallest counts. RoBERTa and its relatives leave `pad_token_id` + 1 of their positions unused.
 
     Raises:
-        CorruptDataError: A file there is no JSON, or says something else than a number.
+        CorruptDataError: A file there is not JSON, or says something else than a number.
     """
     beside = folder / "tokenizer.json"
     whole, (sentences, name) = _settings(beside, "config.json"), _sentence_settings(beside)
@@ -418,7 +420,7 @@ def _tokenizer_file(name: str) -> Path:
             folder = Path(snapshot_download(name, allow_patterns=["*.json"]))
         except Exception as failed:  # of the network, of the hub, of the name
             raise MissingDataError(
-                f"{name} is no folder here and no tokenizer.json of it can be fetched from the hub"
+                f"{name} is not a local folder and no tokenizer.json of it can be fetched from the hub"
             ) from failed
     file = folder / "tokenizer.json" if folder.is_dir() else folder
     if not file.is_file():

@@ -47,7 +47,7 @@ class Scores:
         values: Of every arm and seed, in points, higher is better; NaN where there is no run. Shape (A, S).
         with_source: Which arms read a source's data or network: a property of the method. Shape (A,).
         clusters: Arms of one source share a number, every arm without a source has its own. Shape (A,).
-        cost: Seconds of a run with its share of pre-training; NaN where unknown. Shape (A,).
+        cost: Seconds of a run with its share of pretraining; NaN where unknown. Shape (A,).
         example_variance: What the draw of the test examples adds to the variance of the difference of two arms' means,
             in squared points, see `example_variance`; NaN for pairs of which it is not known. Shape (A, A), or None.
         unfinished: Which arms' training curves were still rising at their end. Shape (A,).

@@ -31,7 +31,7 @@ from transferscope.registry import Registry
 
 def _as_diagnostic(named: object) -> Any:
     if not isinstance(named, type) or not is_dataclass(named):
-        raise TypeError("is no dataclass")
+        raise TypeError("is not a dataclass")
     if not issubclass(named, Diagnostic):
         raise TypeError("does not derive from transferscope.diagnostics.Diagnostic")
     lacking = [name for name in ("name", "headline", "meaning") if not hasattr(named, name)]

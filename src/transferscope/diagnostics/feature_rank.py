@@ -34,7 +34,7 @@ def effective_rank(features: Float[np.ndarray, "N D"]) -> float:
 def leading_share(features: Float[np.ndarray, "N D"]) -> float:
     """s_1^2 / sum_i s_i^2: the share of the features' variance along their leading direction.
 
-    Deep linear networks pre-trained in the feature-learning regime have rank-one features, share 1 ("Features are
+    Deep linear networks pretrained in the feature-learning regime have rank-one features, share 1 ("Features are
     fate", Theorem 3.4: sparsification).
 
     Args:

@@ -63,9 +63,9 @@ def features_of(
     few = torch.cat(alone)
     if len(seen[-1]) >= len(few) and not alike(few, seen[-1][-len(few) :]):
         raise NetworkError(
-            "the features of two examples are others when these are read alone: in evaluation mode too something is "
-            "random or depends on the batch (dropout, batch normalisation without running statistics); give a network "
-            "that reads every input on its own"
+            "the features of two examples change if these are read alone: in evaluation mode too something is random "
+            "or depends on the batch (dropout, batch normalisation without running statistics); give a network that "
+            "reads every input on its own"
         )
     return torch.cat([part.flatten(1).cpu().double() for part in seen])
 

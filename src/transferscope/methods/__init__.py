@@ -42,7 +42,7 @@ from transferscope.registry import Registry
 
 def _as_method(target: object) -> Any:
     if not isinstance(target, type) or not is_dataclass(target):
-        raise TypeError("is no dataclass")
+        raise TypeError("is not a dataclass")
     if not target.__dataclass_params__.frozen:  # type: ignore[attr-defined]
         raise TypeError("is a dataclass that is not frozen")
     if not issubclass(target, Method):
@@ -51,7 +51,7 @@ def _as_method(target: object) -> Any:
     if lacking:
         raise TypeError(f"lacks {', '.join(lacking)}")
     if not isinstance(target.name, str) or isinstance(target.version, bool) or not isinstance(target.version, int):
-        raise TypeError("has a name that is no text or a version that is no whole number")
+        raise TypeError("has a name that is no text or a version that is not a whole number")
     if not (isinstance(target.called, tuple) and target.called and all(isinstance(one, str) for one in target.called)):
         raise TypeError('says what it is called by something else than texts, as in called = ("fine-tuning",)')
     return target

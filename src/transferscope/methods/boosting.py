@@ -43,7 +43,7 @@ class Boosting(Control):
     uses_network: ClassVar[bool] = False
 
     def check_task(self, target: Dataset, source: Dataset | None) -> None:
-        """Refuse what is no table.
+        """Refuse what is not a table.
 
         Raises:
             DataError: The inputs are images or texts.

@@ -101,8 +101,8 @@ class Merlin(Method):
         Literal["random", "pretrained"],
         Says(
             "Where it starts",
-            '"random" trains a fresh network; "pretrained" starts from the pretrained one ("MeRLin '
-            '(pre-trained)", section A.5).',
+            '"random" trains a fresh network; "pretrained" starts from the pretrained one ("MeRLin (pretrained)", '
+            "section A.5).",
         ),
     ] = "random"
     source_term: SourceTerm = True

@@ -1,4 +1,4 @@
-"""Pre-training on the source: a stage that every method which starts from it shares."""
+"""Pretraining on the source: a stage that every method which starts from it shares."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -13,7 +13,7 @@ from transferscope.models.network import Network
 from transferscope.training import Batch, Draw, Learner, ParameterGroup, batch_loss
 
 PRETRAINING_VERSION = 1
-"""Part of a pre-training cell's key; raised when the same settings give other results than before."""
+"""Part of a pretraining cell's key; raised when the same settings give other results than before."""
 
 
 def pretrain(source: Dataset, network: Network, options: FitOptions) -> Fitted:

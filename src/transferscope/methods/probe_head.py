@@ -50,7 +50,7 @@ def ridge_probe(
     device, features = features.device, features.detach().cpu()
     if not is_finite(features):
         raise DataError(
-            "the features of some examples are no finite numbers, so that no linear head can be fitted to them; look "
+            "the features of some examples are not finite numbers, so that no linear head can be fitted to them; look "
             "at the weights of the network and the scaling of its inputs"
         )
     targets = encode(labels, n_outputs).to("cpu", torch.float64).numpy()

@@ -125,7 +125,7 @@ def _of_others(tuned: Recipe, lora: Recipe, random: Recipe) -> dict[str, Recipe]
 
 
 def _of_own(row: Recipe, *, faster: float = 1.0) -> dict[str, Recipe]:
-    """All methods train alike; a pre-training, which has its labels, needs no augmentation.
+    """All methods train alike; a pretraining, which has its labels, needs no augmentation.
 
     Args:
         faster: Factor on the rate of what learns from target labels alone, but for fine-tuning.

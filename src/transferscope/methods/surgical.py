@@ -80,7 +80,8 @@ class Surgical(FineTuning):
             near = get_close_matches(self.block, names, n=1)
             hint = f"did you mean {near[0]!r}? " if near else ""
             raise SettingsError(
-                f"block = {self.block!r} is no block of the backbone: {hint}its blocks are {', '.join(names) or 'none'}"
+                f"block = {self.block!r} is not a block of the backbone: {hint}its blocks are "
+                f"{', '.join(names) or 'none'}"
             )
 
 

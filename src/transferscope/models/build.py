@@ -61,7 +61,7 @@ def _as_entry(maker: object) -> BackboneEntry | FactoryEntry:
     that does not take `input_shape` first makes a whole module, as does a class of modules.
     """
     if not callable(maker):
-        raise TypeError("is no function")
+        raise TypeError("is not a function")
     parameters = inspect.signature(maker).parameters
     if next(iter(parameters), None) != "input_shape":
         return FactoryEntry(maker)

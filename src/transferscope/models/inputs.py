@@ -327,8 +327,8 @@ def read_image_processor(folder: Path) -> NetworkInput | None:
         reason = (str(error).strip().splitlines() or [""])[0]
         reason += " is missing or not known" if isinstance(error, KeyError) else ""
         raise CorruptDataError(
-            f"{path} does not say how images are scaled in a way that is followed here ({reason}); say it with input = "
-            "{ size = ..., mean = ..., std = ... }"
+            f"{path} does not say how images are scaled in a way that is followed here ({reason}); give input = {{ "
+            "size = ..., mean = ..., std = ... }"
         ) from error
 
 

@@ -216,8 +216,8 @@ def check_code(settings: NetworkSettings, file: Path) -> None:
     own = notes_of(settings)
     if _CODE_NOTE in own and {**own, **read_notes(file)}[_CODE_NOTE] != own[_CODE_NOTE]:
         raise CorruptDataError(
-            f"the code of the network {settings.name} has changed since {file} was trained in it; put the earlier code "
-            "back, or train it again"
+            f"the code of the network {settings.name} has changed since {file} was trained in it; restore the earlier "
+            "code, or train it again"
         )
 
 

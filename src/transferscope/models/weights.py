@@ -257,7 +257,7 @@ def _named_tensors(stored: Any, path: Path) -> dict[str, Tensor]:
         return weights
     of_tensors = isinstance(stored, Mapping) and all(isinstance(value, Tensor) for value in stored.values())
     if not of_tensors or not all(isinstance(name, str) for name in stored):
-        raise CorruptDataError(f"{path} holds something else than tensors by name; save network.state_dict() alone")
+        raise CorruptDataError(f"{path} does not hold tensors by name; save network.state_dict() alone")
     weights = {name: tensor for name, tensor in stored.items() if name != "n_averaged"}  # torch.optim.swa_utils
     nested = next((name for name, tensor in weights.items() if tensor.is_nested), None)  # they have no shape
     if nested is not None:
@@ -440,7 +440,7 @@ def _check_zeros(given: Mapping[str, Tensor], path: Path | str) -> None:
     matrices = [tensor for tensor in given.values() if tensor.ndim > 1]
     if matrices and not any(matrix.to(torch.float32).any() for matrix in matrices):
         raise NetworkError(
-            f"{path} holds nothing but zeros in the matrices of the backbone, so that the features say nothing of the "
+            f"{path} holds only zeros in the matrices of the backbone, so that the features do not depend on the "
             "input; give the file of a trained network"
         )
 

@@ -51,7 +51,7 @@ class KernelTransfer:
         transformed_labels: y_PQ = H_PQ' H_P^-1 y_P, shape (n_Q, K), in the order of `target.inputs`.
         task_distance: ||y_Q - y_PQ||, in the unit of the labels.
         gradient_change: ||y_Q - y_PQ||^2 - ||y_Q||^2: change of the squared norm of the loss's gradient with respect to
-            the activations that pre-training brings (Theorem 1); negative is smoother.
+            the activations that pretraining brings (Theorem 1); negative is smoother.
         deviation_transfer: sqrt((y_Q - y_PQ)' H_Q^-1 (y_Q - y_PQ)), the bound of Theorem 2 on ||W(Q) - W(P)||_F.
         deviation_scratch: sqrt(y_Q' H_Q^-1 y_Q), the same bound from random initialisation.
     """

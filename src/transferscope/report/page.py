@@ -28,7 +28,7 @@ Question = Literal["whether", "which", "how much", "why"]
 QUESTIONS: dict[Question, str] = {
     "whether": "Whether transfer helps",
     "which": "Which way to transfer, and from what",
-    "how much": "How much pre-training and how many labels",
+    "how much": "How much pretraining and how many labels",
     "why": "Why",
 }
 """The headings of the page of a study, in the order of reading."""

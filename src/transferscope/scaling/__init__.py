@@ -1,13 +1,13 @@
-"""Scaling laws: how much pre-training, and more data or different data?
+"""Scaling laws: how much pretraining, and more data or different data?
 
 From a table of errors at sizes, without torch:
 
 - `fit_law` fits one law, by variable projection, and says which of its parameters the data determine;
 - `extrapolate` predicts the error at other sizes by a combination of laws, with intervals and a rolling back-test;
-- `fit_surface` chooses a law in pre-training size n and fine-tuning size s by held-out score;
+- `fit_surface` chooses a law in pretraining size n and fine-tuning size s by held-out score;
 - `fit_hierarchical` fits the curves of one study together;
 - `bootstrap` refits a law to resampled errors, all draws at once;
-- `advise` answers whether more pre-training reaches a target error, how much it takes, and what to measure next;
+- `advise` answers whether more pretraining reaches a target error, how much it takes, and what to measure next;
 - `best_split` and `next_surface_run` do so over (n, s): the split of a budget, and the next (n, s) to measure;
 - `compute_optimal` and `forecast_at` do so over parameters N and tokens D: the N and D for a budget of compute.
 """

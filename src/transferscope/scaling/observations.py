@@ -20,7 +20,7 @@ class Observations:
     """Errors measured at sizes.
 
     Attributes:
-        sizes: Shape (m, v), finite and >= 0: one column (x), or pre-training size n and fine-tuning size s.
+        sizes: Shape (m, v), finite and >= 0: one column (x), or pretraining size n and fine-tuning size s.
         errors: Shape (m,), finite and >= 0: an error rate or a loss.
         stderr: Standard errors of `errors`, shape (m,), above 0; None when unknown.
         notes: Sentences on what was left out or changed.

@@ -96,7 +96,7 @@ class PowerPosterior(WeightedDraws):
 
     @property
     def alpha(self) -> Float[np.ndarray, " N"]:
-        """Pre-training rates."""
+        """Pretraining rates."""
         return self.theta[:, 0]
 
     @property

@@ -1,4 +1,4 @@
-"""The error over pre-training size n and fine-tuning size s: which law, by held-out score."""
+"""The error over pretraining size n and fine-tuning size s: which law, by held-out score."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class HeldOutScore:
 
     Attributes:
         leave_s_out: On each fine-tuning size in turn; where both sizes vary freely, on every FOLDS-th point in turn.
-        larger_n: On the larger half of pre-training sizes, from the smaller; NaN where both vary freely.
+        larger_n: On the larger half of pretraining sizes, from the smaller; NaN where both vary freely.
         larger_s: On the larger half of fine-tuning sizes, from the smaller; NaN where both vary freely.
         last_budget: Where both sizes vary freely, on the largest budget (`last_budgets`), from the others.
         rate: The same for each unit of `log_distance` that they lie beyond the others.

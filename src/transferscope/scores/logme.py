@@ -1,6 +1,6 @@
 """LogME: the largest log evidence of Bayesian linear regression of the labels on the features.
 
-You, Liu, Wang and Long, "LogME: Practical assessment of pre-trained models for transfer learning", ICML 2021, section 4
+You, Liu, Wang and Long, "LogME: Practical assessment of pretrained models for transfer learning", ICML 2021, section 4
 (evidence: eq. 2). Per output y: y = F w + noise, w ~ N(0, alpha^-1 I_d), noise ~ N(0, beta^-1 I_n), hence
 
     y ~ N(0, beta^-1 I_n + alpha^-1 F F').
@@ -155,7 +155,7 @@ class LogME(Score):
     published: multiplying them by a number or rotating them changes nothing, adding a constant does.
 
     It ranks features for a linear model with Gaussian errors: features whose classes separate only by a curved
-    boundary rate low however much fine-tuning would mend them.
+    boundary rate low however much fine-tuning would fix them.
 
     The status is "unbounded" (value infinite) when features of rank below n fit an output exactly (the labels are among
     the features, or few-shot examples hold duplicates), and "at_bound" when the evidence is largest without features

@@ -59,7 +59,7 @@ class TargetView:
         for name, array in {"features": self.features, **rows}.items():
             if array is not None and not np.isfinite(array).all():
                 raise DataError(
-                    f"{name} hold a value that is not finite; remove these examples or train the network anew"
+                    f"{name} hold a value that is not finite; remove these examples or train the network again"
                 )
         p = self.source_probabilities
         if p is not None and (p.ndim != 2 or (p < 0).any() or not np.allclose(p.sum(axis=1), 1, atol=1e-4)):

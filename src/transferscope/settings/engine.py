@@ -95,7 +95,7 @@ class EngineSettings:
         Says(
             "Trained networks that stay",
             '"winners": for every method and number of labels that of the source with the best mean score, of its '
-            'lowest seed; "all": with those on the way that diagnostics asked for; "none". Networks of pre-training '
+            'lowest seed; "all": with those on the way that diagnostics asked for; "none". Networks of pretraining '
             "stay in any case.",
         ),
     ] = "winners"

@@ -104,10 +104,10 @@ class ScalingQuestion:
         ),
     ] = None
     largest_size: Annotated[
-        Size | None, Says("Largest feasible pre-training size", "None for 100 times the largest measured.")
+        Size | None, Says("Largest feasible pretraining size", "None for 100 times the largest measured.")
     ] = None
     budget: Annotated[Positive | None, Says("What may be spent", "None for no plan.")] = None
-    cost_pretrain: Annotated[NotNegative, Says("Cost of a pre-training example")] = 0.0
+    cost_pretrain: Annotated[NotNegative, Says("Cost of a pretraining example")] = 0.0
     cost_label: Annotated[NotNegative, Says("Cost of a labelled target example")] = 0.0
     cost_run: Annotated[NotNegative, Says("Cost of a run of training")] = 0.0
     cost: Annotated[
@@ -179,7 +179,7 @@ class Columns:
     """
 
     error: Annotated[str, Says("The target error or loss")] = "error"
-    pretrain_size: Annotated[str, Says("Pre-training size n")] = "n"
+    pretrain_size: Annotated[str, Says("Pretraining size n")] = "n"
     finetune_size: Annotated[str | None, Says("Fine-tuning size s", "None when there is only one.")] = None
     by: Annotated[tuple[str, ...], Says("Columns that tell curves apart", "As task, model or rendering.")] = ()
     stderr: Annotated[str | None, Says("Standard errors of `error`", "None when unknown.")] = None

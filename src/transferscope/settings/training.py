@@ -1,4 +1,4 @@
-"""How a network is trained: one frozen record for pre-training and every method, and the learning rate of each step."""
+"""How a network is trained: one frozen record for pretraining and every method, and the learning rate of each step."""
 
 import math
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class TrainingSettings:
         Positive | None,
         Says(
             "Passes over a training set",
-            "The source's in pre-training, the target's in every method, so that all methods take the same number of "
+            "The source's in pretraining, the target's in every method, so that all methods take the same number of "
             "steps. None to give `steps`.",
         ),
     ] = None
@@ -72,7 +72,7 @@ class TrainingSettings:
         Says(
             "Statistics of batch normalisation in a pretrained network",
             '"train": those of each batch, and predicts with their running means; "source": the running means of '
-            'pre-training, which stay as they are; "target": the means over the target\'s training inputs, computed '
+            'pretraining, which stay as they are; "target": the means over the target\'s training inputs, computed '
             'once before training (AdaBN; Li, Wang, Shi, Liu, Hou 2017); "auto": like "source", also where the '
             "network has no batch normalisation, which the two refuse. Scales and shifts are trained in any case.",
         ),

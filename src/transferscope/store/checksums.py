@@ -1,4 +1,4 @@
-"""What tells whether the outcome of a run is the one that was stored: a flipped bit is no score."""
+"""What tells whether the outcome of a run is the one that was stored: a flipped bit is not a score."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence

@@ -113,7 +113,7 @@ def ready(connection: Connection, study: int) -> Queue:
 def add_ready(connection: Connection, study: int, queue: Queue, done: str) -> None:
     """Insert the cells that became ready after `done` at their places in a queue.
 
-    Without it all pre-training of a study would come before any use of it. What comes after the last cell of the
+    Without it all pretraining of a study would come before any use of it. What comes after the last cell of the
     queue is found when it is empty.
     """
     if not queue:

@@ -27,7 +27,7 @@ class PlannedCell:
         labels: What a reader groups by: "source", "method", "n_target", "n_source", "seed".
         payload: What a worker needs besides the labels (JSON values only). Cells that differ in their labels alone
             share one payload, which the store then keeps once.
-        needs: Keys of the cells that must be done first, the shared pre-training before all others.
+        needs: Keys of the cells that must be done first, the shared pretraining before all others.
     """
 
     key: str

@@ -93,7 +93,7 @@ class Store:
                     f"the store {path} cannot be created: there is no folder {path.parent}; create it first"
                 )
         elif path is not None and not path.is_file():
-            raise StoreError(f"the store {path} is no file; give the path of a store, or of a new file")
+            raise StoreError(f"the store {path} is not a file; give the path of a store, or of a new file")
         database = connect(url)
         try:
             _prepare(database, create=create)

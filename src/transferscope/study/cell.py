@@ -137,7 +137,7 @@ class MethodRecipe:
 class DiagnoseRecipe:
     """The recipe of a cell of role "diagnose": one diagnostic of the networks of one method cell.
 
-    Its labels are those of the method cell; its last need is the method cell, and its first one the pre-training that
+    Its labels are those of the method cell; its last need is the method cell, and its first one the pretraining that
     the method starts from, if it does.
 
     Attributes:

@@ -50,7 +50,7 @@ def example_scores(
         )
     if len(scores) < 2 or not np.isfinite(scores).all():
         raise DataError(
-            f"{place} has scores that are no numbers, or fewer than two; expected one for each test example"
+            f"{place} has scores that are not numbers, or fewer than two; expected one for each test example"
         )
     mean = float(scores.mean())
     if not any(math.isclose(factor * mean, score, rel_tol=tolerance, abs_tol=1e-6) for factor in (1.0, 100.0)):

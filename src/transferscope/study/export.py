@@ -216,7 +216,7 @@ def export(
         on_progress: Called now and then with (steps done, steps in all).
 
     Raises:
-        TransferscopeError: There is no such study or run, its data or its pre-trained network are gone, or the folder
+        TransferscopeError: There is no such study or run, its data or its pretrained network are gone, or the folder
             cannot be written.
     """
     with open_existing(str(place)) as store:

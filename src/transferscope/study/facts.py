@@ -429,8 +429,7 @@ def _check_amounts(spec: StudySpec, loaded: Mapping[str, Dataset], faults: list[
         if classes is not None and len(classes) == 1:
             faults.append(
                 DataError(
-                    f"{where} {dataset.name} has the one class {classes[0]!r}; give data with at least two to tell "
-                    "apart"
+                    f"{where} {dataset.name} has the one class {classes[0]!r}; give data with at least two classes"
                 )
             )
     for name, settings in spec.sources.items():

@@ -44,7 +44,7 @@ def fit_method(cell: PlannedCell, recipe: MethodRecipe, context: WorkContext, *,
     """Fit the method of a cell and write the networks of its recipe, snapshots first.
 
     Args:
-        cell: Its labels say sizes and seed; its first need is the pre-training, if the method starts from one.
+        cell: Its labels say sizes and seed; its first need is the pretraining, if the method starts from one.
         key: Key of the method cell, which names the files of its networks.
     """
     task = task_of(cell, recipe)
@@ -132,8 +132,8 @@ def as_planned(data: DataSettings, content: str | None) -> Dataset:
     loaded = read_data(data)
     if content is not None and loaded.fingerprint != content:
         raise CorruptDataError(
-            f"the data {data.data} have changed since the study was planned with them; put the earlier data back, or "
-            "run the study file again, which redoes the cells that read them"
+            f"the data {data.data} have changed since the study was planned with them; restore the earlier data, or "
+            "run the study file again, which repeats the runs that read them"
         )
     return loaded
 
@@ -196,8 +196,8 @@ def open_source(
 def _check_unchanged(name: str, seen: str, planned: str) -> None:
     if seen != planned:
         raise CorruptDataError(
-            f"the network file {name} has changed since the study was planned with it; put the earlier file back, or "
-            "run the study file again, which redoes the cells that start from it"
+            f"the network file {name} has changed since the study was planned with it; restore the earlier file, or "
+            "run the study file again, which repeats the runs that start from it"
         )
 
 

@@ -51,7 +51,7 @@ def keys_to_keep(cells: Sequence[PlannedCell], keep: Keep) -> set[str]:
 def tidy(store: Store, study: str) -> None:
     """Delete the networks of finished runs, and the folders of commands, that no study needs.
 
-    Only files that say which run they are of are touched, and only once the study is finished. Those of pre-training
+    Only files that say which run they are of are touched, and only once the study is finished. Those of pretraining
     stay, and so does what a run needs that is not done, in whichever study of the store. Files that a process began to
     write before it was killed go after ABANDONED seconds.
     """

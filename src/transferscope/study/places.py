@@ -70,7 +70,7 @@ def read_toml(path: Path) -> dict[str, Any]:
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
         raise MissingDataError(f"there is no study file {path}; give the path of a TOML file") from error
     except UnicodeDecodeError as error:
-        raise SettingsError(f"{path} is no text in UTF-8; expected a study file in TOML") from error
+        raise SettingsError(f"{path} is not UTF-8 text; expected a study file in TOML") from error
     tables = parse_toml(text, place=str(path))
     consent.give(tables, path.parent)
     return tables

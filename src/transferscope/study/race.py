@@ -70,7 +70,7 @@ class Race:
         stops_at: When what is under way is stopped, by `time.monotonic`.
 
     Raises:
-        SettingsError: The study is no race: several pre-training sizes or steps.
+        SettingsError: The study is no race: several pretraining sizes or steps.
     """
 
     def __init__(
@@ -225,8 +225,8 @@ def _check(runs: Sequence[PlannedCell]) -> None:
         if cell.labels.get("n_source") is not None:
             sizes.setdefault(cell.labels["source"], set()).add(cell.labels["n_source"])
     for what, several in (
-        ("pre-training sizes", any(len(of_one) > 1 for of_one in sizes.values())),
-        ("pre-training steps", len({cell.labels.get("pretrain_step") for cell in runs}) > 1),
+        ("pretraining sizes", any(len(of_one) > 1 for of_one in sizes.values())),
+        ("pretraining steps", len({cell.labels.get("pretrain_step") for cell in runs}) > 1),
     ):
         if several:
             raise SettingsError(

@@ -29,7 +29,7 @@ class NotBegun:
 
     Attributes:
         source: Name in the study; "" for an arm without a source.
-        seconds: What a run of it is expected to take with the pre-training that it needs; None where nothing tells.
+        seconds: What a run of it is expected to take with the pretraining that it needs; None where nothing tells.
     """
 
     method: str

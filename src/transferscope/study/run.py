@@ -275,8 +275,8 @@ def work_on(
     row = store.study(name)
     if row.spec.get("race") is not None:
         raise SettingsError(
-            f"{name} is a race: which cells come next is decided where its data are; start `transferscope run` on each "
-            "machine instead"
+            f"{name} is a race: its next runs are chosen where its data are; start `transferscope run` on each machine "
+            "instead"
         )
     counts = store.counts(name)
     if not counts.planned and not counts.running:
@@ -542,7 +542,7 @@ class _Runner:
             self._stuck_since = now
         elif now - self._stuck_since > _STUCK_SECONDS and self._claim_due > now:  # and no cell could be claimed
             raise StoreError(
-                f"{counts.planned} cells of {self._name} wait for cells that nobody can do, so the store "
+                f"{counts.planned} runs of {self._name} wait for runs that cannot be made, so the store "
                 f"{self._store.place} is damaged; restore it from a copy, or give another path and run again"
             )
         return counts.planned + counts.running == 0

@@ -100,7 +100,7 @@ class RunTimes:
         if not method.uses_network:
             return Work(0, "", 0.0)
         if trained == 2:
-            return Work(0 if cell.needs else 1, network, 0.0)  # the pre-training is a cell with a time of its own
+            return Work(0 if cell.needs else 1, network, 0.0)  # the pretraining is a cell with a time of its own
         n_passes = n_target + (number(cell, "n_source") if method.uses_source else 0)
         return Work(1, network, passes.reading * n_passes, seconds)
 

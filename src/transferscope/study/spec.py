@@ -46,7 +46,7 @@ class StudySpec:
     Attributes:
         name: Its name: letters, digits, ".", "_" and "-".
         seeds: The seeds, distinct, each at least 0.
-        pretraining: Recipe of pre-training; None when no method needs it.
+        pretraining: Recipe of pretraining; None when no method needs it.
         checkpoints: Pretraining steps to transfer from besides the last, ascending.
         source_sizes: Numbers of source training examples to pretrain on; 0 is training from scratch; empty for all.
         methods: Methods with their settings, by the name of their table.
@@ -334,7 +334,7 @@ class FurtherPretraining:
         Says("Pretrain on so many source examples each, for scaling laws", "0 is scratch."),
     ] = ()
     checkpoints: Annotated[
-        tuple[Count, ...], Says("Transfer from these steps of pre-training too, besides the last")
+        tuple[Count, ...], Says("Transfer from these steps of pretraining too, besides the last")
     ] = ()
 
     def __post_init__(self) -> None:
@@ -396,7 +396,7 @@ def _named(tables: Mapping[str, Any], key: str, mistakes: Mistakes) -> Mapping[s
     group = tables.get(key, {})
     if isinstance(group, Mapping):
         return group
-    mistakes.add(f"{key} is no group of tables; write one table for each, as in [{key}.NAME]")
+    mistakes.add(f"{key} is not a group of tables; write one table for each, as in [{key}.NAME]")
     return {}
 
 
@@ -456,8 +456,8 @@ def _check_rates(methods: Mapping[str, Method], training: TrainingSettings, mist
             share = getattr(method, key)
             if isinstance(share, float) and share * training.lr < LEAST_LR:
                 mistakes.add(
-                    f"[methods.{name}] {key} = {share} of lr = {training.lr} moves no weight; expected a product of at "
-                    f"least {LEAST_LR}"
+                    f"[methods.{name}] {key} = {share} of lr = {training.lr} changes no weight; expected a product of "
+                    f"at least {LEAST_LR}"
                 )
 
 
@@ -468,15 +468,15 @@ def _check_checkpoints(
     if not checkpoints or not isinstance(table, Mapping):
         return
     if "steps" not in table:
-        mistakes.add("[pretraining] gives checkpoints, which are steps; give the length of pre-training in steps too")
+        mistakes.add("[pretraining] gives checkpoints, which are steps; give the length of pretraining in steps too")
     elif recipe is not None and recipe.early_stopping is not None:
         mistakes.add(
             "[pretraining] gives checkpoints and early_stopping, which may end it before them; give one of the two"
         )
     elif recipe is not None and recipe.steps is not None and checkpoints[-1] >= recipe.steps:
         mistakes.add(
-            f"[pretraining] checkpoints holds {checkpoints[-1]} and pre-training ends after {recipe.steps} steps, "
-            "which is always transferred from; give earlier steps"
+            f"[pretraining] checkpoints holds {checkpoints[-1]} and pretraining ends after {recipe.steps} steps, which "
+            "is always used; give earlier steps"
         )
 
 

@@ -47,7 +47,7 @@ class Job:
         check_settings(self)
         for name in self.sbatch:
             if not name or any(sign.isspace() for sign in name):
-                raise SettingsError(f"sbatch holds {name!r}, which is no option of sbatch; write it as constraint")
+                raise SettingsError(f"sbatch holds {name!r}, which is not an option of sbatch; write it as constraint")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +90,8 @@ def submit(
     executor = _executor(job, logs, cluster, name=spec.name)
     if spec.race is not None:
         raise SettingsError(
-            f"{spec.name} is a race: which cells come next is decided where its data are; start `transferscope run` in "
-            "a job of its own instead"
+            f"{spec.name} is a race: its next runs are chosen where its data are; start `transferscope run` in a job "
+            "of its own instead"
         )
     with open_new(spec.store, files=spec.files) as store:
         plan = plan_of(spec, store)
@@ -127,7 +127,7 @@ def _executor(job: Job, logs: Path, cluster: str, *, name: str) -> Any:
     if cluster == "slurm":
         if job.minutes < _LEAST_MINUTES:
             raise SettingsError(
-                f"jobs of {counted(job.minutes, 'minute')} would end before they have done a cell: SLURM tells them to "
+                f"jobs of {counted(job.minutes, 'minute')} would end before they have made a run: SLURM tells them to "
                 f"end up to two minutes before their time is over; give minutes = {_LEAST_MINUTES} or more"
             )
         asked |= {"slurm_signal_delay_s": _SECONDS_TO_END}

@@ -1,4 +1,4 @@
-"""Doing a cell: pre-training, methods measured on target and source, and diagnostics of the networks they trained."""
+"""Doing a cell: pretraining, methods measured on target and source, and diagnostics of the networks they trained."""
 
 import json
 import sys

@@ -34,7 +34,7 @@ def check_all(promises: Mapping[str, Callable[[T], None]], subject: T, name: str
 
 def has_frozen_settings(thing: object) -> None:
     """Check that it is a frozen dataclass, since settings changed after planning would not match the key."""
-    require(is_dataclass(thing), f"{type(thing).__name__} is no dataclass; write @dataclass(frozen=True)")
+    require(is_dataclass(thing), f"{type(thing).__name__} is not a dataclass; write @dataclass(frozen=True)")
     for field in fields(thing):  # type: ignore[arg-type]
         try:
             setattr(thing, field.name, getattr(thing, field.name))

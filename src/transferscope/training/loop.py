@@ -1,4 +1,4 @@
-"""The one training loop: pre-training and every method run through it."""
+"""The one training loop: pretraining and every method run through it."""
 
 import inspect
 import time

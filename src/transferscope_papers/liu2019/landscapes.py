@@ -107,13 +107,13 @@ def _layer(table: object) -> str | None:
 
 
 def _claim(table: pd.DataFrame, tuned: str, at: str, layer: str) -> ClaimSeen:
-    """The logarithm of the ratio of variations, from scratch over pre-trained."""
+    """The logarithm of the ratio of variations, from scratch over pretrained."""
     rows = table[(table["at"] == at) & (table["layer"] == layer)]
     rows = rows.assign(value=np.log10(rows["variation"].clip(lower=np.finfo(np.float64).tiny)))
     where = {"start": "at initialisation", "end": "around the minimum"}[at]
     figures = {"start": "Figures 5, 12 and 13", "end": "Figures 3 and 10"}[at]
     return measured_claim(
-        f"{where} the loss varies less over {layer} from pre-trained weights than from scratch",
+        f"{where} the loss varies less over {layer} from pretrained weights than from scratch",
         f"liu2019, {figures}",
         paired(rows, rows["network"] == _SCRATCH, rows["network"] == tuned),
         "powers of ten",

@@ -61,7 +61,7 @@ class KernelFigure(TheoryFigure):
             curves.append(Curve("distance", f"{task}, transfer", ends, np.full(2, terms.deviation_transfer.value)))
             curves.append(Curve("distance", f"{task}, scratch", ends, np.full(2, terms.deviation_scratch.value)))
         panels = (
-            Panel("gradient", "Theorem 1: after pre-training", "width", "squared gradient norm", x_log=True),
+            Panel("gradient", "Theorem 1: after pretraining", "width", "squared gradient norm", x_log=True),
             Panel("distance", "Theorem 2", "width", "distance that weights travel", x_log=True),
         )
         return Theory(panels, tuple(curves))
@@ -110,13 +110,13 @@ class KernelFigure(TheoryFigure):
         narrow = f"Networks of width {self.width} are not wide yet." if self.width < _WIDE else ""
         return (
             Claim(
-                "after pre-training gradients at the activations are smaller on a similar task than on another",
+                "after pretraining gradients at the activations are smaller on a similar task than on another",
                 "liu2019, Theorem 1",
                 lambda drawn: drawn.lower("gradient", "similar", "unrelated", at=widest),
                 narrow,
             ),
             Claim(
-                "on a similar task weights travel less from the pre-trained start than from scratch",
+                "on a similar task weights travel less from the pretrained start than from scratch",
                 "liu2019, Theorem 2",
                 lambda drawn: drawn.lower("distance", "similar, transfer", "similar, scratch", at=widest),
                 narrow,
@@ -133,14 +133,14 @@ class KernelFigure(TheoryFigure):
         )
 
 
-_WAYS = ("pre-trained", "from scratch")
+_WAYS = ("pretrained", "from scratch")
 _SHARES = (0.0, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
 """Where errors are measured, as shares of all steps."""
 
 
 @dataclass(frozen=True)
 class ConvergenceFigure(TheoryFigure):
-    """liu2019 Theorem 3: the error on the target along gradient descent, and its bound, pre-trained and from scratch.
+    """liu2019 Theorem 3: the error on the target along gradient descent, and its bound, pretrained and from scratch.
 
     Attributes:
         width: Neurons. Even, at least 64.
@@ -203,7 +203,7 @@ class ConvergenceFigure(TheoryFigure):
         return tuple(mean_estimate(errors, run.status) for errors in run.errors)
 
     def conclude(self, simulated: Sequence[Simulated]) -> Conclusion:
-        """How much faster than its bound the error falls, and how long a pre-trained start is ahead."""
+        """How much faster than its bound the error falls, and how long a pretrained start is ahead."""
         end = max(simulated, key=lambda item: item.point.x).point
         curve = self._convergence(end.panel, end.series, [int(end.x)])
         steps = range(self.steps + 1)
@@ -211,14 +211,14 @@ class ConvergenceFigure(TheoryFigure):
         behind = np.flatnonzero(tuned > scratch)
         until = f"for {behind[0]} steps, and behind from then on" if len(behind) else "throughout"
         return Conclusion(
-            f"after {end.x:g} steps the squared error is {curve.errors[0]:.2g} by theory ({end.panel}, {end.series}"
-            f") and the bound {curve.bound[0]:.2g}: late in training the error falls by (1 - eta lambda)^2 in a step, "
-            "the bound by 1 - eta lambda / 2. On the similar task the pre-trained start is ahead of training from "
+            f"after {end.x:g} steps the squared error is {curve.errors[0]:.2g} by theory ({end.panel}, {end.series}) "
+            f"and the bound {curve.bound[0]:.2g}: late in training the error falls by (1 - eta lambda)^2 in a step, "
+            "the bound by 1 - eta lambda / 2. On the similar task the pretrained start is ahead of training from "
             f"scratch {until}: it leaves less to fit, and more of that where the kernel learns slowly"
         )
 
     def claims(self) -> tuple[Claim, ...]:
-        """The theorem, and what pre-training changes."""
+        """The theorem, and what pretraining changes."""
         narrow = f"Networks of width {self.width} are not wide yet." if self.width < _WIDE else ""
         return (
             Claim(
@@ -233,7 +233,7 @@ class ConvergenceFigure(TheoryFigure):
                 narrow,
             ),
             Claim(
-                "on a similar task the pre-trained network begins with the smaller error",
+                "on a similar task the pretrained network begins with the smaller error",
                 "liu2019, Theorems 1 and 3",
                 lambda drawn: drawn.lower("similar", *_WAYS, at=(0.0,)),
                 narrow,

@@ -47,7 +47,7 @@ _COMPARED = (2, 16, 128)
 _SIZES = (2, 3, 4, 6, 8, 10)
 _TRAINED_K, _TRAINED_SIZES, _ENOUGH = 4, (5, 8, 12, 20), 20
 _FAILURE = 0.1
-_PRETRAINED = "pre-training, at a source minimum"
+_PRETRAINED = "pretraining, at a source minimum"
 _SINGLE = f"MeRLin, {_ENOUGH} target examples"
 _BEST = f"k = {_TRAINED_K}, trained, best random start"
 _NEEDED, _SUFFICIENT = f"needed for {1 - _FAILURE:.0%}", "enough in the proof of Theorem 2"
@@ -65,14 +65,14 @@ _ENTRIES = 1_000_000
 class RandomStartsFigure(TheoryFigure):
     """merlin2020 Theorems 1 and 2 from random starts, and the number of target examples.
 
-    Pre-training that ends at a source minimum has the shared feature with probability 1/k, because nothing tells the k
+    Pretraining that ends at a source minimum has the shared feature with probability 1/k, because nothing tells the k
     features apart. MeRLin's objective tells them by the target examples; the closed form (`theory.feature_recovery`)
     counts out how often it does, held against samples of which every half is fitted. Whether gradient descent gets
     there is not in the theorems: networks trained by MeRLin from random starts are shown beside it and not scored.
 
     Attributes:
         d: Number of inputs, at least 16.
-        starts: Random starts of pre-training for each k; MeRLin has a third as many.
+        starts: Random starts of pretraining for each k; MeRLin has a third as many.
         data_sets: Target samples for the best of several starts.
         restarts: Random starts on each of them, of which the one with the lowest training objective counts.
         steps: Steps of Adam.
@@ -118,7 +118,7 @@ class RandomStartsFigure(TheoryFigure):
 
     def points(self) -> tuple[Point, ...]:
         """Random starts for each k, compared features for each n, and networks trained from several starts."""
-        pretrained = [Point("start", _PRETRAINED, float(k), 1 / k, group="pre-training") for k in _FEATURES]
+        pretrained = [Point("start", _PRETRAINED, float(k), 1 / k, group="pretraining") for k in _FEATURES]
         single = [Point("start", _SINGLE, float(k), group="MeRLin") for k in _FEATURES]
         best = [Point("examples", _BEST, float(n), group="MeRLin") for n in _TRAINED_SIZES]
         compared = [
@@ -130,7 +130,7 @@ class RandomStartsFigure(TheoryFigure):
 
     def simulate(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
         """All networks of one way together; features are compared one sample size after the other."""
-        if points[0].group == "pre-training":
+        if points[0].group == "pretraining":
             return self._pretrained(points)
         if points[0].group == "MeRLin":
             return self._trained(points)
@@ -140,12 +140,12 @@ class RandomStartsFigure(TheoryFigure):
         )
 
     def conclude(self, simulated: Sequence[Simulated]) -> Conclusion:
-        """How many starts of pre-training ended at a source minimum."""
+        """How many starts of pretraining ended at a source minimum."""
         own = [mean.n for mean in simulated_means(simulated, "start", _PRETRAINED).values()]
         if not own:
             return Conclusion("")
         return Conclusion(
-            f"{sum(own)} of {self.starts * len(own)} starts of pre-training ended at a source minimum and are counted; "
+            f"{sum(own)} of {self.starts * len(own)} starts of pretraining ended at a source minimum and are counted; "
             "the others ended between two features"
         )
 
@@ -154,7 +154,7 @@ class RandomStartsFigure(TheoryFigure):
         short = f"{self.steps} steps do not end at a minimum." if self.steps < _LEAST_STEPS else ""
         return (
             Claim(
-                "pre-training from a random start has the shared feature with probability 1/k (within 3 standard "
+                "pretraining from a random start has the shared feature with probability 1/k (within 3 standard "
                 "errors), and so a loss of 10/27 or more with probability 1 − 1/k",
                 "merlin2020, Theorem 1",
                 _one_in_k,

@@ -1,4 +1,4 @@
-"""Thm. 1 and 2 of merlin2020 on quadratic networks: which features pre-training, joint training and MeRLin end with."""
+"""Thm. 1 and 2 of merlin2020 on quadratic networks: which features pretraining, joint training and MeRLin end with."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ _WIDTH = 8
 _PENALTY = 0.01
 
 
-_FROZEN = "pre-training, at a source-specific feature"
+_FROZEN = "pretraining, at a source-specific feature"
 _SHARES = "joint training, from the shared feature"
 _OVERFITS = "joint training, from a source-specific feature"
 _STAYS = "MeRLin, from the shared feature"
@@ -127,7 +127,7 @@ class QuadraticFigure(TheoryFigure):
         )
         return (
             Claim(
-                "pre-training that ends at a source-specific feature has a target loss of 10/27 at least",
+                "pretraining that ends at a source-specific feature has a target loss of 10/27 at least",
                 "merlin2020, Theorem 1",
                 lambda drawn: all(
                     mean.value + 3 * (mean.stderr or 0.0) + self.known_error >= WRONG_FEATURE_LOSS

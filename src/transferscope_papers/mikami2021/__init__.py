@@ -1,1 +1,1 @@
-"""Mikami et al. 2021, "A Scaling Law for Syn2real Transfer: How Much Is Your Pre-training Effective?"."""
+"""Mikami et al. 2021, "A Scaling Law for Syn2real Transfer: How Much Is Your Pretraining Effective?"."""

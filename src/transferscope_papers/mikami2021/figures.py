@@ -68,7 +68,7 @@ def figure_1(errors: pd.DataFrame) -> FigureMade:
             f"{nearer.sum()} of {len(fits)} pairs",
         ),
     )
-    drawing = draw_panels(panels, name="mikami2021-fig1", series="Pre-trained on")
+    drawing = draw_panels(panels, name="mikami2021-fig1", series="Pretrained on")
     return FigureMade((drawing,), (), claims, {"fits": fits})
 
 
@@ -197,7 +197,7 @@ def figure_9(errors: pd.DataFrame) -> FigureMade:
     off = np.abs(table["linear residuals"] / table["published"] - 1)
     claims = (
         _claim(
-            "(a) the effect of pre-training diminishes for large n, at the fewest labels",
+            "(a) the effect of pretraining diminishes for large n, at the fewest labels",
             "section 3.1 and Figure 2",
             last[0] < 0.5 * first[0],
             f"it falls by {100 * first[0]:.1f} % from 1,000 to 4,000 images, by {100 * last[0]:.1f} % from 16,000 on",
@@ -223,7 +223,7 @@ def figure_10(errors: pd.DataFrame) -> FigureMade:
     return _linearised(
         task_panels(errors),
         name="mikami2021-fig10",
-        series="Pre-trained on",
+        series="Pretrained on",
         below="mulclass to semseg, normal to semseg",
     )
 
@@ -310,9 +310,9 @@ def _by_panel(values: Mapping[str, float]) -> str:
     return ", ".join(f"{value:.3g} ({title})" for title, value in values.items())
 
 
-X_TITLE, Y_TITLE = "Pre-training images n", "Target error"
+X_TITLE, Y_TITLE = "Pretraining images n", "Target error"
 _COLOUR = "#0072b2"
-_PARAMETERS = {"alpha": "Pre-training rate alpha", "C": "Transfer gap C"}
+_PARAMETERS = {"alpha": "Pretraining rate alpha", "C": "Transfer gap C"}
 
 
 def draw_panels(panels: tuple[Panel, ...], *, name: str, series: str, linearised: bool = False) -> Figure:
@@ -339,7 +339,7 @@ def draw_panels(panels: tuple[Panel, ...], *, name: str, series: str, linearised
             log_axes(drawn, x_title=X_TITLE, y_title="Target error - C" if linearised else Y_TITLE, strictly=linearised)
         add_legend(canvas, styles, title=series)
     what = "Error above the fitted transfer gap" if linearised else "Target error"
-    caption = f"{what} over pre-training images. Dots: published rows. Lines: D n^-alpha + C with D = {PUBLISHED_D}."
+    caption = f"{what} over pretraining images. Dots: published rows. Lines: D n^-alpha + C with D = {PUBLISHED_D}."
     if linearised:
         caption += " Left out: points below C, and curves whose rate is fitted at its bound."
     return Figure(name=name, canvas=canvas, data=pd.concat(rows, ignore_index=True), caption=caption)

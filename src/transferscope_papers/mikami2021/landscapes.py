@@ -39,7 +39,7 @@ def draw_alike() -> Figure:
         for (label, errors), dashed in zip(pairs.items(), ("-", "--"), strict=True):
             axes.plot(n, errors, dashed, label=label)
         axes.legend(fontsize=8)
-        log_axes(axes, x_title="Pre-training images n", y_title="Target error")
+        log_axes(axes, x_title="Pretraining images n", y_title="Target error")
     caption = "D n^-alpha + C with C = 0.5 for two pairs of D and alpha: almost the same curve."
     return Figure("mikami2021-fig13-left", canvas, pd.DataFrame({"n": n, **pairs}), caption)
 

@@ -44,10 +44,10 @@ class ScenariosFigure(TheoryFigure):
     def theory(self) -> Theory:
         """The law (1) from the first error on, and the error that is wanted."""
         n = np.geomspace(_FIRST, 1e7, 121)
-        panels = [Panel("a", "measured", "Pre-training images n", "Target error", x_log=True, y_limits=(0, 0.35))]
+        panels = [Panel("a", "measured", "Pretraining images n", "Target error", x_log=True, y_limits=(0, 0.35))]
         curves = [Curve("a", "law", n[:2], np.full(2, _FIRST_ERROR)), self._wanted("a", n)]
         for name, (title, alpha, C) in _SCENARIOS.items():
-            panels.append(Panel(name, title, "Pre-training images n", "Target error", x_log=True, y_limits=(0, 0.35)))
+            panels.append(Panel(name, title, "Pretraining images n", "Target error", x_log=True, y_limits=(0, 0.35)))
             law = C + (_FIRST_ERROR - C) * (n / _FIRST) ** -alpha
             curves += [Curve(name, "law", n, law), self._wanted(name, n)]
         return Theory(tuple(panels), tuple(curves))

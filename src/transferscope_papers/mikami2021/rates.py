@@ -74,7 +74,7 @@ class RatesFigure(TheoryFigure):
         d: Eigenfunctions kept.
         xi: Decay of the eigenvalues, above 1.
         longest: Largest number of target examples.
-        n_source: Source examples of pre-training; the largest number of them in the second panel.
+        n_source: Source examples of pretraining; the largest number of them in the second panel.
         seeds: Runs per point.
     """
 

@@ -24,7 +24,7 @@ IMAGENET_IMAGES = 1_281_167
 """Training images of ImageNet: fine-tuning size s is this times the share that was used."""
 
 GROUP = ("ptask", "fdata", "ftask", "model", "pscale", "fratio", "pdata")
-"""Columns that name one curve over pre-training sizes."""
+"""Columns that name one curve over pretraining sizes."""
 
 _COLUMNS = ("n_eval", "value", "pretrain.data", "nparam", *GROUP)
 _RUNS = 436
@@ -55,7 +55,7 @@ def read_errors(path: Path) -> pd.DataFrame:
         path: The table syn2real_finetune.csv of the authors' repository.
 
     Returns:
-        Runs sorted by group and n; a run whose pre-training size is missing is left out.
+        Runs sorted by group and n; a run whose pretraining size is missing is left out.
 
     Raises:
         MissingDataError: There is no such file.
@@ -78,7 +78,7 @@ def read_errors(path: Path) -> pd.DataFrame:
 
 
 def pretrained(errors: pd.DataFrame, *, pscale: str = "64k") -> pd.DataFrame:
-    """Runs pre-trained on synthetic images of one series ("64k" or "1280k"), without n = 0 and without ImageNet."""
+    """Runs pretrained on synthetic images of one series ("64k" or "1280k"), without n = 0 and without ImageNet."""
     return errors[(errors["pdata"] != "imagenet") & (errors["n"] > 0) & (errors["pscale"] == pscale)]
 
 
@@ -95,7 +95,7 @@ class Panel:
 
 
 def task_panels(errors: pd.DataFrame) -> tuple[Panel, ...]:
-    """Figure 1: a panel for each fine-tuning task, a series for each pre-training task (ResNet-50, 1 % of the data)."""
+    """Figure 1: a panel for each fine-tuning task, a series for each pretraining task (ResNet-50, 1 % of the data)."""
     rows = _with(pretrained(errors), fratio=1, model="r50", pdata="bop").sort_values("ptask", kind="stable")
     return tuple(Panel(task, _series(_with(rows, ftask=task), "ptask")) for task in ("objdet", "semseg", "sinclass"))
 

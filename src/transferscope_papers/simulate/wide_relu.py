@@ -102,7 +102,7 @@ class ErrorCurves:
 
     Attributes:
         errors: norm(u(k) - y)^2 after each number of steps, shape (K, B).
-        status: Of the pre-training, shape (B,); "ok" without one.
+        status: Of the pretraining, shape (B,); "ok" without one.
     """
 
     errors: Float[np.ndarray, "K B"]

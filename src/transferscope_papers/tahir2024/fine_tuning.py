@@ -65,7 +65,7 @@ class FineTuningDiagram(SlicedDiagram):
         return Theory(panels, tuple(curves), tuple(Diagram(name, theta, gamma, values) for name, values in maps))
 
     def training(self, point: Point) -> Training:
-        """Networks from scratch and from the pre-trained start."""
+        """Networks from scratch and from the pretrained start."""
         return Training(self.pair(point.parameters["theta"]), int(point.parameters["n"]), Way(self.depth, shows="gain"))
 
     def pair(self, theta: float) -> LinearTransfer:
@@ -180,7 +180,7 @@ class DecidingFigure(LinearTeachersFigure):
         )
 
     def training(self, point: Point) -> Training:
-        """Networks from scratch and from the pre-trained start."""
+        """Networks from scratch and from the pretrained start."""
         pair = teachers_at_angle(self.d, theta=math.radians(point.x), sigma=self.sigma)
         return Training(pair, self._n, Way(self.depth, shows="gain"))
 

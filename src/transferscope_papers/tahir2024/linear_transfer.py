@@ -326,7 +326,7 @@ class RidgeFigure(LinearTeachersFigure):
         return Training(pair, int(point.parameters["n"]), Way(_DEPTH, _DEPTH - 1))
 
     def simulate(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
-        """Solve for the head of a pre-trained two-layer network."""
+        """Solve for the head of a pretrained two-layer network."""
         estimates = []
         for point in points:
             training, seeds = self.training(point), range(point.seed, point.seed + self.seeds)

@@ -1,4 +1,4 @@
-"""Deep linear networks that are really pre-trained, and how far the limit of tahir2024 Theorem 3.4 reaches."""
+"""Deep linear networks that are really pretrained, and how far the limit of tahir2024 Theorem 3.4 reaches."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -261,7 +261,7 @@ class PretrainedFigure(TheoryFigure):
         return [leftover_features(source, scale=alpha, depth=depth, width=width, generator=one) for one in streams]
 
     def _source(self, n: float, seeds: Sequence[int]) -> LeastSquares:
-        """The losses of pre-training, one for each seed."""
+        """The losses of pretraining, one for each seed."""
         theta = self._pair.source.weights
         if math.isinf(n):
             return isotropic_population(torch.from_numpy(np.tile(theta, (len(seeds), 1))))

@@ -49,7 +49,7 @@ _TEACHER, _ON_STUDENTS, _ON_SOURCE = 600, 601, 610
 
 _SHARES = (0.1, 0.3, 0.5, 0.7, 0.9)
 _SCRATCH, _SOURCE = "from scratch", "new heads on the source's neurons"
-_BEFORE, _AFTER = "before pre-training", "after pre-training"
+_BEFORE, _AFTER = "before pretraining", "after pretraining"
 _SAMPLES, _PER_NEURON, _FEWEST = 20, 20, 400
 _CUT_OFF, _EXACT = 1e-3, 1e-8
 """Relative cut-offs of singular values: of trained students, and where neurons are known to differ."""
@@ -92,7 +92,7 @@ class ReluFigure(TheoryFigure):
         mu = np.array(_SHARES)
         outside = np.array([np.mean(self._outside(x)) for x in _SHARES])
         panels = (
-            Panel("kernel", "Pre-trained and source's kernel", "ablated share μ", "alignment"),
+            Panel("kernel", "Pretrained and source's kernel", "ablated share μ", "alignment"),
             Panel("outside", "Linear transfer, n → ∞", "ablated share μ", "risk / variance", y_log=True),
             Panel("scratch", "Students", "target examples n", "risk / variance", x_log=True, y_log=True),
             Panel("map", "Transferability / variance, black: 0", "ablated share μ", "target examples n"),
@@ -177,7 +177,7 @@ class ReluFigure(TheoryFigure):
         sizes = self.unlike_the_paper("d", "n_teacher", "width", "largest", "head_mean", "head_std")
         return (
             Claim(
-                "the kernels of pre-trained students and of the source are nearly indistinguishable (alignment of 0.97 "
+                "the kernels of pretrained students and of the source are nearly indistinguishable (alignment of 0.97 "
                 "or more, and higher than before)",
                 "tahir2024, Figure 4a and b",
                 _kernels_agree,

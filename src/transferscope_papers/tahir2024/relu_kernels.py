@@ -1,4 +1,4 @@
-"""The kernels of pre-trained ReLU students and of their source as Gram matrices: tahir2024 Figure 4 (a, b)."""
+"""The kernels of pretrained ReLU students and of their source as Gram matrices: tahir2024 Figure 4 (a, b)."""
 
 import itertools
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ from transferscope_papers.simulate.seeds import generator
 
 _TEACHER, _INPUTS = 600, 920
 """Random streams of the teachers, which are those of Figure 4, and of the inputs."""
-_BEFORE, _AFTER = "before pre-training", "after pre-training"
+_BEFORE, _AFTER = "before pretraining", "after pretraining"
 _KERNEL = "kernel k(x, x′)"
 
 
@@ -63,16 +63,16 @@ class KernelFigure(TheoryFigure):
         order, matrix = np.arange(self.n, dtype=np.float64), self._source
         ends = np.array([0.0, float(matrix.max())])
         panels = (
-            Panel("pretrained", "Pre-trained students (4a)", "input", "input"),
+            Panel("pretrained", "Pretrained students (4a)", "input", "input"),
             Panel("source", f"Source, μ = {self.mu:g} (4b)", "input", "input"),
-            Panel("start", "Students before pre-training", "input", "input"),
+            Panel("start", "Students before pretraining", "input", "input"),
             Panel("pairs", "Every pair of inputs", f"{_KERNEL} of the source", f"{_KERNEL} of students"),
         )
         source = Diagram("source", order, order, matrix, limit=float(matrix.max()), shows=_KERNEL)
         return Theory(panels, (Curve("pairs", "equal kernels", ends, ends, dashed=True),), (source,))
 
     def points(self) -> tuple[Point, ...]:
-        """The kernel of every pair of inputs, before and after pre-training; all from the same students."""
+        """The kernel of every pair of inputs, before and after pretraining; all from the same students."""
         pairs = itertools.combinations_with_replacement(range(self.n), 2)
         places = [({"i": i, "j": j}, float(self._source[i, j])) for i, j in pairs]
         return tuple(
@@ -106,7 +106,7 @@ class KernelFigure(TheoryFigure):
             name: np.linalg.norm(one - self._source) / np.linalg.norm(self._source) for name, one in matrices.items()
         }
         sentence = (
-            f"relative distance of the students' matrix from the source's: {off['start']:.3f} before pre-training, "
+            f"relative distance of the students' matrix from the source's: {off['start']:.3f} before pretraining, "
             f"{off['pretrained']:.3f} after"
         )
         diagrams = (Diagram(name, order, order, one, limit=limit, shows=_KERNEL) for name, one in matrices.items())
@@ -116,7 +116,7 @@ class KernelFigure(TheoryFigure):
         """The two matrices look alike."""
         return (
             Claim(
-                "the Gram matrices of the pre-trained students and of the source are nearly indistinguishable "
+                "the Gram matrices of the pretrained students and of the source are nearly indistinguishable "
                 "(relative distance of 0.15 or less)",
                 "tahir2024, Figure 4a and b",
                 lambda drawn: _distance(drawn, _AFTER) <= _NEARLY,
@@ -125,7 +125,7 @@ class KernelFigure(TheoryFigure):
                 else f"Students of fewer than {_NEURONS_EACH} neurons for each of the teacher's stay farther away.",
             ),
             Claim(
-                "pre-training made them so: before it the distance is twice as large or more",
+                "pretraining made them so: before it the distance is twice as large or more",
                 "tahir2024, Figure 4a and b, which shows the end alone",
                 lambda drawn: _distance(drawn, _BEFORE) >= 2 * _distance(drawn, _AFTER),
             ),

@@ -1,4 +1,4 @@
-"""Fine-tuning of a deep linear network: every layer is trained from the pre-trained start (shachaf2021, Theorem 5.2).
+"""Fine-tuning of a deep linear network: every layer is trained from the pretrained start (shachaf2021, Theorem 5.2).
 
 Assumptions: the start is balanced (a small initialisation and a source learnt on the population), gradient flow reaches
 an interpolator, n < d. With kappa = (r/s)^((L-1)/L), r the norm of the result and s that of the source,

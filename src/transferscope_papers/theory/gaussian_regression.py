@@ -174,7 +174,7 @@ def regression_on_features(task: LinearTeacher, features: Float64[np.ndarray, "d
     The part of the target outside the features is independent of them, because the inputs are Gaussian.
 
     Args:
-        features: Phi, shape (d, r), as an unfinished pre-training leaves them.
+        features: Phi, shape (d, r), as an unfinished pretraining leaves them.
     """
     root = np.sqrt(task.covariance.eigenvalues)
     seen_as, target = (root * task.covariance.to_eigenbasis(vectors) for vectors in (features.T, task.weights))

@@ -107,7 +107,7 @@ def head_on_features(
 ) -> Float64[np.ndarray, " k"]:
     """The least-squares head on frozen features, of minimum norm, with small singular values cut off.
 
-    "Initialisation to zero" and "minimum-norm head" do not commute: after pre-training at scale alpha the features of a
+    "Initialisation to zero" and "minimum-norm head" do not commute: after pretraining at scale alpha the features of a
     deep linear network have singular values of relative size O(alpha^(L-1)) besides the one that the theory knows, and
     an exact pseudo-inverse fits the target with those. tahir2024 Thm. 3.7 and shachaf2021 Thm. 5.5 need them cut off.
 

@@ -46,7 +46,7 @@ def fine_tuning_risk_bound(inputs: Float64[np.ndarray, "n d"], residual: Float64
 
     Args:
         inputs: Unit-norm rows, shape (n, d), no two alike.
-        residual: r = y - f(X, Theta(0)), shape (n,): the labels less the outputs of the pre-trained network.
+        residual: r = y - f(X, Theta(0)), shape (n,): the labels less the outputs of the pretrained network.
 
     Returns:
         The bound, with the status of `kernel_norm`.

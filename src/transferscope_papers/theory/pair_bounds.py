@@ -1,7 +1,7 @@
 """The bounds of shachaf2021 for a pair that is known by examples: Theorems 4.2 and 6.1, Corollaries 6.2 and 6.3.
 
 What the theorems take as given is estimated. The teachers are ridge regressions of the labels on the inputs, each with
-the ridge of the least leave-one-out error; Sigma is the mean of x x' over the target's inputs; the pre-trained wide
+the ridge of the least leave-one-out error; Sigma is the mean of x x' over the target's inputs; the pretrained wide
 network is the kernel interpolator of the source's examples. Labels are -1 and 1 (a column for each class, one for two
 classes), or numbers scaled into [-1, 1]; a bound of several columns is their mean.
 
@@ -62,7 +62,7 @@ class EstimatedPair:
 
 
 def estimate_pair(source: LabelledSet, target: LabelledSet) -> EstimatedPair:
-    """Estimate teachers, inputs and pre-trained network of a pair.
+    """Estimate teachers, inputs and pretrained network of a pair.
 
     Args:
         source: Examples of the source; a few thousand at most, because an N x N matrix is solved. Its classes are those

@@ -1,4 +1,4 @@
-"""Two-layer quadratic networks: what pre-training, joint training and MeRLin can find (merlin2020, sec. 5 and App. B).
+"""Two-layer quadratic networks: what pretraining, joint training and MeRLin can find (merlin2020, sec. 5 and App. B).
 
 f(x) = sum_i theta_i (phi_i'x)^2 = x'Ax on `problems.QuadraticProblem`; `simulate.quadratic` has its population loss.
 With the penalty lambda (||theta||^2 + ||phi||_F^2) a source solution is one neuron on one entry, A = mu e_j e_j', for

@@ -1,6 +1,6 @@
-"""How fast fine-tuning learns, and how much pre-training helps it (mikami2021, Appendix E.5 and Table 1, as one rule).
+"""How fast fine-tuning learns, and how much pretraining helps it (mikami2021, Appendix E.5 and Table 1, as one rule).
 
-Fine-tuning by averaged SGD with regularisation towards the pre-trained start, in the kernel regime, has for T_0 source
+Fine-tuning by averaged SGD with regularisation towards the pretrained start, in the kernel regime, has for T_0 source
 and T_1 target examples the bound
 
     eps + C (c + A T_0^-alpha) T_1^-beta
@@ -29,7 +29,7 @@ class Rates:
     Attributes:
         alpha: Exponent of the number of source examples, alpha' nu with alpha' = 2 r0 xi / (2 r0 xi + 1).
         beta: Exponent of the number of target examples.
-        nu: Exponent of the pre-training error R_0 in the bound.
+        nu: Exponent of the pretraining error R_0 in the bound.
         ridge: Exponent of T_1 in lambda_1 = T_1^-ridge R_0^(...).
         small_steps: Whether zeta > r/(2r+1), where the step size limits the rate.
     """

@@ -1,7 +1,7 @@
-"""Linear transfer of two-layer ReLU networks: what of the target the pre-trained features can express (tahir2024,
+"""Linear transfer of two-layer ReLU networks: what of the target the pretrained features can express (tahir2024,
 section 4).
 
-Pre-training on the population leaves the source's own neurons as features. The risk of a new head on them then tends to
+Pretraining on the population leaves the source's own neurons as features. The risk of a new head on them then tends to
 the squared norm of the target's part outside their span, and negative transfer sets in where the risk from scratch
 falls below that. All norms are closed forms in the overlaps of neurons (tahir2024, Appendix C).
 """

@@ -1,6 +1,6 @@
 """Linear transfer with a ridge penalty on the head (tahir2024, Theorem 3.8, with two corrections).
 
-The head minimises (1/2n) ||Phi w - y||^2 + (lambda/2) ||w||^2 on the one feature that pre-training leaves.
+The head minimises (1/2n) ||Phi w - y||^2 + (lambda/2) ||w||^2 on the one feature that pretraining leaves.
 
 Corrections. The paper's "the optimal lambda is 0" holds for n -> infinity only; at finite n it is `optimal_ridge`. And
 the feature has norm s^((L-1)/L) in a balanced network of depth L whose source teacher has norm s, so that lambda acts

@@ -1,4 +1,4 @@
-"""What pre-training really leaves: how far features sparsify for a start of finite scale, width and source sample.
+"""What pretraining really leaves: how far features sparsify for a start of finite scale, width and source sample.
 
 A deep linear network x'W_1...W_L starts from independent N(0, alpha^2) entries, with d inputs and width h, and learns a
 source x'theta_S, s = ||theta_S||. Its features are Phi = W_1...W_(L-1). tahir2024 Theorem 3.4 is the limit alpha -> 0:
@@ -52,7 +52,7 @@ def remaining_features(
 def leftover_features(
     source: Float64[np.ndarray, " d"], *, scale: float, depth: int, width: int, generator: np.random.Generator
 ) -> Float64[np.ndarray, "d h"]:
-    """Features as pre-training leaves them: the source's direction beside a draw of what the start leaves.
+    """Features as pretraining leaves them: the source's direction beside a draw of what the start leaves.
 
     Args:
         source: theta_S, shape (d,), not zero.

@@ -23,7 +23,7 @@ def test_cells_that_wait_are_counted_by_what_they_wait_for(summary: Summary) -> 
     section = _section(_with_states(summary, "blocked"))
     table = next(block for block in section.blocks if isinstance(block, Table))
     assert [cell.text for cell in table.rows[0]] == [
-        "Pre-training from fashion",
+        "Pretraining from fashion",
         "–",
         "waits for a run that failed",
         "5",

@@ -114,7 +114,7 @@ def test_tables_are_sorted_by_their_scores_and_figures_of_all_sizes_by_the_mean(
 def test_a_question_without_an_answer_says_what_would_answer_it(
     source: str, tmp_path: Path, small: Fabrication
 ) -> None:
-    """Pre-training of other sizes is no way out where there is nothing to pre-train on."""
+    """Pretraining of other sizes is no way out where there is nothing to pre-train on."""
     with fabricate(tmp_path / "s.sqlite", small) as store:
         row = store.study("usps")
         store.plan(

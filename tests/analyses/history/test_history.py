@@ -349,5 +349,5 @@ def test_common_columns_of_a_harness_are_read() -> None:
         propose("new", frame, tried={"m0": 0.5})
     result = propose("new", frame, tried={"m0": 0.5}, columns=LabelColumns(where={"shots!": "full"}))
     assert (result.measure, [one.arm for one in result.open]) == ("accuracy", ["m2", "m1"])
-    with pytest.raises(SettingsError, match="several measures"):
+    with pytest.raises(SettingsError, match="several metrics"):
         propose("new", frame.assign(piqa_acc=0.5), tried={"m0": 0.5}, columns=LabelColumns(where={"shots!": "full"}))

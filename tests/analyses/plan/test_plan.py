@@ -139,7 +139,7 @@ def test_guessing_among_classes_has_the_unit_of_the_table(table: pd.DataFrame, n
 def test_what_is_no_share_of_errors_has_no_error_of_guessing(table: pd.DataFrame) -> None:
     loss = table.drop(columns="accuracy").assign(loss=2 - table["accuracy"])
     for frame in (loss, table.rename(columns={"accuracy": "r2"})):
-        with pytest.raises(TransferscopeError, match="is no share of errors"):
+        with pytest.raises(TransferscopeError, match="is not a share of errors"):
             plan(frame, PlanQuestion(classes=10))
 
 
@@ -251,11 +251,11 @@ BROKEN: dict[str, tuple[Callable[[pd.DataFrame], pd.DataFrame], str]] = {
     ),
     "two measures": (
         lambda t: t.assign(metric=["acc"] * 15 + ["f1"] * 15),
-        "the rows mix measures: column metric holds acc and f1",
+        "the rows mix metrics: column metric holds acc and f1",
     ),
     "two columns": (
         lambda t: t.assign(f1=t["accuracy"]),
-        "the table holds several measures (accuracy and f1); choose one with --columns score=accuracy",
+        "the table has several metrics (accuracy and f1); choose one with --columns score=accuracy",
     ),
     "mixed units": (
         lambda t: t.assign(accuracy=t["accuracy"].where(t["arm"] == "scratch", 100 * t["accuracy"])),

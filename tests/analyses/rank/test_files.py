@@ -252,7 +252,7 @@ def test_files_of_one_name_are_told_apart_by_their_paths(question: Question, tmp
 
 @pytest.mark.parametrize("broken", [False, True])
 def test_a_file_of_a_study_says_its_own_network(tmp_path: Path, broken: bool) -> None:
-    """Pre-trained networks are ranked, shown and diagnosed without a word of their architecture."""
+    """Pretrained networks are ranked, shown and diagnosed without a word of their architecture."""
     data = write_data(tmp_path).data
     spec = parse_spec(
         {
@@ -285,7 +285,7 @@ def test_a_file_of_a_study_says_its_own_network(tmp_path: Path, broken: bool) ->
 
 
 def test_a_target_in_memory_is_ranked_as_its_file_is_and_its_groups_go_to_the_draw(tmp_path: Path) -> None:
-    """Arrays with both parts give the numbers of the file; few-shot labels of groups are others than those of rows."""
+    """Arrays with both parts give the numbers of the file; few-shot labels of groups differ from those of rows."""
     file = write_data(tmp_path).data.removeprefix("npz:")
     held = dict(np.load(file))
     networks = [write_network(tmp_path / f"{one.__name__}.safetensors", one) for one in (informed, blind)]

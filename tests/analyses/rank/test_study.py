@@ -175,7 +175,7 @@ def test_mistakes_are_one_sentence(store: Store, tmp_path: Path) -> None:
     for file in store.files.glob("*.safetensors"):
         file.unlink()
     with pytest.raises(
-        DataError, match=r"^the network pretrained on source .* is gone; put the folder of networks back"
+        DataError, match=r"^the network pretrained on source .* is missing; restore the folder of networks"
     ):
         rank_again(store)
 

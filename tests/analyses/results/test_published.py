@@ -36,7 +36,7 @@ def test_losses_of_models_at_numbers_of_labels(published: Path) -> None:
 @pytest.mark.long
 def test_a_benchmark_of_many_tasks_and_measures(published: Path) -> None:
     table = pd.read_csv(published / "torchgeo_bench.csv", low_memory=False)
-    with pytest.raises(SettingsError, match="several measures in column metric_name"):
+    with pytest.raises(SettingsError, match="several metrics in column metric_name"):
         compare_results(table, without=[])
     with pytest.raises(DataError, match="differ in"):
         compare_results(table, without=[], columns=RunColumns(metric="accuracy"))

@@ -148,8 +148,8 @@ def test_every_measure_becomes_an_error(
 @pytest.mark.parametrize(
     ("name", "values", "better", "target", "sentence"),
     [
-        ("metric", RISES, None, 0.95, "do not tell whether it is an error; say which with --better"),
-        ("metric", [0.5] * 5, None, 0.95, "do not tell whether it is an error; say which with --better"),
+        ("metric", RISES, None, 0.95, "do not determine whether it is an error; say which with --better"),
+        ("metric", [0.5] * 5, None, 0.95, "do not determine whether it is an error; say which with --better"),
         ("accuracy", FALLS, None, 0.95, "column accuracy falls with the sizes (from 0.4 to 0.18), unlike a quality"),
         ("error", RISES, None, 0.95, "column error rises with the sizes (from 0.6 to 0.82), unlike an error"),
         ("accuracy", RISES, None, 0.05, "if an error of 0.05 is meant, give --target-score 0.95"),
@@ -229,7 +229,7 @@ def test_only_columns_that_were_not_named_are_looked_for() -> None:
     plain = pd.DataFrame({"n": [1, 2], "error": [0.5, 0.4], "loss": [1.0, 0.9], "tokens": [5, 6]})
     assert found_columns(plain, Columns())[1:] == (Columns(), ())
     twice = pd.DataFrame({"n": [1, 2], "loss": [1.0, 0.9], "val_loss": [5, 6]})
-    with pytest.raises(SettingsError, match=r"several measures .* choose one with --columns score=loss"):
+    with pytest.raises(SettingsError, match=r"several metrics .* choose one with --columns score=loss"):
         found_columns(twice, Columns())
 
 

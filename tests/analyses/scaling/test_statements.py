@@ -77,7 +77,7 @@ def test_other_data_is_named_where_it_is_better_and_not_where_it_is_not() -> Non
     assert variant.facts["chance"] > 0.95 > same.facts["chance"]
 
 
-@pytest.mark.parametrize(("a", "b", "more"), [(0.05, 0.4, "labels"), (0.4, 0.05, "pre-training")])
+@pytest.mark.parametrize(("a", "b", "more"), [(0.05, 0.4, "labels"), (0.4, 0.05, "pretraining")])
 def test_the_size_that_gains_more_is_named(a: float, b: float, more: str) -> None:
     """Of a product of powers, doubling a size multiplies the error by 2^-rate."""
     n, s = GRID.T
@@ -139,7 +139,7 @@ def test_a_budget_of_compute_is_answered_in_parameters_and_tokens(loss: str) -> 
     said = str(result.verdict)
     assert "parameters" in said
     assert "tokens" in said
-    assert "pre-training" not in said
+    assert "pretraining" not in said
     (table,) = result.shown_tables()
     assert len(table.rows) == 5
     rates = result.table().set_index("parameter").loc[["alpha", "beta"]]
@@ -300,7 +300,7 @@ def test_a_target_score_alone_needs_no_question() -> None:
 
 
 def test_pretraining_has_a_worth_at_each_s_by_the_runs_without_it() -> None:
-    """Training from scratch is 3 s^-.5; pre-training replaces .5 s + 100 further labels, in closed form."""
+    """Training from scratch is 3 s^-.5; pretraining replaces .5 s + 100 further labels, in closed form."""
     s = 50.0 * 2.0 ** np.arange(6)
     rows = [
         (n, size, 3 * (size + (n > 0) * (0.5 * size + 100) * n / 4000) ** -0.5) for n in (0, 1000, 4000) for size in s

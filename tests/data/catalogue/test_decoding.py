@@ -102,7 +102,7 @@ def test_svhn(tmp_path: Path) -> None:
     with pytest.raises(CorruptDataError, match="expected bytes"):
         CATALOGUE["svhn"].decode(files, 0)
     files["train_32x32.mat"].write_bytes(b"MATLAB 5.0")
-    with pytest.raises(CorruptDataError, match=r"is no MATLAB file with X and y \(.+\); fetch it again$"):
+    with pytest.raises(CorruptDataError, match=r"is not a MATLAB file with X and y \(.+\); fetch it again$"):
         CATALOGUE["svhn"].decode(files, 0)
 
 

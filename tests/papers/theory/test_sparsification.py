@@ -1,4 +1,4 @@
-"""What pre-training leaves: edges of products of Gaussian matrices, finite sources, heads on what is left."""
+"""What pretraining leaves: edges of products of Gaussian matrices, finite sources, heads on what is left."""
 
 import math
 

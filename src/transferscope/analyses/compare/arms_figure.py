@@ -87,7 +87,8 @@ def draw_arms(summary: Summary) -> Figure | None:
         caption=(
             "Vertical line: best baseline. Star: recommended. Filled: significantly better or worse (simultaneous "
             f"{probability_words(confidence)} CIs). Blue: transfer arms. Arrows: interval continues beyond the axis. "
-            f"Right: score{', and time of a run with its pre-training' if timed else ''}.{left_out}"
+            "Right: "
+            f"score{', and time of a run with its pretraining' if timed else ''}.{left_out}"
             f"{shown_of('numbers of labels', [f'{n:,}' for n in sizes], list(decided))}"
         ),
     )

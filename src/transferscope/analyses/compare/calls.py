@@ -57,7 +57,7 @@ def compare_calls(
                 f'arm {arm!r} says no source; give what it transfers from, as in source="bert", or source=None'
             )
         elif reserved := {"seed", "labels"} & set(values):
-            mistakes.add(f"arm {arm!r} gives {min(reserved)}, which every run gets; take another name")
+            mistakes.add(f"arm {arm!r} gives {min(reserved)}, which every run gets; use another name")
         else:
             whole = Call(calls.name_of(run), {}, calls.digest_of(run), name, score.get("unit") == "share", bool(labels))
             try:

@@ -1,4 +1,4 @@
-"""Transfer from earlier steps of pre-training: the step that transfers best, as table, sentence and figure."""
+"""Transfer from earlier steps of pretraining: the step that transfers best, as table, sentence and figure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -51,7 +51,7 @@ def checkpoint_runs(summary: Summary) -> pd.DataFrame:
     earlier = final[final["role"] == "checkpoint"]
     of = ["source", "method", "n_target"]
     last = final[final["role"] == "method"].merge(earlier[of].drop_duplicates(), on=of)
-    length = (frames.study.spec.get("pretraining") or {}).get("steps")  # None for a study without pre-training
+    length = (frames.study.spec.get("pretraining") or {}).get("steps")  # None for a study without pretraining
     rows = pd.concat([earlier, last.assign(pretrain_step=float(length or np.nan))])
     return rows.rename(columns={"pretrain_step": "step", "step": "_"})[[*of, "seed", "step", "value"]]
 
@@ -128,7 +128,7 @@ def draw_checkpoints(summary: Summary, curves: Sequence[CheckpointSeries]) -> Fi
                 if c.is_baseline and c.n_target == n_target:
                     axes.axhline(c.score.value * scale, color=QUIET, linestyle="--", linewidth=1)
             axes.set_xlim(left=0)
-        canvas.supxlabel("Steps of pre-training", fontsize="medium", color=INK)
+        canvas.supxlabel("Steps of pretraining", fontsize="medium", color=INK)
         canvas.supylabel(frames.metric.title, fontsize="medium", color=INK)
         methods = {series.method for series in curves} | {str(frames.baseline)}
         names = {m: frames.tick_name(m) for m in frames.methods if m in methods}

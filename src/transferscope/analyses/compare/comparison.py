@@ -39,7 +39,7 @@ class MeanCost:
 
     Attributes:
         seconds: Wall-clock seconds of the run itself.
-        pretraining_seconds: Of the pre-training it starts from, which other runs share; 0 without one, NaN for weights
+        pretraining_seconds: Of the pretraining it starts from, which other runs share; 0 without one, NaN for weights
             that were given.
         peak_memory: Bytes.
         trained_parameters: Scalars that the optimiser could change.
@@ -75,7 +75,7 @@ class Comparison:
         facts: What is decided of it, in points.
         measures: What else is measured of the target test set over seeds, by name in MEASURES; None where it is not.
         source_kept: Accuracy on the source test set after transfer; None when not measured.
-        forgetting: Source accuracy before minus after transfer, over the runs that start from pre-training; None for
+        forgetting: Source accuracy before minus after transfer, over the runs that start from pretraining; None for
             other methods.
     """
 

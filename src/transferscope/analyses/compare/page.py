@@ -75,7 +75,7 @@ def missing_table(summary: Summary) -> Table | None:
     columns = (
         Column("Not run yet, cheapest first", numeric=False),
         Column("Labels"),
-        Column("A run, with pre-training"),
+        Column("A run, with pretraining"),
     )
     return Table(columns, tuple(rows)) if rows else None
 

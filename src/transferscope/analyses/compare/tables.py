@@ -161,7 +161,7 @@ def _columns(
     if all(math.isnan(c.cost.total) for c in group):
         return
     yield (
-        Column("Time", "Mean of a run with its search for settings and the pre-training that it shares with others"),
+        Column("Time", "Mean of a run with its search for settings and the pretraining that it shares with others"),
         _time,
     )
 
@@ -212,8 +212,8 @@ def _time(c: Comparison) -> Cell:
     """Return the time including pretraining, which may be absent or unknown."""
     own, before = c.cost.seconds, c.cost.pretraining_seconds
     if math.isnan(before):
-        return Cell(duration(own), "pre-training unknown", value=own)
-    return Cell(duration(own + before), f"pre-training {duration(before)}" if before else "", value=own + before)
+        return Cell(duration(own), "pretraining unknown", value=own)
+    return Cell(duration(own + before), f"pretraining {duration(before)}" if before else "", value=own + before)
 
 
 def _kept(c: Comparison, metric: Measure) -> Cell:
@@ -278,7 +278,7 @@ def _failure(row: pd.Series, frames: StudyFrames, *, others: int) -> list[Block]
 
 
 def _what(row: pd.Series, frames: StudyFrames) -> str:
-    method = "pre-training" if row["role"] == "pretrain" else row["method"] or row["role"]
+    method = "pretraining" if row["role"] == "pretrain" else row["method"] or row["role"]
     network = frames.in_prose(method, row["source"])
     return capitalised(f"{row['diagnostic']} of {network}" if row["diagnostic"] else network)
 

@@ -285,7 +285,7 @@ def compare_tasks(
             )
         except TransferscopeError as error:
             left_out = f"leave the task out with --where '{task}!={name}'"
-            raise DataError(f"task {name}: {error}; mend that, or {left_out}") from error
+            raise DataError(f"task {name}: {error}; fix that, or {left_out}") from error
     found = OverTasks(made)
     if not found.arms:
         raise DataError(f"no arm has a run on every task of {few(names)}: there is nothing to rank; compare each alone")

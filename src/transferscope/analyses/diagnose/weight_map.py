@@ -66,7 +66,7 @@ class Trajectory:
     """The path of a network on the map.
 
     Attributes:
-        source: What it was pre-trained on; "" for nothing.
+        source: What it was pretrained on; "" for nothing.
         positions: From the earliest snapshot to the end, shape (T, 2), T at least 1; the start first if it is known.
         has_start: Whether the first position is that of the start.
     """
@@ -252,7 +252,7 @@ def map_study(
     """Map the networks that the methods of a study trained, from start to end if snapshots exist.
 
     Source: "Towards Understanding the Transferability of Deep Representations", section A and Fig. 4. Networks after
-    fewer steps of pre-training are left out.
+    fewer steps of pretraining are left out.
 
     Raises:
         UnknownNameError: There is no such study.
@@ -265,7 +265,7 @@ def map_study(
     if not fits:
         of_commands = "run" in store.study(study).spec
         raise StoreError(
-            f"the runs of {study} are commands, whose networks are known to these alone"
+            f"the runs of {study} are commands, whose networks are not known to transferscope"
             if of_commands
             else f"no method of {study} is done; run it with `transferscope run` before its networks are mapped"
         )

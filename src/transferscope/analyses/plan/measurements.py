@@ -116,7 +116,7 @@ def study_measurements(frames: StudyFrames, target_score: float | None) -> Measu
     if judged.unit not in ("share", "R²") or not judged.higher_is_better:
         raise SettingsError(
             f"the study {name} is judged by {judged.name}, and a plan takes a share of 1 of which more is "
-            'better, as accuracy is; if it is one, say unit = "share" in [run] of its file and run it again'
+            'better, as accuracy is; if it is one, give unit = "share" in [run] of its file and run it again'
         )
     words = measure_words(judged.record)
     final = frames.final(judged.record)
@@ -147,8 +147,8 @@ def error_of_guessing(measured: Measured, classes: int) -> float:
     measure, worst = measured.measure, max(float(data.errors.max()) for data in measured.curves.values())
     if measure.unit == "R²" or words_in(measure.name) & UNBOUNDED or worst > 100:
         raise SettingsError(
-            f"{classes} classes were given, and {measure.name} is no share of errors, which guessing would have 1 - 1/"
-            f"{classes} of; leave out classes"
+            f"{classes} classes were given, and {measure.name} is not a share of errors, which guessing would have 1 - "
+            f"1/{classes} of; leave out classes"
         )
     top = measure.bounds[1] if measure.higher_is_better else 1.0 if worst <= 1 else 100.0
     return top * (1 - 1 / classes)

@@ -67,8 +67,8 @@ class LabelledTarget:
             )
         if len(features) > 1 and bool((features == features[0]).all()):
             raise NetworkError(
-                f"the features of {candidate.name} are the same for all {len(features)} target examples, so that no "
-                "score can rate it; check its weights and how its inputs are scaled, or leave it out"
+                f"the features of {candidate.name} are the same for all {len(features)} target examples, so no score "
+                "can rank it; check its weights and how its inputs are scaled, or leave it out"
             )
         if candidate.n_source_classes is None:
             return TargetView(features.numpy(), self.labels, None)

@@ -255,7 +255,7 @@ def _seeds_by_size(
     complete = set.intersection(*(set(files) for files in pretrained.files.values()))
     if not complete:
         names = ", ".join(pretrained.names.values())
-        raise DataError(f"no seed of {study} has a network of every candidate ({names}); run its failed cells again")
+        raise DataError(f"no seed of {study} has a network of every candidate ({names}); run its failed runs again")
     seeds: dict[int, set[int]] = {}
     for stored in cells:
         labels = stored.cell.labels

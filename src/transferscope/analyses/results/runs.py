@@ -158,7 +158,7 @@ def read_runs(
         UnknownNameError: A column, measure or arm that is named does not exist.
         SettingsError: Something must be said that the table does not: its measure, which scores are better, or which
             arms need no source.
-        DataError: Rows repeat each other, mix units, or hold what is no score, seed or number of labels.
+        DataError: Rows repeat each other, mix units, or hold what is not a score, seed or number of labels.
     """
     table, notes = rows_where(read.rows, asked.where), list(read.notes)
     table, in_percent = _without_signs(table)
@@ -322,7 +322,7 @@ def _score_column(table: pd.DataFrame, asked: RunColumns) -> tuple[str, str, pd.
         if len(values) == 1:
             if asked.metric is None and len(there) > 1:
                 raise SettingsError(
-                    f"the table holds several measures in column {of_measure[0]} ({few(there, 9)}); choose one with "
+                    f"the table has several metrics in column {of_measure[0]} ({few(there, 9)}); choose one with "
                     f"--metric {there[0]}"
                 )
             chosen = asked.metric or there[0]
@@ -347,11 +347,11 @@ def _score_column(table: pd.DataFrame, asked: RunColumns) -> tuple[str, str, pd.
         return known[0], known[0], table
     if not known:
         raise SettingsError(
-            f"no column of {listed(list(columns))} has the name of a measure; name that of the scores with "
-            "--metric, or say --wide arms or --wide labels where a row holds several scores"
+            f"no column of {listed(list(columns))} is named like a metric; name that of the scores with --metric, or "
+            "give --wide arms or --wide labels where a row holds several scores"
         )
     known.sort(key=lambda name: ("train" in words_in(name), "test" not in words_in(name)))
-    raise SettingsError(f"the table holds several measures ({listed(known[:8])}); choose one with --metric {known[0]}")
+    raise SettingsError(f"the table has several metrics ({listed(known[:8])}); choose one with --metric {known[0]}")
 
 
 def _without_signs(table: pd.DataFrame) -> tuple[pd.DataFrame, set[str]]:
@@ -575,9 +575,8 @@ def _with_source(rows: pd.DataFrame, without: Collection[str] | None, *, has_col
             return frozenset(arm for arm in arms if arm.source)
         shown = [str(arm) for arm in arms]
         raise SettingsError(
-            f"nothing says which of the arms {few(shown, 9)} need no "
-            "source, such as training from scratch or ridge regression; name them, as in --without "
-            f"{shown[0]!r}, or say --without none"
+            f"nothing says which of the arms {few(shown, 9)} need no source, such as training from scratch or ridge "
+            f"regression; name them, as in --without {shown[0]!r}, or give --without none"
         )
     for name in without:
         if name not in names and [*without] != ["none"]:
@@ -597,8 +596,8 @@ def _measure(name: str, scores: "pd.Series[float]", asked: RunColumns) -> Measur
     if (unit == "share" and not 0 <= least <= most <= 1) or (unit == "%" and better == "higher" and 0 <= most <= 1):
         given = "shares of 1" if unit == "share" else "percent"
         raise DataError(
-            f"the scores are {least:g} to {most:g}, which are no {given}; leave unit = {unit} out, or write them as it "
-            "says"
+            f"the scores are {least:g} to {most:g}, which are not {given}; leave unit = {unit} out, or write them as "
+            "it says"
         )
     return Measure(name, unit, better == "higher", "score")
 
@@ -636,7 +635,7 @@ def _examples(runs: Runs, folder: Path, predictions: Path | None) -> dict[int, F
             other = ~_same_labels(labels, known)
             if other.any():
                 raise DataError(
-                    f"the labels in {path} are others than in the files before, from example {int(other.argmax()) + 1} "
+                    f"the labels in {path} differ from those in earlier files, from example {int(other.argmax()) + 1} "
                     "on; expected the same test examples in the same order for all runs"
                 )
     for (_, one), (at, other) in pairwise(examples.items()):

@@ -1,4 +1,4 @@
-"""How much pre-training, and more data or other data: from a table of errors, or a study, to a verdict."""
+"""How much pretraining, and more data or other data: from a table of errors, or a study, to a verdict."""
 
 from dataclasses import fields, replace
 from pathlib import Path
@@ -43,7 +43,7 @@ def scaling(
     """Estimate how much pretraining it takes, and whether to make more data, other data or label more.
 
     Args:
-        table: Errors at sizes: a data frame, a CSV file, a study file (with several pre-training sizes), or the path
+        table: Errors at sizes: a data frame, a CSV file, a study file (with several pretraining sizes), or the path
             or URL of a store.
         question: The score that is wanted, costs, a budget; None for forecasts only.
         target_score: The score that is wanted, where nothing else is asked.

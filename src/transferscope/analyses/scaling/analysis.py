@@ -38,7 +38,7 @@ BUDGETS = (1.0, 10.0, 100.0)
 
 @dataclass(frozen=True)
 class CurveAnalysis:
-    """One curve over pre-training sizes.
+    """One curve over pretraining sizes.
 
     Attributes:
         fit: The power law with a floor on its own.
@@ -70,7 +70,7 @@ class SurfaceAnalysis:
         optima: The best parameters and tokens of each budget; of such a table alone.
         largest_cost: What the dearest measured run costs; NaN without costs.
         costs: What a run costs; None when unknown.
-        worth: The labels that equal the largest pre-training at each s (`worth_by_s`).
+        worth: The labels that equal the largest pretraining at each s (`worth_by_s`).
     """
 
     name: str
@@ -97,7 +97,7 @@ class Analysis:
         lead: Name of the curve that the answer is about.
         gains: Every other curve against the first; over (n, s), against that of the first group with the same s.
         compute: Whether the two sizes are parameters and training tokens.
-        cautions: Sentences on what else than pre-training may be behind the errors; none where nothing is known of it.
+        cautions: Sentences on what else than pretraining may be behind the errors; none where nothing is known of it.
     """
 
     question: ScalingQuestion
@@ -316,7 +316,7 @@ def _surface(name: str, surface: Surface, question: ScalingQuestion, *, compute:
 
 
 LEAST_SCRATCH = 3
-"""Different s without pre-training from which on a worth at each s is said."""
+"""Different s without pretraining from which on a worth at each s is said."""
 
 
 def worth_by_s(surface: Surface) -> tuple[tuple[float, SizeNeeded], ...]:

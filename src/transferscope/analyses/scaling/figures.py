@@ -43,7 +43,7 @@ def draw_curves(analysis: Analysis) -> Figure | None:
         rows = [_draw_curve(axes, curve, measure, styles[curve.name]) for curve in shown]
         if target is not None:
             axes.axhline(measure.score(target), color=FORECAST, linestyle="--", linewidth=0.9)
-        log_axes(axes, x_title="Pre-training size n", y_title=measure.title, linear=measure.higher_is_better)
+        log_axes(axes, x_title="Pretraining size n", y_title=measure.title, linear=measure.higher_is_better)
         if len(shown) > 1:
             add_legend(canvas, styles)
         return pd.concat(rows, ignore_index=True)
@@ -51,7 +51,7 @@ def draw_curves(analysis: Analysis) -> Figure | None:
     canvas, narrow, data = in_panels(draw, 1)
     more = len([curve for curve in analysis.curves if curve.advice is not None]) - len(shown)
     caption = (
-        "Over pre-training size. Dots: measured. Line and band beyond the largest size: the forecast and its 90 % "
+        "Over pretraining size. Dots: measured. Line and band beyond the largest size: the forecast and its 90 % "
         f"interval.{' Dashed: the target.' if target is not None else ''}"
         f"{f' {more} further curves are in the table.' if more else ''}"
     )
@@ -125,7 +125,7 @@ def draw_isoflop(analysis: Analysis) -> Figure:
     return Figure(name="scaling-isoflop", canvas=canvas, narrow=narrow, data=frame, caption=caption)
 
 
-TITLES, SYMBOLS = ("Pre-training size n", "Fine-tuning size s"), ("n", "s")
+TITLES, SYMBOLS = ("Pretraining size n", "Fine-tuning size s"), ("n", "s")
 MOST_LEVELS, FEW_LEVELS = 24, 6
 """With more levels than the first number, lines are drawn for as few as the second; each point has the colour of the
 nearest."""

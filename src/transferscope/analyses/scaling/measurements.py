@@ -175,7 +175,7 @@ def as_errors(
 
     Args:
         target: The value that is wanted, in the unit of the column; None without one.
-        rises: Whether an error may rise with the sizes, as that of poor pre-training does and that of labels does not.
+        rises: Whether an error may rise with the sizes, as that of poor pretraining does and that of labels does not.
 
     Raises:
         UnknownNameError: A column does not exist.
@@ -237,7 +237,7 @@ def _rises(name: str, values: pd.Series, sizes: list[pd.Series], target: float |
         return True
     if trend >= -CLEAR_TREND:
         raise SettingsError(
-            f"the name and the values of column {name} ({ends}) do not tell whether it is an error; {ask}"
+            f"the name and the values of column {name} ({ends}) do not determine whether it is an error; {ask}"
         )
     return False
 

@@ -51,7 +51,7 @@ def check_sizes(question: ScalingQuestion, names: Sequence[str], *, compute: boo
         )
     if question.budget is not None and costs is None and not compute:
         raise SettingsError(
-            f"a budget of {question.budget:g} was given without costs; add what a pre-training example, a label or a "
+            f"a budget of {question.budget:g} was given without costs; add what a pretraining example, a label or a "
             "run costs (cost_pretrain, cost_label, cost_run)"
         )
     if compute and isinstance(costs, Costs) and not costs.of_both:
@@ -98,7 +98,7 @@ def hints(groups: Mapping[str, Observations], question: ScalingQuestion) -> list
     """Return a hint if a budget cannot be split."""
     costs, over_both = costs_of(question), next(iter(groups.values())).sizes.shape[1] == 2
     if over_both and question.budget is not None and costs is not None and not costs.of_both:
-        return ["the budget was not split, which takes a cost above 0 per pre-training example and per label"]
+        return ["the budget was not split, which takes a cost above 0 per pretraining example and per label"]
     return []
 
 
@@ -138,13 +138,13 @@ def affordable(question: ScalingQuestion, groups: Mapping[str, Observations]) ->
         return question
     if costs.per_pretrain <= 0:
         raise SettingsError(
-            f"a budget of {budget:g} says nothing of a table over pre-training sizes alone without what a pre-training "
+            f"a budget of {budget:g} says nothing of a table over pretraining sizes alone without what a pretraining "
             "example costs; add cost_pretrain, or leave the budget out"
         )
     most = (budget - costs.per_run) / costs.per_pretrain
     if most < 1:
         raise SettingsError(
-            f"the budget {budget:g} does not pay for a run on one pre-training example, which costs {costs.of(1):g}; "
+            f"the budget {budget:g} does not pay for a run on one pretraining example, which costs {costs.of(1):g}; "
             "give a larger one"
         )
     measured = max(float(data.sizes[:, 0].max()) for data in groups.values())

@@ -238,7 +238,7 @@ def _doubled(one: SurfaceAnalysis, named: str) -> Statement:
     chance = one.labels_better
     return state(
         "double",
-        more="labels" if chance >= CLEAR else "pre-training" if chance <= 1 - CLEAR else "",
+        more="labels" if chance >= CLEAR else "pretraining" if chance <= 1 - CLEAR else "",
         group=named,
         n=more_n.n,
         s=more_s.s,

@@ -43,11 +43,11 @@ def analyse_study(frames: StudyFrames, asked: StudyQuestion) -> Analysis:
     """Return fits, forecasts and advice for the final target errors of a study, by its metric.
 
     They are of training from scratch and of every way of transfer. Controls are left out, since those that read no
-    source are no training without pre-training. So are networks taken at earlier steps of the pre-training: they are no
+    source are no training without pretraining. So are networks taken at earlier steps of the pretraining: they are no
     repeats of the last one.
 
     Raises:
-        DataError: The study has fewer than two pre-training sizes, or its runs are commands.
+        DataError: The study has fewer than two pretraining sizes, or its runs are commands.
         SettingsError: The score that is wanted is out of range.
         TransferscopeError: The question does not fit the errors.
     """
@@ -55,7 +55,7 @@ def analyse_study(frames: StudyFrames, asked: StudyQuestion) -> Analysis:
     if judged.higher_is_better and isinf(judged.bounds[1]):
         raise DataError(
             f"the study {frames.study.name} is judged by {judged.name}, which has no best value to be an error from; "
-            'if it is a share of 1, say unit = "share" in [run] of its file and run it again'
+            'if it is a share of 1, give unit = "share" in [run] of its file and run it again'
         )
     final = frames.final(judged.record)
     trained = final[(final["role"] == "method") & ~final["method"].isin(frames.controls)]
@@ -72,12 +72,12 @@ def analyse_study(frames: StudyFrames, asked: StudyQuestion) -> Analysis:
     n_sizes = errors.loc[errors["n"] > 0, "n"].nunique()
     if "run" in frames.study.spec and "methods" not in frames.study.spec:
         raise DataError(
-            f"the runs of {frames.study.name} are commands, whose pre-training is known to these alone; give a table "
-            "with a row for each of its sizes"
+            f"the runs of {frames.study.name} are commands, whose pretraining is not known to transferscope; give a "
+            "table with a row for each of its sizes"
         )
     if n_sizes < 2:
         raise DataError(
-            f"the study {frames.study.name} has target errors at {n_sizes} pre-training size(s), and a scaling law "
+            f"the study {frames.study.name} has target errors at {n_sizes} pretraining size(s), and a scaling law "
             "takes several; give sizes = [1000, 2000, 4000, 8000] under [pretraining] in its file and run it again"
         )
     wanted = asked.question.target_score
@@ -107,7 +107,7 @@ def study_part(frames: StudyFrames) -> Part | None:
     document = frames.documents.get(SCALING)
     if document is None:
         return None
-    title, slug = "How the error falls with pre-training", "scaling"
+    title, slug = "How the error falls with pretraining", "scaling"
     try:
         analysis = analyse_study(frames, KEPT.from_document(document))
     except TransferscopeError as error:  # of another version of the package, or damaged

@@ -33,8 +33,8 @@ def _curves(analysis: Analysis) -> Table:
     shown, wanted = analysis.measure.shown_score, analysis.question.target_score
     columns = [
         Column("Curve", numeric=False),
-        Column("Sizes", "Different pre-training sizes above 0"),
-        Column("Largest n", "The largest pre-training size that was measured, and what was measured there"),
+        Column("Sizes", "Different pretraining sizes above 0"),
+        Column("Largest n", "The largest pretraining size that was measured, and what was measured there"),
         *(Column(f"At {times} n", f"Forecast at {times} times that size, with its 90 % interval") for times in (2, 4)),
     ]
     columns += [
@@ -73,7 +73,7 @@ def _plans(analysis: Analysis) -> Table:
     priced = costs_of(analysis.question) is not None
     columns = (
         Column("Run", numeric=False),
-        Column("n", "Pre-training size"),
+        Column("n", "Pretraining size"),
         Column("s", "Labels"),
         Column("Expected", "Mean over the laws, each with the weight of its score on larger sizes; 90 % interval"),
         *([Column("Cost")] if priced else []),
@@ -89,7 +89,7 @@ def _runs(one: CurveAnalysis | SurfaceAnalysis) -> list[tuple[str, Forecast]]:
     asked = [("asked", point) for point in one.forecasts]
     if one.optima:
         return [*(("the budget", best.plan) for best in one.optima), *asked]
-    doubled = zip(("twice the pre-training", "twice the labels"), one.doubled, strict=True)
+    doubled = zip(("twice the pretraining", "twice the labels"), one.doubled, strict=True)
     plans = (("the budget", one.split), ("cheapest for the target", one.cheapest))
     return [("largest sizes", one.now), *doubled, *((what, plan) for what, plan in plans if plan is not None), *asked]
 

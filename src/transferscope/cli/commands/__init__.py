@@ -9,7 +9,7 @@ GROUPS = {
         "compare": "Methods with a source and without: what to use, does it help?",
         "rank": "Rate pretrained networks for a target, before any training.",
         "plan": "How many labels it takes, with transfer and without.",
-        "scaling": "How much pre-training, and more data or different data?",
+        "scaling": "How much pretraining, and more data or different data?",
         "diagnose": "What a network looks like inside, and what follows for transfer.",
         "propose": "What to try next on a task, from scores on other tasks.",
     },

@@ -31,7 +31,7 @@ def read_array_pickle(content: bytes, *, name: str) -> dict[str, Any]:
     try:
         values = _Reader(io.BytesIO(content), encoding="latin1").load()
         if not isinstance(values, dict):
-            raise pickle.UnpicklingError("it is no dict")
+            raise pickle.UnpicklingError("it is not a dict")
         return {str(key): value.to_array() if isinstance(value, _Array) else value for key, value in values.items()}
     except Exception as error:  # damaged bytes fail in any way; none of them ran anything
         raise CorruptDataError(f"{name} cannot be read ({error}); delete the file and fetch it again") from error
@@ -59,7 +59,7 @@ class _Array:
     def to_array(self) -> np.ndarray:
         _version, shape, dtype, column_major, content = self.state
         if not isinstance(dtype, _Type) or dtype.code not in _BYTE_TYPES:
-            raise pickle.UnpicklingError("an array of other things than bytes")
+            raise pickle.UnpicklingError("an array that is not of bytes")
         buffer = content if isinstance(content, bytes) else content.encode("latin1")
         return np.frombuffer(buffer, np.uint8).reshape(shape, order="F" if column_major else "C")
 

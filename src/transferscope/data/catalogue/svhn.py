@@ -26,7 +26,7 @@ def _read(path: Path) -> LabelledSet:
         content = loadmat(path, variable_names=["X", "y"])
         images, labels = np.asarray(content["X"]), np.asarray(content["y"])
     except Exception as error:  # the parser fails in as many ways as a damaged file can
-        raise CorruptDataError(f"{path} is no MATLAB file with X and y ({error}); fetch it again") from error
+        raise CorruptDataError(f"{path} is not a MATLAB file with X and y ({error}); fetch it again") from error
     if images.dtype != np.uint8 or images.shape != (32, 32, 3, labels.size) or not np.isin(labels, range(1, 11)).all():
         raise CorruptDataError(
             f"{path} holds images of shape {images.shape} and labels of shape {labels.shape}; expected bytes (32, 32, "

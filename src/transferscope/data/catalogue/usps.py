@@ -26,7 +26,7 @@ def _read(path: Path) -> LabelledSet:
     try:
         values, labels = load_svmlight_file(str(path), n_features=_SIDE**2)
     except (OSError, EOFError, ValueError) as error:
-        raise CorruptDataError(f"{path} is no packed LIBSVM text ({error}); delete it and fetch it again") from error
+        raise CorruptDataError(f"{path} is not packed LIBSVM text ({error}); delete it and fetch it again") from error
     pixels = np.rint((values.toarray() + 1) / 2 * 255)
     if not pixels.size or pixels.min() < 0 or pixels.max() > 255 or not np.isin(labels, np.arange(1, 11)).all():
         raise CorruptDataError(f"{path} holds labels outside 1..10 or values outside [-1, 1]; fetch it again")

@@ -58,7 +58,7 @@ def _shared_encoding(spec: DataSpec, seed: int) -> tuple[TableEncoding, Path] | 
         return encoding, file
     like = parse_spec(shared)
     if like.kind not in TABLES:
-        raise SettingsError(f"{spec.text!r} shares the encoding of {like.text!r}, which is no table; name a table")
+        raise SettingsError(f"{spec.text!r} shares the encoding of {like.text!r}, which is not a table; name a table")
     if "encoding" in like.options:
         raise SettingsError(f"{spec.text!r} shares the encoding of a table that shares one itself; name that one")
     return table_encoding(like, seed), find_path(like.path)

@@ -155,7 +155,7 @@ def resize(dataset: Dataset, argument: str, seed: int) -> Dataset:
 
     Raises:
         DataError: The inputs are no images.
-        SettingsError: The argument is no whole number, or names no interpolation.
+        SettingsError: The argument is not a whole number, or names no interpolation.
     """
     side, kernel = _side_and_kernel(argument, "resize:28")
     return map_images(dataset, lambda images: resized(images, (side, side), kernel))
@@ -191,7 +191,7 @@ def crop(dataset: Dataset, argument: str, seed: int) -> Dataset:
 
     Raises:
         DataError: The inputs are no images, or smaller than that.
-        SettingsError: The argument is no whole number, or names another rounding.
+        SettingsError: The argument is not a whole number, or names another rounding.
     """
     text, _, rounding = argument.partition(":")
     if rounding not in ("", "even"):

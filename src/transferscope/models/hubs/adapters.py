@@ -133,12 +133,12 @@ def read_adapter(folder: Path) -> Adapter | None:
         try:
             re.compile(key)
         except re.error as error:
-            raise NetworkError(f"{path} has the alpha_pattern {key!r}, which is no pattern") from error
+            raise NetworkError(f"{path} has the alpha_pattern {key!r}, which is not a pattern") from error
     given = Path(str(named)).expanduser()
     base = next((place for place in (folder / given, given) if (place / "config.json").is_file()), None)
     if not named or base is None:
         raise MissingDataError(
-            f"{folder} holds an adapter of {named!r}, which is no folder of a model here; fetch that model and write "
+            f"{folder} holds an adapter of {named!r}, which is not a local model folder; fetch that model and write "
             f"its folder into base_model_name_or_path of {SETTINGS}, or merge the adapter (merge_and_unload of peft)"
         )
     return Adapter(folder, base, float(alpha), alphas, bool(config.get("use_rslora")))

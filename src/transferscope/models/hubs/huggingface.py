@@ -93,7 +93,7 @@ class HuggingFace(NamedModule):
             return Path(hub.snapshot_download(place, allow_patterns=["*.json", "*.safetensors"]))
         except Exception as error:  # of the network, of the hub, of the name
             raise MissingDataError(
-                f"hf:{place} is no folder here and cannot be fetched from the hub: {first_line(error)}"
+                f"hf:{place} is not a local folder and cannot be fetched from the hub: {first_line(error)}"
             ) from error
 
     @cached_property
@@ -186,7 +186,7 @@ class HuggingFace(NamedModule):
         config = read_json(self.folder / "config.json")
         kernel = next(_kernels(config), None)
         if not isinstance(config, dict):
-            raise NetworkError(f"{self.folder / 'config.json'} is no configuration of transformers")
+            raise NetworkError(f"{self.folder / 'config.json'} is not a transformers configuration")
         if kernel is not None:
             raise NetworkError(
                 f"{self.folder / 'config.json'} names code of the hub to compute with, {kernel}, which is never run; "

@@ -1,4 +1,4 @@
-"""One answer to one question: should I make more pre-training data?
+"""One answer to one question: should I make more pretraining data?
 
 Can it alone reach a target error, with how much, and what would other data gain?
 """
@@ -27,7 +27,7 @@ from transferscope.settings.questions import Loss
 Scenario = Literal["reached", "a", "b", "c", "d"]
 """The scenarios of Figure 3 of Mikami et al. 2021, and "reached".
 
-reached: a measured error is at or below the target (that without pre-training counts). b: more data reach it within the
+reached: a measured error is at or below the target (that without pretraining counts). b: more data reach it within the
 largest feasible size. c: the transfer gap is above it, so that no amount of this data does. d: more data would, and
 would take more than is feasible.
 a: what one has before the law is known; the data do not yet decide between b, c and d.
@@ -107,7 +107,7 @@ PAIRS = 4000
 
 @dataclass(frozen=True, slots=True)
 class VariantGain:
-    """A variant of the pre-training data against a baseline.
+    """A variant of the pretraining data against a baseline.
 
     Attributes:
         gap: Transfer gap of the variant minus that of the baseline; negative is good.
@@ -144,7 +144,7 @@ class Advice:
     Attributes:
         decision: Probabilities and intervals for the target; None without a target.
         forecast: Errors predicted at 2, 4, 8 and 16 times the largest measured size.
-        next_run: The pre-training size whose measurement would sharpen the decision most; None without a target.
+        next_run: The pretraining size whose measurement would sharpen the decision most; None without a target.
         posterior: The power laws with a floor that the data allow: what variants are compared by.
         averaged: The curves of several laws that the data allow: what the decision rests on.
     """
@@ -169,10 +169,10 @@ def advise(
     rows: ArrayLike | None = None,
     loss: Loss = "log",
 ) -> Advice:
-    """Advise on one curve over pre-training sizes.
+    """Advise on one curve over pretraining sizes.
 
     Args:
-        sizes: Pre-training sizes n, shape (m,).
+        sizes: Pretraining sizes n, shape (m,).
         errors: Target errors, shape (m,).
         target_error: The error that is wanted, above 0; None for a forecast only.
         costs: Costs of data and runs, by which the next run is chosen; None to choose it by time, taken as
@@ -198,7 +198,7 @@ def advise(
         raise DataError(f"every error from n = {shown.zero_from:,.0f} on is 0, so there is nothing left to predict")
     if data.n_distinct < 2:
         raise DataError(
-            f"advice was asked with {data.n_distinct} different pre-training size(s) above 0; measure at least 2, "
+            f"advice was asked with {data.n_distinct} different pretraining size(s) above 0; measure at least 2, "
             "better 5, such as 1000, 2000, 4000, 8000 and 16000"
         )
     data = data.take(~broken(data.sizes[:, 0], data.errors))

@@ -49,7 +49,7 @@ def forecast_at(surface: Surface, costs: Cost | None, n: float, s: float) -> For
 
     Args:
         costs: What a run costs; None when unknown.
-        n: Pre-training size, or parameters.
+        n: Pretraining size, or parameters.
         s: Fine-tuning size, or tokens.
     """
     at, sizes = np.array([[n, s]]), next(iter(surface.fits.values())).observations.sizes
@@ -269,7 +269,7 @@ class SurfaceRun:
     """The next run over (n, s), and the decision it is meant for.
 
     The decision is whether a plan reaches the target error: the cheapest plan when costs of both kinds of data are
-    given, otherwise more pre-training alone, at the largest measured s. With a budget it is how to split it.
+    given, otherwise more pretraining alone, at the largest measured s. With a budget it is how to split it.
 
     Attributes:
         plan: (n, s) of the plan.

@@ -32,9 +32,9 @@ class Costs:
     """What data cost, in one currency.
 
     Attributes:
-        per_pretrain: Per pre-training example, at least 0.
+        per_pretrain: Per pretraining example, at least 0.
         per_label: Per labelled target example, at least 0.
-        per_run: Per run of pre-training and fine-tuning, at least 0.
+        per_run: Per run of pretraining and fine-tuning, at least 0.
 
     Raises:
         SettingsError: A cost is negative or not finite, or all are 0.
@@ -85,8 +85,8 @@ class Formula:
             at, larger = self.of(1e8, 1e9), (self.of(2e8, 1e9), self.of(1e8, 2e9))
         except (SyntaxError, ValueError, KeyError, TypeError, ArithmeticError, AttributeError, RecursionError):
             raise SettingsError(
-                f"the cost {self.text!r} is no formula of N and D; expected numbers, N, D, + * / ^ and brackets, as in "
-                "6*N*D"
+                f"the cost {self.text!r} is not a formula of N and D; expected numbers, N, D, + * / ^ and brackets, as "
+                "in 6*N*D"
             ) from None
         if not (np.isfinite([at, *larger]).all() and 0 <= at < min(larger)):
             raise SettingsError(f"the cost {self.text} does not rise with N and with D; expected one such as 6*N*D")

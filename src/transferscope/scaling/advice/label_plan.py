@@ -28,7 +28,7 @@ GRID = 160
 UNKNOWN_NOISE = Noise(scale=0.03, degrees=2.0)
 KNOWN_NOISE = Noise(degrees=6.0)
 """What is assumed about the noise without and with standard errors. A score from few labels moves by several percent
-from seed to seed, which is more than the curves over pre-training for which `CAUTIOUS` was chosen."""
+from seed to seed, which is more than the curves over pretraining for which `CAUTIOUS` was chosen."""
 
 ZERO = 1e-12
 """The least error of a draw, which has a logarithm."""

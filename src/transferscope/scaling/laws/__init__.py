@@ -22,7 +22,7 @@ CURVE_LAWS = {
 """Laws in one size."""
 
 SURFACE_LAWS = {law.name: law for law in (FULL, FULL_FLOOR, ADDITIVE, PRODUCT, EFFECTIVE_DATA)}
-"""Laws in pre-training size n and fine-tuning size s."""
+"""Laws in pretraining size n and fine-tuning size s."""
 
 FREE_LAWS = {law.name: law for law in (ADDITIVE, COUPLED)}
 """Laws in two sizes that vary freely, such as parameters and tokens: n and s, or N and D."""

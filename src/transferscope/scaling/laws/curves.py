@@ -35,7 +35,7 @@ POWER_FLOOR = Law(
     name="power+floor",
     formula="D x^-alpha + C",
     source="Mikami et al. 2021, eq. 1; M2 of Alabdulmohsin et al. 2022",
-    nonlinear=(Parameter("alpha", "pre-training rate", 0.02, 4.0),),
+    nonlinear=(Parameter("alpha", "pretraining rate", 0.02, 4.0),),
     linear=(Parameter("D", "error above the floor at size 1"), Parameter("C", "transfer gap: the error that stays")),
     form=powers(((0, 0),), ()),
     grid=np.geomspace(0.02, 4.0, 48)[:, None],
@@ -70,7 +70,7 @@ SHIFTED_POWER = Law(
     grid=product_grid(np.geomspace(0.02, 4.0, 24), np.geomspace(1e-3, 100.0, 11)),
     allows_zero=(True,),
 )
-r"""f(x) = D (x + x_0)^{-\alpha} + C. x >= 0: no pre-training is an observation like any other."""
+r"""f(x) = D (x + x_0)^{-\alpha} + C. x >= 0: no pretraining is an observation like any other."""
 
 
 def _saturating_power_basis(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k"]:

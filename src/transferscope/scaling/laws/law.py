@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 Sizes = Float[np.ndarray, "m v"]
-"""Sizes of m observations: one column (x), or two (n of pre-training, s of fine-tuning)."""
+"""Sizes of m observations: one column (x), or two (n of pretraining, s of fine-tuning)."""
 
 Basis = Callable[[Sizes, Float[np.ndarray, "B q"]], Float[np.ndarray, "B m k"]]
 BasisJacobian = Callable[[Sizes, Float[np.ndarray, "B q"]], Float[np.ndarray, "B m k q"]]

@@ -1,4 +1,4 @@
-"""Laws in pre-training size n and fine-tuning size s."""
+"""Laws in pretraining size n and fine-tuning size s."""
 
 import numpy as np
 from jaxtyping import Float
@@ -6,12 +6,12 @@ from jaxtyping import Float
 from transferscope.scaling.laws.law import Law, Parameter, Sizes, beside_constant, powers, product_grid
 
 _RATES = (
-    Parameter("alpha", "pre-training rate", 0.02, 4.0),
+    Parameter("alpha", "pretraining rate", 0.02, 4.0),
     Parameter("beta", "fine-tuning rate", 0.0, 2.0),
 )
 _COEFFICIENTS = (
-    Parameter("delta*gamma", "error at s = 1 that pre-training leaves"),
-    Parameter("delta", "error at s = 1 that pre-training removes, at n = 1"),
+    Parameter("delta*gamma", "error at s = 1 that pretraining leaves"),
+    Parameter("delta", "error at s = 1 that pretraining removes, at n = 1"),
 )
 _GRID = product_grid(np.geomspace(0.02, 4.0, 32), np.linspace(0.0, 2.0, 31))
 
@@ -46,11 +46,11 @@ ADDITIVE = Law(
     formula="A n^-alpha + B s^-beta + E",
     source="Tripuraneni et al. 2020 with free rates; the form of Hoffmann et al. 2022, eq. 2",
     nonlinear=(
-        Parameter("alpha", "pre-training rate", 0.02, 4.0),
+        Parameter("alpha", "pretraining rate", 0.02, 4.0),
         Parameter("beta", "fine-tuning rate", 0.02, 4.0),
     ),
     linear=(
-        Parameter("A", "error that pre-training removes, at n = 1"),
+        Parameter("A", "error that pretraining removes, at n = 1"),
         Parameter("B", "error that fine-tuning removes, at s = 1"),
         Parameter("E", "irreducible error"),
     ),
@@ -58,7 +58,7 @@ ADDITIVE = Law(
     grid=product_grid(np.geomspace(0.02, 4.0, 28), np.geomspace(0.02, 4.0, 28)),
     allows_zero=(False, False),
 )
-r"""f(n, s) = A n^{-\alpha} + B s^{-\beta} + E. n, s > 0. The gain of pre-training is the same at every s."""
+r"""f(n, s) = A n^{-\alpha} + B s^{-\beta} + E. n, s > 0. The gain of pretraining is the same at every s."""
 
 
 PRODUCT = Law(
@@ -66,7 +66,7 @@ PRODUCT = Law(
     formula="D n^-alpha s^-beta",
     source="the full law with gamma = 0",
     nonlinear=(
-        Parameter("alpha", "pre-training rate", 0.0, 4.0),
+        Parameter("alpha", "pretraining rate", 0.0, 4.0),
         Parameter("beta", "fine-tuning rate", 0.0, 4.0),
     ),
     linear=(Parameter("D", "error at n = s = 1"),),
@@ -80,7 +80,7 @@ r"""f(n, s) = D n^{-\alpha} s^{-\beta}. n, s > 0."""
 
 
 def _effective(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m"]:
-    """s + k n^q: fine-tuning examples, and those that pre-training is worth."""
+    """s + k n^q: fine-tuning examples, and those that pretraining is worth."""
     n, s = x.T
     _, q, k = eta.T[:, :, None]
     return np.asarray(s + k * n**q)
@@ -113,8 +113,8 @@ EFFECTIVE_DATA = Law(
     source="after Hernandez et al. 2021, eq. 1.2, with an additive transfer of data",
     nonlinear=(
         Parameter("b", "rate in effective examples", 0.02, 4.0),
-        Parameter("q", "how fast pre-training adds effective examples", 0.01, 3.0),
-        Parameter("k", "fine-tuning examples that one of pre-training is worth, at n = 1", 1e-12, 1e12, "log"),
+        Parameter("q", "how fast pretraining adds effective examples", 0.01, 3.0),
+        Parameter("k", "fine-tuning examples that one of pretraining is worth, at n = 1", 1e-12, 1e12, "log"),
     ),
     linear=(Parameter("d", "error at one effective example"), Parameter("E", "irreducible error")),
     form=(_effective_data_basis, _effective_data_basis_jacobian),
@@ -122,7 +122,7 @@ EFFECTIVE_DATA = Law(
     own_unit=_effective_data_in_unit,
     allows_zero=(True, False),
 )
-r"""f(n, s) = E + d (s + k n^q)^{-b}. n >= 0, s > 0. k n^q: the fine-tuning examples that pre-training on n is worth."""
+r"""f(n, s) = E + d (s + k n^q)^{-b}. n >= 0, s > 0. k n^q: the fine-tuning examples that pretraining on n is worth."""
 
 
 def _coupled(x: Sizes, eta: Float[np.ndarray, "B q"]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

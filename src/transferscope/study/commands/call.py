@@ -198,7 +198,7 @@ def work(cell: PlannedCell, context: WorkContext) -> Outcome:
         )
     score = float(given.mean())
     if not math.isfinite(score):
-        raise RunFailed(f"{call.command} returned {score}, and no finite score", kind="non_finite")
+        raise RunFailed(f"{call.command} returned {score}, which is not a finite score", kind="non_finite")
     if call.is_share and not 0 <= score <= 1:
         raise RunFailed(f"{call.command} returned {score:g}, and a share is between 0 and 1; give another unit")
     examples = {"predictions": given} if given.ndim else {}

@@ -51,7 +51,7 @@ def read_numbers(score: str, out: Path) -> tuple[Record, ...]:
             else f"{name} has no {key!r}, and no number at all"
         )
     if not math.isfinite(numbers[key]):
-        raise RunFailed(f"{key} in {name} is {numbers[key]}, and no finite number", kind="non_finite")
+        raise RunFailed(f"{key} in {name} is {numbers[key]}, which is not a finite number", kind="non_finite")
     kept = [key, *(other for other in numbers if other != key and math.isfinite(numbers[other]))][:MOST_NUMBERS]
     return tuple(Record(one, Estimate(numbers[one], None, 1)) for one in kept)
 
@@ -67,9 +67,9 @@ def _table(path: Path, name: str) -> dict[str, Any]:
     except (DataError, OSError) as error:
         raise RunFailed(str(error)) from error
     except (ValueError, RecursionError) as error:
-        raise RunFailed(f"{name} is no JSON ({error})") from error
+        raise RunFailed(f"{name} is not JSON ({error})") from error
     if not isinstance(content, dict):
-        raise RunFailed(f'{name} is no table of numbers; expected JSON as in {{"accuracy": 0.91}}')
+        raise RunFailed(f'{name} is not a table of numbers; expected JSON as in {{"accuracy": 0.91}}')
     return content
 
 

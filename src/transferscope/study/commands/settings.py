@@ -357,7 +357,8 @@ def _check_program(command: str, folder: Path, *, shell: bool) -> None:
     if not placeholders(program) and shutil.which(program) is None and shutil.which(str(folder / program)) is None:
         hint = "make it executable (chmod +x)" if is_file(folder / program) else "give its path"
         raise SettingsError(
-            f"command begins with {program[:LONGEST_NAME]!r}, which is no program on the PATH of this machine; {hint}"
+            f"command begins with {program[:LONGEST_NAME]!r}, which is not a program on the PATH of this machine; "
+            f"{hint}"
         )
 
 
@@ -365,7 +366,7 @@ def _check_values(axes: Mapping[str, list[object]], wanted: set[str]) -> None:
     """Refuse unused values, values that are neither text nor numbers, and a command that lacks values."""
     for key, choices in axes.items():
         if key in OWN:
-            raise SettingsError(f"gives {key}, which the engine fills in; take another name")
+            raise SettingsError(f"gives {key}, which the engine fills in; use another name")
         if not choices:
             raise SettingsError(f"{key} = [] is empty; give the values to try")
         for value in choices:

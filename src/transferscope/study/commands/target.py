@@ -66,7 +66,7 @@ def measured(cell: PlannedCell, name: str, out: Path) -> Measures:
     apart = ~np.isclose(labels, known, rtol=1e-4, atol=1e-6)
     if apart.any():
         raise RunFailed(
-            f"the labels in {name} are others than those of the target's test examples, from "
+            f"the labels in {name} differ from those of the target's test examples, from "
             f"{place_of(table.index, int(apart.argmax()))} on; write these examples, in their order"
         )
     of_classes = None if test.classes is None else np.eye(len(test.classes))[predictions.astype(np.int64)]

@@ -59,7 +59,7 @@ def scalars(path: Path) -> tuple[list[tuple[float, float, str, float]], bool]:
                 return values, False
             length, crc = struct.unpack("<QI", head)
             if masked_crc32c(head[:8]) != crc or length > _MOST_BYTES:
-                raise CorruptDataError(f"{path} is no event file of TensorBoard, or damaged; expected whole records")
+                raise CorruptDataError(f"{path} is not a TensorBoard event file, or damaged; expected whole records")
             event, end = file.read(length), file.read(4)
             if len(event) < length or len(end) < 4:
                 return values, False

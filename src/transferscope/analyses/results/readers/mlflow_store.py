@@ -133,4 +133,4 @@ def _series(path: Path, metric: str) -> Iterator[tuple[float, str, float]]:
             case [_, value, *step] if len(step) < 4:
                 yield number(step[0] if step else 0, path, "a step"), metric, number(value, path)
             case _:
-                raise CorruptDataError(f"{path} is no metric of MLflow; expected lines of time, value and step")
+                raise CorruptDataError(f"{path} is not an MLflow metric; expected lines of time, value and step")
