@@ -171,7 +171,7 @@ def test_what_cannot_be_read_is_one_sentence(
 def test_other_files_and_names_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"ends in .txt; expected texts as .tsv"):
         load_texts(written(tmp_path, "a.txt", "x"), SINGLE, Words(), seed=0)
-    with pytest.raises(CorruptDataError, match=r"line 1 is no object"):
+    with pytest.raises(CorruptDataError, match=r"line 1 is not an object"):
         load_texts(written(tmp_path, "a.jsonl", "[1]"), SINGLE, Words(), seed=0)
     path = written(tmp_path, "n.jsonl", '{"a": 3, "label": 1}')
     with pytest.raises(DataError, match="column 'a' holds 3; expected texts"):

@@ -108,7 +108,7 @@ def test_the_page_says_why(report: ReportFiles) -> None:
     for words in (
         "<h2>Why</h2>",
         "<h3>Diagnostics of the trained networks</h3>",
-        "<h3>How long to pre-train</h3>",
+        "<h3>How long to pretrain</h3>",
         "Weight deviation from the start",
         "cannot tell",
         "Expected of good transfer",

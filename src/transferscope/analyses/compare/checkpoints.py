@@ -101,7 +101,7 @@ def checkpoints_section(summary: Summary) -> Section | None:
         )
         for series in curves
     )
-    return Section("How long to pre-train", "checkpoints", (Points(sentences), draw_checkpoints(summary, curves)))
+    return Section("How long to pretrain", "checkpoints", (Points(sentences), draw_checkpoints(summary, curves)))
 
 
 def draw_checkpoints(summary: Summary, curves: Sequence[CheckpointSeries]) -> Figure:
