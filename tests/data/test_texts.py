@@ -234,7 +234,7 @@ def test_a_column_that_says_which_rows_are_the_test_set(tmp_path: Path) -> None:
         for place, row in enumerate(ROWS)
     ]
     path = tsv(tmp_path, rows, header="a\tb\tlabel\tpart")
-    with pytest.raises(DataError, match="say split=part for that, or test_share="):
+    with pytest.raises(DataError, match="give split=part for that, or test_share="):
         load_texts(path, PAIR, Words(), seed=0)
     assert len(load_texts(path, PAIR, Words(), test_share=0.5, seed=0).test) == 5
     found = load_texts(path, replace(PAIR, split="part"), Words(), seed=0)
