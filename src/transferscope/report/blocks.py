@@ -48,20 +48,32 @@ class Cell:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: its heading, its tooltip, and whether it is right-aligned."""
+    """A column of a table: its heading, its tooltip, and whether it is right-aligned.
+
+    Attributes:
+        labels: As of `Table`.
+    """
 
     title: str
     hint: str = ""
     numeric: bool = True
+    labels: str = ""
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table: rows have one cell per column, of which the first is the heading of the row, or one "group"."""
+    """A table: rows have one cell per column, of which the first is the heading of the row, or one "group".
+
+    Attributes:
+        labels: The number of labels that it is about, in words, where a page has one of each: a reader may choose.
+        of_arms: Whether its rows are arms, which a reader may filter.
+    """
 
     columns: tuple[Column, ...]
     rows: tuple[tuple[Cell, ...], ...]
     caption: str = ""
+    labels: str = ""
+    of_arms: bool = False
     kind: Literal["table"] = "table"
 
     @property
@@ -83,6 +95,7 @@ class Figure:
         name: Name of its files, such as "labels".
         narrow: Makes the same drawing for a telephone or a paper, with as many panels side by side as a width in inches
             has room for; call it within `drawing`. None where the drawing is narrow enough.
+        labels: As of `Table`.
     """
 
     name: str
@@ -90,6 +103,7 @@ class Figure:
     data: pd.DataFrame
     caption: str
     narrow: Callable[[float], Canvas] | None = None
+    labels: str = ""
     kind: Literal["figure"] = "figure"
 
     @cached_property

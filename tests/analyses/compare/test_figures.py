@@ -6,6 +6,7 @@ import pytest
 from fabricate import fabricate_regression
 from made_up import made_up
 from transferscope.analyses.compare.arms_figure import draw_arms
+from transferscope.analyses.compare.more_figures import draw_runs, draw_times
 from transferscope.analyses.compare.summary import Summary, summarise, summarise_frames
 
 
@@ -74,3 +75,25 @@ def test_most_intervals_end_within_the_axis(summary: Summary) -> None:
         known = figure.data.dropna(subset=["low", "high"])
         inside = (known["low"] >= low) & (known["high"] <= high)
         assert inside.mean() >= 0.5
+
+
+@pytest.mark.drawn
+def test_every_run_is_a_dot_at_its_score(summary: Summary) -> None:
+    runs = summary.frames.runs
+    figures = list(draw_runs(summary))
+    assert [figure.labels for figure in figures] == ["50 labels", "200 labels", "600 labels"]
+    for figure, n in zip(figures, (50, 200, 600), strict=True):
+        dots = [line for line in figure.canvas.axes[0].lines if line.get_marker() == "o"]
+        drawn = sorted(np.concatenate([np.asarray(line.get_xdata()) for line in dots]))
+        assert drawn == pytest.approx(sorted(100 * runs.loc[runs["n_target"] == n, "value"]))
+        assert figure.svg.count("seed 0: ") == len(dots)
+        names = [tick.get_text() for tick in figure.canvas.axes[0].get_yticklabels()]
+        assert len(set(names)) == len(dots)
+
+
+def test_arms_that_none_beats_in_time_and_gain_are_joined(summary: Summary) -> None:
+    for figure, n in zip(draw_times(summary), (50, 200, 600), strict=True):
+        arms = [(c.cost.total, c.facts.mean) for c in summary.comparisons if c.n_target == n]
+        unbeaten = {a for a in arms if not any(b[0] <= a[0] and b[1] >= a[1] and b != a for b in arms)}
+        assert figure.data["on_front"].sum() == len(unbeaten)
+        assert set(figure.data.loc[figure.data["on_front"], "seconds"]) == {seconds for seconds, _ in unbeaten}

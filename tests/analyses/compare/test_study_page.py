@@ -23,6 +23,7 @@ from transferscope.study.race_state import NotBegun, RaceState, keep_state
 FIGURES = (
     "arms",
     "label-plan",
+    *(f"{name}-{n}" for name in ("runs", "time") for n in (50, 200, 600)),
     "curves",
     "confusion",
 )

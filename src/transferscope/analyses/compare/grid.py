@@ -29,7 +29,11 @@ def grid_of(summary: Summary) -> Table:
         f"{capitalised(metric.name)}, and below it the gain over the best baseline (simultaneous {confidence} CI). "
         "✓ ✗: significantly better or worse. Blue: above the best baseline; brown: below. Bold: recommended."
     )
-    return Table((Column("Arm", numeric=False), *(Column(sizes_in_words([n])) for n in decided)), tuple(rows), caption)
+    columns = (
+        Column("Arm", numeric=False),
+        *(Column(words, labels=words) for n in decided if (words := sizes_in_words([n]))),
+    )
+    return Table(columns, tuple(rows), caption, of_arms=True)
 
 
 def _cell(summary: Summary, c: Comparison | None, widest: float) -> Cell:

@@ -7,6 +7,7 @@ from transferscope.analyses.compare.arms_figure import draw_arms
 from transferscope.analyses.compare.best_arm import best_arm_section
 from transferscope.analyses.compare.checkpoints import checkpoints_section
 from transferscope.analyses.compare.figures import draw_curves
+from transferscope.analyses.compare.more_figures import OF_RUNS, OF_TIMES, draw_runs, draw_times
 from transferscope.analyses.compare.samples import Found
 from transferscope.analyses.compare.settings import settings_section
 from transferscope.analyses.compare.statements import (
@@ -25,7 +26,7 @@ from transferscope.analyses.compare.statements import (
 from transferscope.analyses.compare.summary import Summary
 from transferscope.analyses.compare.tables import methods_section
 from transferscope.analyses.compare.words import words_of
-from transferscope.report.blocks import Cell, Column, Points, Section, Table
+from transferscope.report.blocks import Cell, Column, Points, Section, Table, Text
 from transferscope.report.page import Part
 from transferscope.statements import state
 from transferscope.study.race_state import NotBegun, race_state
@@ -42,6 +43,9 @@ def study_parts(summary: Summary, target: Found = None) -> list[Part]:
     of_which = (
         Section("More on the arms", "more-on-arms", (Points(words.all_of(more_of_arms)),)) if more_of_arms else None,
         settings_section(frames),
+        Section("Time against gain", "time", (Text(OF_TIMES, "note"), *times))
+        if (times := tuple(draw_times(summary)))
+        else None,
         Section("Training curves", "curves", (curves,)) if curves else None,
         best_arm_section(summary, target),
     )
@@ -49,9 +53,10 @@ def study_parts(summary: Summary, target: Found = None) -> list[Part]:
     by_labels = Section(
         "By number of labels", "by-labels", (Points(words.all_of(by_size)), *([picture] if picture else []))
     )
+    every_run = Section("Every run", "every-run", (Text(OF_RUNS, "note"), *draw_runs(summary)))
     said = words.all_of([*called(frames, decided), *(() if many else all_chances)])
     parts = [
-        Part("whether", " ".join(said), (*((by_labels,) if many else ()), methods_section(summary))),
+        Part("whether", " ".join(said), (*((by_labels,) if many else ()), methods_section(summary), every_run)),
         Part("which", " ".join(words.all_of(arms)), tuple(section for section in of_which if section)),
     ]
     saved, checkpoints = labels_saved(frames, decided), checkpoints_section(summary)

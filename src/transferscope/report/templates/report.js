@@ -30,7 +30,7 @@
         body.append(...order);
       });
     });
-    if (given.length < 9) return;
+    if (given.length < 9 || "arms" in table.dataset) return;
     const search = document.createElement("input");
     search.type = "search";
     search.placeholder = "Filter rows";
@@ -48,6 +48,55 @@
     table.parentElement.before(bar);
   };
   document.querySelectorAll("table.sortable").forEach(sortable);
+  // One number of labels, and arms by a word, in all tables and pictures at once.
+  const sizes = [...new Set([...document.querySelectorAll("[data-labels]")].map((part) => part.dataset.labels))];
+  const tables = [...document.querySelectorAll("table[data-arms]")].map((table) => {
+    let heading;
+    const rows = [...table.tBodies[0].rows].map((row) => {
+      if (row.classList.contains("group")) heading = row;
+      return { row, heading, words: `${heading?.textContent ?? ""} ${row.cells[0].textContent}`.toLowerCase() };
+    });
+    const isHeading = ({ row }) => row.classList.contains("group");
+    return { headings: rows.filter(isHeading).map(({ row }) => row), rows: rows.filter((one) => !isHeading(one)) };
+  });
+  const most = Math.max(0, ...tables.map(({ rows }) => rows.length));
+  if (sizes.length > 1 || most > 5) {
+    const bar = document.createElement("p");
+    bar.className = "filter";
+    if (sizes.length > 1) {
+      const choice = document.createElement("select");
+      choice.setAttribute("aria-label", "Number of labels to show");
+      for (const words of ["All numbers of labels", ...sizes]) choice.add(new Option(words));
+      choice.addEventListener("change", () => {
+        const wanted = choice.selectedIndex ? choice.value : "";
+        for (const part of document.querySelectorAll("[data-labels]")) {
+          const away = wanted !== "" && part.dataset.labels !== wanted;
+          if (part.nodeName !== "TH") part.hidden = away;
+          else for (const row of part.closest("table").rows) if (row.cells[part.cellIndex]) row.cells[part.cellIndex].hidden = away;
+        }
+      });
+      bar.append(choice);
+    }
+    if (most > 5) {
+      const search = document.createElement("input");
+      search.type = "search";
+      search.placeholder = "Filter arms";
+      search.setAttribute("aria-label", "Filter the arms of all tables");
+      const count = document.createElement("span");
+      count.setAttribute("role", "status");
+      search.addEventListener("input", () => {
+        const words = search.value.toLowerCase().split(/\s+/);
+        for (const { headings, rows } of tables) {
+          for (const one of rows) one.row.hidden = !words.every((word) => one.words.includes(word));
+          for (const heading of headings) heading.hidden = !rows.some((one) => one.heading === heading && !one.row.hidden);
+        }
+        const kept = Math.max(...tables.map(({ rows }) => rows.filter((one) => !one.row.hidden).length));
+        count.textContent = search.value ? `${kept} of ${most} arms` : "";
+      });
+      bar.append(search, count);
+    }
+    document.querySelector("main section > h2")?.after(bar);
+  }
   const open = () => {
     const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
     target?.querySelector(":scope > details")?.setAttribute("open", "");
