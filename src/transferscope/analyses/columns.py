@@ -371,7 +371,8 @@ def long_form(
         named = set().union(*alike.values(), given.values())
         others = list(table.columns.difference(list(named & {*table.columns}), sort=False))
         if series == "task":
-            others = [name for name in others if plain_name(str(name)) not in SUMMARIES]
+            plain = {name: plain_name(str(name)) for name in others}
+            others = [name for name in others if not ({plain[name], plain[name].split("_")[0]} & _NO_TASKS)]
         role, columns = series, [name for name in others if pd.api.types.is_numeric_dtype(table[name])]
     taken = [value] if role == size else [role, value]  # a size by its name goes before another number of the row
     if len(columns) < 2 or any(given.get(one) in table or alike[one] for one in taken):
@@ -479,8 +480,8 @@ def _is_measure(frame: pd.DataFrame, name: str) -> bool:
     return bool(words & (RISING | FALLING)) and not words & _SPREADS and pd.api.types.is_numeric_dtype(frame[name])
 
 
-SUMMARIES = frozenset(("average", "avg", "mean", "overall", "total", "rank", "position", *PARAMETERS.split()))
-"""Columns of a leaderboard that are no task."""
+_NO_TASKS = _SIZED | {"average", "avg", "mean", "overall", "total", "rank", "position"}
+"""Names, or first words of names, of columns of a leaderboard that are no task."""
 
 
 def better_of(measure: str, named: Better | None) -> Better:

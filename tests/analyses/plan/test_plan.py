@@ -187,6 +187,15 @@ def test_arms_without_training_from_scratch_are_each_answered(table: pd.DataFram
     assert named.plan.lead.name == "probe"  # 90 % at 400 labels, where fine-tuning has 88.8
 
 
+def test_arms_that_are_not_followed_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("transferscope.analyses.plan.facts.MOST_ARMS", 2)
+    errors = {f"arm{place}": (1 + place / 10) * SIZES**-0.4 for place in range(5)}
+    frame = pd.DataFrame(errors).assign(labels=SIZES).melt("labels", var_name="arm", value_name="error")
+    found = plan(frame).plan
+    assert ([arm.name for arm in found.arms], found.left_out) == (["arm0", "arm1"], 3)
+    assert next(iter(statements(found))).facts["n"] == 5
+
+
 @pytest.mark.parametrize("of", ["both", "scratch", "fine-tune"])
 def test_no_law_is_drawn_through_two_sizes(table: pd.DataFrame, of: str) -> None:
     two = table[(table["labels"] >= 200) | (table["arm"] != of if of != "both" else False)]

@@ -98,6 +98,7 @@ class LabelPlan:
         cut_off: Numbers of labels at which training from scratch was cut off before it was finished.
         better: Arms that are significantly better than every baseline at some number of labels; None where this was
             not tested. Of other arms nothing is said of where training from scratch catches up.
+        left_out: How many arms are not followed for their worse scores.
     """
 
     question: PlanQuestion
@@ -112,6 +113,7 @@ class LabelPlan:
     notes: tuple[str, ...]
     cut_off: tuple[int, ...] = ()
     better: frozenset[str] | None = None
+    left_out: int = 0
 
     @property
     def arms(self) -> tuple[ArmPlan, ...]:
@@ -197,8 +199,8 @@ def make_plan(
         return -(one[0].catch_up.value if one[0].catch_up else -1.0), one[0].reached.error
 
     arms.sort(key=latest_first)
-    n_left = len(names) - MOST_ARMS
-    left_out = [f"left out {counted(n_left, 'arm')} with worse scores"] if n_left > 0 else []
+    n_left = len(names) - len(followed)
+    left_out = [f"left out {counted(n_left, 'arm')} with worse scores"] if n_left else []
     plan = LabelPlan(
         question=question,
         measure=measured.measure,
@@ -212,6 +214,7 @@ def make_plan(
         notes=(*measured.notes, *left_out),
         cut_off=cut_off,
         better=better,
+        left_out=n_left,
     )
     return _with_next_sizes(plan, margin)
 

@@ -65,7 +65,8 @@ def statements(plan: LabelPlan) -> Iterator[Statement]:
     scratch, lead = plan.scratch, plan.lead
     count = lead.catch_up
     if scratch is None:
-        yield state("best", arm=lead.name, n=len(plan.others), largest=lead.largest, error=lead.reached.error)
+        n = len(plan.others) + plan.left_out
+        yield state("best", arm=lead.name, n=n, largest=lead.largest, error=lead.reached.error)
     elif plan.cut_off:
         yield state("unfinished", scratch=scratch_in_words(plan), sizes=plan.cut_off)
     elif plan.better is not None and not plan.better:
