@@ -15,7 +15,7 @@ import pandas as pd
 
 from transferscope.scaling import observe
 from transferscope.scaling.advice.advise import DECIDED
-from transferscope.scaling.averaging import PRIORS, TEMPER, averaged_posterior
+from transferscope.scaling.averaging import PRIORS, TEMPER, AveragedPosterior, averaged_posterior
 from transferscope.scaling.laws import law_named
 from transferscope.scaling.posterior import power_posterior
 
@@ -94,7 +94,8 @@ def covered(truth: Truth, half: str) -> pd.DataFrame:
     each = np.repeat(np.arange(len(shares)), [len(theta) for theta in averaged.theta.values()])
     rows = []
     for what, true in (("C", truth.gap), ("size", truth.size)):
-        own = alone.C if what == "C" else alone.size_for(truth.target)
+        single = AveragedPosterior({"power+floor": alone.theta}, alone.weights, alone.noise, averaged.sizes)
+        own = single.C if what == "C" else single.size_for(truth.target)
         rows.append((what, "one law", *ends(own, alone.weights), true))
         for temper in TEMPERS:
             tempered = shares**temper / (shares**temper).sum()

@@ -53,7 +53,7 @@ def main() -> None:
             for key, part in cuts(curve):
                 if key not in done:
                     result = extrapolate(part.x, part.y, at=part.x_test)
-                    error = np.abs(np.log(result.predicted) - np.log(part.y_test)) / result.scale.total()
+                    error = np.abs(np.log(result.predicted) - np.log(part.y_test)) / result.scale
                     row = {"key": key, "family": part.suite, "development": part.development, "points": len(part.x)}
                     ahead = (part.x_test / part.x.max()).round(4).tolist()
                     file.write(json.dumps(row | {"ahead": ahead, "ratios": error.round(5).tolist()}) + "\n")

@@ -18,11 +18,10 @@ import pandas as pd
 from matplotlib.lines import Line2D
 
 from transferscope.analyses.scaling.axes import (
+    LINE_POINTS,
     add_legend,
-    line_sizes,
     log_axes,
     new_panels,
-    series_styles,
 )
 from transferscope.data import load
 from transferscope.errors import DataError
@@ -216,7 +215,7 @@ def draw_curves(panels: dict[str, dict[str, Observations]], path: Path) -> None:
                 )
                 if name in falling and slope < 0:  # no falling law is drawn through points that rise
                     lined.add(name)
-                    line = line_sizes(one.sizes.min(), one.sizes.max())
+                    line = np.geomspace(one.sizes.min(), one.sizes.max(), LINE_POINTS)
                     middle = [falling[name].quantile(values, 0.5) for values in falling[name].predict(line).T]
                     drawn.plot(line, middle, color=style.colour, linewidth=1.1)
             drawn.set_title(title)
@@ -234,7 +233,7 @@ def draw_parameters(tables: dict[str, pd.DataFrame], path: Path, *, by: str = "s
     """Medians and 90 % intervals of alpha and C by source (Figures 6 right and 8), but where errors do not fall."""
     with drawing():
         canvas, axes = new_panels(2, width=3.6)
-        styles = series_styles(list(tables))
+        styles = mark_styles(list(tables), None)
         for drawn, parameter in zip(axes, ("alpha", "C"), strict=True):
             for shift, (target, table) in enumerate(tables.items()):
                 y = np.arange(len(table)) + 0.2 * (shift - (len(tables) - 1) / 2)
@@ -268,7 +267,7 @@ def draw_complexity(tables: dict[str, pd.DataFrame], entropy: pd.DataFrame, path
     of_source = entropy.set_index("source")["negative entropy"]
     with drawing():
         canvas, axes = new_panels(2, width=3.6)
-        styles = series_styles(list(tables))
+        styles = mark_styles(list(tables), None)
         for drawn, (parameter, title) in zip(
             axes, (("alpha", "Pre-training rate alpha"), ("C", "Transfer gap C")), strict=True
         ):

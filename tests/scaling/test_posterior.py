@@ -23,14 +23,6 @@ def test_intervals_cover_the_truth_as_often_as_they_say() -> None:
     assert 0.8 <= np.mean(covered) <= 1.0
 
 
-def test_the_size_for_an_error_inverts_the_law() -> None:
-    posterior = power_posterior(observe(SIZES, EXACT))
-    size = posterior.size_for(0.94)
-    reached = np.isfinite(size) & (size > 0)
-    alpha, D, C = posterior.theta[reached].T
-    np.testing.assert_allclose(D * size[reached] ** -alpha + C, 0.94, rtol=1e-9)
-
-
 def test_a_rising_curve_has_a_flat_posterior() -> None:
     errors = np.linspace(0.2, 0.9, 7)
     posterior = power_posterior(observe(SIZES, errors))

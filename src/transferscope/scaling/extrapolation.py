@@ -146,36 +146,6 @@ RESOLUTION = 1e-4
 that stands still from having no width, so that rounding would decide what it covers."""
 
 
-@dataclass(frozen=True)
-class Scale:
-    """What the width of an interval is made of, in log error.
-
-    Attributes:
-        spread: Distance between forms at each target, shape (T,).
-        backtest: Root mean square back-test error of the combination; NaN without a back-test.
-        noise: Root mean square residual of the combination on the last half of the points.
-    """
-
-    spread: Float[np.ndarray, " T"]
-    backtest: float
-    noise: float
-
-    def total(self) -> Float[np.ndarray, " T"]:
-        """sqrt(spread^2 + (backtest / 2)^2 + noise^2 + RESOLUTION^2)."""
-        return np.sqrt(self.spread**2 + (BACKTEST_SHARE * self.backtest) ** 2 + self.noise**2 + RESOLUTION**2)
-
-
-def half_width(scale: Scale, *, n_points: int, ahead: Float[np.ndarray, " T"]) -> Float[np.ndarray, " T"]:
-    """Half width of the 90 % interval in log error.
-
-    Args:
-        n_points: Points of the curve, at least 3.
-        ahead: Each target over the largest measured size.
-    """
-    factors = FACTORS[max(least for least in FACTORS if least <= n_points)]
-    return np.asarray(np.interp(np.log(ahead), np.log(FACTORS_AT), factors) * scale.total())
-
-
 LEAST_POINTS = 3
 
 
@@ -186,6 +156,8 @@ class Extrapolation:
     Attributes:
         low: Lower end of the 90 % interval at each size, shape (T,); NaN when the status says that there is none.
         weights: Weight of each candidate by its description.
+        scale: What factors (FACTORS) make an interval of, in log error, shape (T,): the spread of the forms, the
+            back-test error of the combination and the residuals on the last half of the points.
         largest: The largest measured size.
         status: "ok", or "too_few": under three points, the last value without an interval.
     """
@@ -195,7 +167,7 @@ class Extrapolation:
     low: Float[np.ndarray, " T"]
     high: Float[np.ndarray, " T"]
     weights: Mapping[str, float]
-    scale: Scale
+    scale: Float[np.ndarray, " T"]
     status: Status
     notes: tuple[str, ...]
     largest: float = float("nan")
@@ -258,14 +230,16 @@ def extrapolate(
     combined = winsorised_mean(values[0], weights)
     there = np.isfinite(values[1:, :, :m]).all(axis=2)  # the candidates that there were at each origin
     past = [winsorised_mean(values[1 + o, :, :m], weights * there[o]) for o in range(len(there))]
-    scale = Scale(
-        spread=spread(values[0, :, m:], weights),
-        backtest=_backtest_error(np.array(past).reshape(-1, m), curve, scored),
-        noise=_noise(combined[:m], curve),
-    )
+    if past:
+        (backtest,) = candidate_errors(np.array(past)[:, None], curve, scored)
+    else:  # what the curve falls over its last doubling
+        backtest = np.log(2) * np.polyfit(np.log(curve.x), curve.log_y, 1)[0] if m > 1 else 0.0
+    squares = spread(values[0, :, m:], weights) ** 2 + (BACKTEST_SHARE * backtest) ** 2
+    scale = np.sqrt(squares + _noise(combined[:m], curve) ** 2 + RESOLUTION**2)
     half = np.full(len(targets), np.nan)
     if m >= LEAST_POINTS:
-        half = half_width(scale, n_points=m, ahead=targets / curve.x[-1])
+        factors = FACTORS[max(least for least in FACTORS if least <= m)]
+        half = np.interp(np.log(targets / curve.x[-1]), np.log(FACTORS_AT), factors) * scale
     predicted, low, high = np.exp([combined[m:], combined[m:] - half, combined[m:] + half])
     if data.zero_from is not None:  # up to the least error that was seen above 0
         at_zero = targets >= data.zero_from
@@ -281,15 +255,6 @@ def extrapolate(
         notes=curve.notes,
         largest=float(data.sizes.max()),
     )
-
-
-def _backtest_error(past: Float[np.ndarray, "O m"], curve: Curve, scored: Bool[np.ndarray, "O m"]) -> float:
-    """Root mean square over origins; without one, what the curve falls over its last doubling."""
-    if len(past) == 0:
-        slope = np.polyfit(np.log(curve.x), curve.log_y, 1)[0] if len(curve) > 1 else 0.0
-        return float(abs(slope) * np.log(2))
-    squared = np.where(scored, (past - curve.log_y) ** 2, 0.0).sum(axis=1) / scored.sum(axis=1)
-    return float(np.sqrt(squared.mean()))
 
 
 def _noise(combined: Float[np.ndarray, " m"], curve: Curve) -> float:

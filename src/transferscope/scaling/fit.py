@@ -55,11 +55,22 @@ class LawFit:
 
     @cached_property
     def estimates(self) -> Mapping[str, Estimate]:
-        """Each parameter with standard error and status; NaN where the data do not determine it."""
-        if self.solved is not None:
-            return estimates(*self.solved, self.profiles, self.status)
-        missing = Estimate(float("nan"), None, len(self.observations), "too_few")
-        return {name: Estimate(self.fixed[name], 0.0, 0) if name in self.fixed else missing for name in self.law.names}
+        """Each parameter with standard error and status; NaN where the data do not determine it.
+
+        "not_identified": the profile set is open on a side, spans a factor above WIDE, or reaches the natural end 0
+        although the optimum is inside. "at_bound": the optimum is 0, the natural end, and the set bounds it above.
+        """
+        result, n = {}, len(self.observations)
+        errors = None if self.solved is None else standard_errors(*self.solved)
+        for j, name in enumerate(self.law.names):
+            if name in self.fixed:
+                result[name] = Estimate(self.fixed[name], 0.0, 0)
+                continue
+            value = float(self.theta[j])
+            own = _status(value, self.profiles.get(name), self.status)
+            error = None if errors is None or own != "converged" or not np.isfinite(errors[j]) else float(errors[j])
+            result[name] = Estimate(float("nan") if own == "not_identified" else value, error, n, own)
+        return result
 
     @property
     def rmse(self) -> float:
@@ -158,33 +169,6 @@ def problem_of(data: Observations, law: Law, loss: Loss, fixed: Mapping[str, flo
 
 WIDE = 100.0
 """A positive parameter known only to within this factor is not determined."""
-
-
-def estimates(
-    problem: Problem, solution: Solution, profiles: Mapping[str, ProfileSet], status: Status
-) -> dict[str, Estimate]:
-    """One estimate for each parameter of one fit.
-
-    "not_identified" (value NaN): the profile set is open on a side, spans a factor above WIDE, or reaches the natural
-    end 0 although the optimum is inside. "at_bound": the optimum is 0, the natural end, and the
-    profile set bounds it above.
-
-    Args:
-        problem: One fit (B = 1).
-        profiles: Profile sets of the free parameters; without one, a parameter has the status of the fit.
-    """
-    theta, errors = solution.theta[0], standard_errors(problem, solution)
-    n, held = int((problem.weights > 0).sum()), problem.held()
-    result = {}
-    for j, name in enumerate(problem.law.names):
-        if held[j]:
-            result[name] = Estimate(float(theta[j]), 0.0, 0)
-            continue
-        own = _status(float(theta[j]), profiles.get(name), status)
-        value = float("nan") if own == "not_identified" else float(theta[j])
-        stderr = float(errors[j]) if own == "converged" and np.isfinite(errors[j]) else None
-        result[name] = Estimate(value, stderr, n, own)
-    return result
 
 
 def _status(value: float, profile: ProfileSet | None, status: Status) -> Status:

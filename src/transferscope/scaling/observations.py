@@ -99,22 +99,19 @@ def observe(
     x = x[:, None] if x.ndim == 1 else x
     if x.ndim != 2 or y.ndim != 1 or len(x) != len(y):
         raise DataError(f"sizes have shape {x.shape} and errors {y.shape}; expected one error for each size")
-    sigma = None if stderr is None else _numbers("standard errors", stderr)
-    if sigma is not None and sigma.shape != y.shape:
-        raise DataError(f"there are {len(sigma)} standard errors and {len(y)} errors; expected one for each error")
-    cost = None if spent is None else _numbers("budgets", spent)
-    if cost is not None and cost.shape != y.shape:
-        raise DataError(f"there are {len(cost)} budgets and {len(y)} errors; expected one for each error")
-    raw = Observations(x, y, sigma, rows=None if rows is None else np.asarray(rows, dtype=np.str_), spent=cost)
+    beside = {}
+    for name, what, given in (("stderr", "standard errors", stderr), ("spent", "budgets", spent)):
+        beside[name] = column = None if given is None else _numbers(what, given)
+        if column is not None and column.shape != y.shape:
+            raise DataError(f"there are {len(column)} {what} and {len(y)} errors; expected one for each error")
+    named = None if rows is None else np.asarray(rows, dtype=np.str_)
+    raw = Observations(x, y, beside["stderr"], rows=named, spent=beside["spent"])
     finite = np.isfinite(raw.errors) & np.isfinite(raw.sizes).all(axis=1)
     raw = _kept(raw, finite, "a size or error that is missing or not finite")
     raw = _kept(raw, (raw.sizes >= 0).all(axis=1) & (raw.errors >= 0), "a negative size or error")
-    if raw.stderr is not None:
-        positive = np.isfinite(raw.stderr) & (raw.stderr > 0)
-        raw = _kept(raw, positive, "a standard error that is missing or not above 0")
-    if raw.spent is not None:
-        positive = np.isfinite(raw.spent) & (raw.spent > 0)
-        raw = _kept(raw, positive, "a budget that is missing or not above 0")
+    for name, what in (("stderr", "a standard error"), ("spent", "a budget")):
+        if (column := getattr(raw, name)) is not None:
+            raw = _kept(raw, np.isfinite(column) & (column > 0), f"{what} that is missing or not above 0")
     for what, values in (("a size", raw.sizes), ("an error", raw.errors), ("a standard error", raw.stderr)):
         strange = np.zeros(0) if values is None else values[(values > 0) & ((values < LEAST) | (values > MOST))]
         if strange.size:

@@ -113,12 +113,6 @@ class PowerPosterior(WeightedDraws):
         """The error at each size under each draw."""
         return POWER_FLOOR.value(sizes[:, None], self.theta)
 
-    def size_for(self, error: float) -> Float[np.ndarray, " N"]:
-        """The size at which each draw reaches `error`; infinite where its floor is at or above it."""
-        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            size = ((error - self.C) / self.theta[:, 1]) ** (-1 / self.alpha)
-        return np.where(error > self.C, size, np.inf)
-
     def reweighted(self, log_factor: Float[np.ndarray, " N"]) -> "PowerPosterior":
         """The posterior under another prior: weights times exp(log_factor)."""
         with np.errstate(divide="ignore"):

@@ -177,7 +177,9 @@ def _scan(problem: Problem, parameter: Parameter, best: float) -> Float[np.ndarr
         values = centre * np.exp(np.concatenate([-outward[::-1], [0.0], outward]))
         values = np.concatenate([[0.0], values]) if low == 0 else values
     edges = [edge for edge in (low, high) if np.isfinite(edge)]
-    return np.unique(np.concatenate([np.clip(values, low, high), edges]))
+    values = np.unique(np.concatenate([np.clip(values, low, high), edges]))
+    values[np.abs(values - best).argmin()] = best  # which may lie a rounding outside of an edge
+    return values
 
 
 def _trace(

@@ -87,12 +87,8 @@ class Surface:
     @property
     def interpolating(self) -> str:
         """The law to read within the measured range: best with one fine-tuning size left out (or in sample)."""
-
-        def held_out_first(name: str) -> tuple[float, float]:
-            score = self.scores[name]
-            return (score.leave_s_out if np.isfinite(score.leave_s_out) else np.inf, score.in_sample)
-
-        return min(self.scores, key=held_out_first)
+        ranks = {name: (np.nan_to_num(one.leave_s_out, nan=np.inf), one.in_sample) for name, one in self.scores.items()}
+        return min(ranks, key=lambda name: ranks[name])
 
     def predict(self, sizes: ArrayLike) -> Float[np.ndarray, " t"]:
         """Weighted mean (of logarithms) over the laws at (n, s), shape (t, 2)."""

@@ -9,19 +9,18 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import MaxNLocator
 
 from transferscope.analyses.scaling.axes import (
+    LINE_POINTS,
     add_legend,
     dashes,
     in_panels,
-    line_sizes,
     log_axes,
     mark_extrapolated,
     new_panels,
-    series_styles,
 )
 from transferscope.analyses.scaling.figures import draw_surface
 from transferscope.errors import DataError
 from transferscope.report.blocks import Figure
-from transferscope.report.figures.style import MarkStyle, drawing
+from transferscope.report.figures.style import MarkStyle, drawing, mark_styles
 from transferscope.scaling.fit import LawFit, fit_law
 from transferscope.scaling.observations import Observations
 from transferscope.scaling.surface import Surface
@@ -325,7 +324,7 @@ def draw_panels(panels: tuple[Panel, ...], *, name: str, series: str, linearised
             have no logarithm and are left out, and so are curves whose rate is at its bound.
     """
     rows = []
-    styles = series_styles(list(dict.fromkeys(curve for panel in panels for curve in panel.curves)))
+    styles = mark_styles(list(dict.fromkeys(curve for panel in panels for curve in panel.curves)), None)
     with drawing():
         canvas, axes = new_panels(len(panels))
         for drawn, panel in zip(axes, panels, strict=True):
@@ -346,7 +345,7 @@ def draw_panels(panels: tuple[Panel, ...], *, name: str, series: str, linearised
 
 
 def _draw_law(axes: Axes, data: Observations, fit: LawFit, style: MarkStyle, dashed: str, *, gap: float) -> None:
-    line = line_sizes(float(data.sizes.min()), float(data.sizes.max()))
+    line = np.geomspace(float(data.sizes.min()), float(data.sizes.max()), LINE_POINTS)
     above = data.errors > gap
     axes.plot(data.sizes[above, 0], data.errors[above] - gap, style.mark, color=style.colour, markersize=4)
     axes.plot(line, fit.predict(line) - gap, dashed, color=style.colour, linewidth=1.1)
@@ -404,7 +403,7 @@ def draw_gap_over_models(fits: pd.DataFrame) -> Figure:
 def draw_extrapolation(errors: pd.DataFrame) -> Figure:
     """The power law and the law (1) beyond the sizes they were fitted to (Figure 5)."""
     pairs = extrapolation_series(errors)
-    styles = series_styles(list(pairs))
+    styles = mark_styles(list(pairs), None)
     rows = []
     with drawing():
         canvas, (axes,) = new_panels(1, width=6.0, height=3.2)
@@ -423,7 +422,7 @@ def draw_extrapolation(errors: pd.DataFrame) -> Figure:
 
 
 def _draw_extrapolated(axes: Axes, model: str, seen: Observations, unseen: Observations, style: MarkStyle) -> None:
-    line = line_sizes(float(seen.sizes.min()), float(unseen.sizes.max()))
+    line = np.geomspace(float(seen.sizes.min()), float(unseen.sizes.max()), LINE_POINTS)
     axes.plot(seen.sizes[:, 0], seen.errors, style.mark, color=style.colour, markersize=4)
     axes.plot(unseen.sizes[:, 0], unseen.errors, style.mark, color=style.colour, markersize=4, markerfacecolor="none")
     axes.plot(line, fit_law(seen.sizes, seen.errors, law="power").predict(line), color=style.colour, linewidth=1.1)

@@ -1,7 +1,7 @@
 import pytest
 
-from transferscope.analyses.scaling.axes import dashes, log_axes, new_panels, series_styles, short_size
-from transferscope.report.figures.style import drawing
+from transferscope.analyses.scaling.axes import dashes, log_axes, new_panels, short_size
+from transferscope.report.figures.style import drawing, mark_styles
 
 
 @pytest.mark.parametrize(
@@ -26,5 +26,5 @@ def test_every_axis_has_a_few_labels(low: float, high: float) -> None:
 
 
 def test_a_colour_that_comes_again_is_dashed() -> None:
-    styles = series_styles([f"variant {i}" for i in range(9)])
+    styles = mark_styles([f"variant {i}" for i in range(9)], None)
     assert [dashes(styles, name) for name in styles] == ["-"] * 6 + ["--"] * 3

@@ -142,7 +142,7 @@ def test_a_budget_of_compute_is_answered_in_parameters_and_tokens(loss: str) -> 
     assert "pretraining" not in said
     (table,) = result.shown_tables()
     assert len(table.rows) == 5
-    rates = result.table().set_index("parameter").loc[["alpha", "beta"]]
+    rates = result.table().query("law == 'additive'").set_index("parameter").loc[["alpha", "beta"]]
     assert ((rates["low"] < [a, b]) & (rates["high"] > [a, b])).all()
 
 
@@ -334,7 +334,6 @@ def test_a_column_of_budgets_is_the_group_and_the_cost() -> None:
     frame = pd.DataFrame({"params": n, "tokens": tokens, "flops": budgets, "loss": loss})
     result = scaling(frame)
     (one,) = result.analysis.surfaces
-    assert [best.from_minima for best in one.optima] == [True] * 3
     assert one.optima[0].budget == pytest.approx(1e20)
     assert one.optima[0].plan.cost == pytest.approx(1e20)
     named = frame.rename(columns={"flops": "spent"})

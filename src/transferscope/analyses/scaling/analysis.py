@@ -62,7 +62,8 @@ class SurfaceAnalysis:
     Attributes:
         now: The error that is expected at the largest measured sizes.
         doubled: The same with n twice as large, and with s twice as large.
-        labels_better: Probability that doubling s gains more than doubling n, over draws of all laws.
+        labels_better: Probability that doubling s gains more than doubling n, over draws of all laws; NaN where the two
+            are parameters and tokens.
         split: The best use of the budget; None without one, or of parameters and tokens.
         cheapest: The cheapest plan that is predicted to reach the target; None without costs or out of reach.
         next_run: The (n, s) whose measurement would sharpen the decision most; None when nothing was asked, or where
@@ -238,14 +239,11 @@ def _baselines(groups: Mapping[str, Observations], over_both: bool) -> dict[str,
     first, *others = groups
     if not over_both:
         return dict.fromkeys(others, first)
-    by_s = {s: name for name, s in _labels(first, groups[first])}
-    return {name: by_s[s] for other in others for name, s in _labels(other, groups[other]) if s in by_s}
-
-
-def _labels(name: str, data: Observations) -> list[tuple[str, float]]:
-    return [
-        (label, float(s)) for label, s in zip(by_finetune_size({name: data}), np.unique(data.sizes[:, 1]), strict=True)
-    ]
+    by_s = {
+        name: dict(zip(np.unique(data.sizes[:, 1]).tolist(), by_finetune_size({name: data}), strict=True))
+        for name, data in groups.items()
+    }
+    return {name: by_s[first][s] for other in others for s, name in by_s[other].items() if s in by_s[first]}
 
 
 def _surfaces(
@@ -278,9 +276,11 @@ def _surface(name: str, surface: Surface, question: ScalingQuestion, *, compute:
         costs = Formula() if spent is None else MeasuredCost.of_runs(surface.observations.sizes, spent)
     n, s = surface.largest
     pairs = np.array([[2 * n, s], [n, 2 * s]])
-    draws = surface_draws(surface, per_law=100)
-    more_n, more_s = draws.predict(pairs).T
-    split = cheapest = None
+    split, cheapest, labels_better = None, None, float("nan")
+    if not compute:
+        draws = surface_draws(surface, per_law=100)
+        more_n, more_s = draws.predict(pairs).T
+        labels_better = draws.probability(more_s < more_n)
     optima: tuple[Optimum, ...] = ()
     limit, target, budget = question.largest_size, question.target_score, question.budget
     both = compute or (costs is not None and costs.of_both)
@@ -299,7 +299,7 @@ def _surface(name: str, surface: Surface, question: ScalingQuestion, *, compute:
         surface=surface,
         now=forecast_at(surface, costs, n, s),
         doubled=(forecast_at(surface, costs, *pairs[0]), forecast_at(surface, costs, *pairs[1])),
-        labels_better=draws.probability(more_s < more_n),
+        labels_better=labels_better,
         forecasts=tuple(forecast_at(surface, costs, *at) for at in question.at),
         split=split,
         cheapest=cheapest,

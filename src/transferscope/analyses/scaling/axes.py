@@ -1,10 +1,8 @@
 """Panels with logarithmic axes, points and fitted lines: what all figures of scaling laws share."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Literal, TypeVar
 
-import numpy as np
-from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure as Canvas
@@ -12,12 +10,14 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 from transferscope.report.figures.panels import panels, side_by_side
-from transferscope.report.figures.style import QUIET, MarkStyle, drawing, mark_styles
+from transferscope.report.figures.style import QUIET, MarkStyle, drawing
+from transferscope.wording import large_count
 
 T = TypeVar("T")
 
 MOST_IN_A_ROW = 3
 LINE_POINTS = 120
+"""Sizes along which a law is drawn."""
 LEAST_SPAN = 1.6
 """Below this factor a logarithmic axis looks about the same as a linear one, and has too few round numbers."""
 
@@ -84,20 +84,7 @@ def log_ticks(axis: Axis, ends: tuple[float, float], write: FuncFormatter) -> No
 
 def short_size(value: float, _: int | None = None) -> str:
     """Return "1k", "64k", "1.28M": a short size (mathematical text is off in the report's style)."""
-    for unit, sign in ((1e9, "B"), (1e6, "M"), (1e3, "k")):
-        if value >= unit:
-            return f"{float(f'{value / unit:.3g}'):g}{sign}"
-    return f"{value:g}"
-
-
-def line_sizes(low: float, high: float) -> Float[np.ndarray, " t"]:
-    """Return the sizes at which a law is drawn."""
-    return np.geomspace(low, high, LINE_POINTS)
-
-
-def series_styles(names: Sequence[str]) -> dict[str, MarkStyle]:
-    """Return a colour and a mark for each series."""
-    return mark_styles(list(names), None)
+    return f"{value:g}" if value < 1000 else large_count(value, "B").replace(" ", "")
 
 
 def dashes(styles: Mapping[str, MarkStyle], name: str) -> Literal["-", "--"]:

@@ -7,16 +7,15 @@ from matplotlib.figure import Figure as Canvas
 
 from transferscope.analyses.scaling.analysis import Analysis, CurveAnalysis
 from transferscope.analyses.scaling.axes import (
+    LINE_POINTS,
     add_legend,
     in_panels,
-    line_sizes,
     log_axes,
     mark_extrapolated,
-    series_styles,
     short_size,
 )
 from transferscope.report.blocks import Figure
-from transferscope.report.figures.style import INK, MarkStyle, ordered_colours
+from transferscope.report.figures.style import INK, MarkStyle, mark_styles, ordered_colours
 from transferscope.scaling.advice.budget import spent_on, splits
 from transferscope.scaling.extrapolation import extrapolate
 from transferscope.scaling.surface import Surface
@@ -36,7 +35,7 @@ def draw_curves(analysis: Analysis) -> Figure | None:
     if not shown:
         return None
     measure, target = analysis.measure, analysis.question.target_score
-    styles = series_styles([curve.name for curve in shown])
+    styles = mark_styles([curve.name for curve in shown], None)
 
     def draw(canvas: Canvas, panels: list[Axes]) -> pd.DataFrame:
         (axes,) = panels
@@ -178,7 +177,8 @@ def draw_surface(surface: Surface, *, name: str, law: str = "", measure: Measure
                 np.log(np.maximum(sizes, least / 1000)) for sizes in (data.sizes[:, other, None], levels)
             ]  # n may be 0
             nearest = np.abs(logs[0] - logs[1]).argmin(axis=1)
-            line = line_sizes(data.sizes[:, column][data.sizes[:, column] > 0].min(), data.sizes[:, column].max())
+            along = data.sizes[:, column][data.sizes[:, column] > 0]
+            line = np.geomspace(along.min(), along.max(), LINE_POINTS)
             colours = ordered_colours(len(levels))
             drawn = {}
             for place, (level, colour) in enumerate(zip(levels, colours, strict=True)):

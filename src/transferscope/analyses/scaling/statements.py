@@ -306,7 +306,6 @@ def _of_compute(analysis: Analysis) -> Iterator[Statement]:
     yield state(
         "optimum is known to",
         interval=_ends(best.parameters),
-        minima=best.from_minima,
         laws=[fit.law.formula for fit in one.surface.fits.values()],
         far=best.budget > FAR * largest,
         times=best.budget / largest,

@@ -61,45 +61,10 @@ class Decision:
     falls: bool
 
 
-def decide(
-    posterior: AveragedPosterior | PowerPosterior,
-    *,
-    falls: bool,
-    target_error: float,
-    least_error: float,
-    largest_size: float,
-) -> Decision:
-    """Read a decision off the posterior of a curve.
-
-    Args:
-        falls: Whether a law that falls agrees with the curve.
-        target_error: The error that is wanted, above 0.
-        least_error: The smallest error that was measured.
-    """
-    size = posterior.size_for(target_error)
-    reachable = posterior.probability(target_error > posterior.C)
-    feasible = posterior.probability(size <= largest_size)
-    return Decision(
-        target_error=target_error,
-        largest_size=largest_size,
-        scenario="reached" if least_error <= target_error else _scenario(reachable, feasible),
-        reachable=reachable,
-        feasible=feasible,
-        size_needed=median_of(size, posterior.weights),
-        falls=falls,
-    )
-
-
 def median_of(values: Float[np.ndarray, " N"], weights: Float[np.ndarray, " N"] | None = None) -> Estimate:
     """Return the median and the 90 % interval of draws; any of the three may be infinite."""
     middle, interval = middle_and_interval(values, weights)
     return Estimate(middle, None, len(values), "ok" if np.isfinite(middle) else "unbounded", interval)
-
-
-def _scenario(reachable: float, feasible: float) -> Scenario:
-    probabilities: dict[Scenario, float] = {"b": feasible, "c": 1 - reachable, "d": reachable - feasible}
-    likeliest = max(probabilities, key=lambda name: probabilities[name])
-    return likeliest if probabilities[likeliest] >= DECIDED else "a"
 
 
 PAIRS = 4000
@@ -210,22 +175,20 @@ def advise(
     if target_error is None:
         return Advice(None, forecast, None, allowed, averaged, notes)
     limit = largest_size if largest_size is not None else FEASIBLE_FACTOR * largest
-    decision = decide(
-        averaged,
-        falls=allowed.falls,
-        target_error=target_error,
-        least_error=float(measured.errors.min()),
-        largest_size=limit,
-    )
-    return Advice(decision, forecast, _next(averaged, decision, largest, costs), allowed, averaged, notes)
-
-
-def _next(posterior: AveragedPosterior, decision: Decision, largest: float, costs: Costs | None) -> NextRun:
-    sizes = largest * np.array(STEPS_AHEAD)
-    feasible = sizes[sizes <= decision.largest_size]
-    sizes = feasible if len(feasible) else np.array([max(decision.largest_size, largest)])
-    turns_on = posterior.C  # once it is certain whether the target is feasible
-    if 0.02 < decision.feasible < 0.98:
-        turns_on = (posterior.size_for(decision.target_error) <= decision.largest_size).astype(np.float64)
-    gains = information(posterior.predict(sizes), turns_on, posterior.weights, noise=max(posterior.noise, 1e-6))
-    return next_run_by_cost(sizes[:, None], gains, costs)
+    size = averaged.size_for(target_error)
+    reachable, feasible = (averaged.probability(event) for event in (target_error > averaged.C, size <= limit))
+    by_chance: dict[Scenario, float] = {"b": feasible, "c": 1 - reachable, "d": reachable - feasible}
+    likeliest = max(by_chance, key=lambda name: by_chance[name])
+    scenario = likeliest if by_chance[likeliest] >= DECIDED else "a"
+    if measured.errors.min() <= target_error:
+        scenario = "reached"
+    needed = median_of(size, averaged.weights)
+    decision = Decision(target_error, limit, scenario, reachable, feasible, needed, allowed.falls)
+    ahead = largest * np.array(STEPS_AHEAD)
+    within = ahead[ahead <= limit]
+    ahead = within if len(within) else np.array([max(limit, largest)])
+    turns_on = averaged.C  # once it is certain whether the target is feasible
+    if 0.02 < feasible < 0.98:
+        turns_on = (size <= limit).astype(np.float64)
+    gains = information(averaged.predict(ahead), turns_on, averaged.weights, noise=max(averaged.noise, 1e-6))
+    return Advice(decision, forecast, next_run_by_cost(ahead[:, None], gains, costs), allowed, averaged, notes)

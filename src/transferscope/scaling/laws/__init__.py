@@ -14,7 +14,7 @@ from transferscope.scaling.laws.curves import (
     SIGMOID,
 )
 from transferscope.scaling.laws.law import Law, Parameter
-from transferscope.scaling.laws.surfaces import ADDITIVE, COUPLED, EFFECTIVE_DATA, FULL, FULL_FLOOR, PRODUCT
+from transferscope.scaling.laws.surfaces import ADDITIVE, COUPLED, EFFECTIVE_DATA, FULL, FULL_FLOOR, OFFSET, PRODUCT
 
 CURVE_LAWS = {
     law.name: law for law in (LAST_VALUE, POWER, POWER_FLOOR, SHIFTED_POWER, SATURATING_POWER, SIGMOID, BROKEN_POWER)
@@ -24,7 +24,7 @@ CURVE_LAWS = {
 SURFACE_LAWS = {law.name: law for law in (FULL, FULL_FLOOR, ADDITIVE, PRODUCT, EFFECTIVE_DATA)}
 """Laws in pretraining size n and fine-tuning size s."""
 
-FREE_LAWS = {law.name: law for law in (ADDITIVE, COUPLED)}
+FREE_LAWS = {law.name: law for law in (ADDITIVE, COUPLED, OFFSET)}
 """Laws in two sizes that vary freely, such as parameters and tokens: n and s, or N and D."""
 
 LAWS = CURVE_LAWS | SURFACE_LAWS | FREE_LAWS
