@@ -35,13 +35,13 @@ def displayed(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(
-    ("roles", "resumes", "anew"),
+    ("roles", "resumes", "again"),
     [(["method"], True, False), (["command"], False, True), (["pretrain", "command"], True, True)],
 )
-def test_a_command_that_was_stopped_is_not_said_to_go_on(roles: list[Any], resumes: bool, anew: bool) -> None:
+def test_a_command_that_was_stopped_is_not_said_to_go_on(roles: list[Any], resumes: bool, again: bool) -> None:
     labels: dict[str, Any] = {"method": "a", "source": None, "n_target": 5, "seed": 0}
     said = stopped_words(CellsStopped(tuple(PlannedCell(role, role, labels, {}) for role in roles)))
-    assert ("go on from the last checkpoint" in said, "anew" in said) == (resumes, anew)
+    assert ("resumes" in said, "starts again" in said) == (resumes, again)
 
 
 def test_a_notebook_shows_one_bar_and_failures_as_text(displayed: list[tuple[str, str]]) -> None:

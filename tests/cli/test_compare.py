@@ -101,7 +101,7 @@ def test_without_seeds_it_is_run_until_it_is_settled(
     assert state.end
     assert not state.not_begun
     if state.end == "runs":
-        assert "  race: as many runs as it may make\n" in call("status", "runs/source-to-target.toml").out
+        assert "  race: stopped at the limit of runs\n" in call("status", "runs/source-to-target.toml").out
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def test_mixed_sizes_are_brought_to_one_by_short_side_and_middle(tmp_path: Path)
     assert data.provenance["size"] == "64"
     assert data.provenance["understood"] == (
         "classification, 2 classes: a, b; images of 6 sizes, with short sides of 64 to 72 pixels (median 69), are "
-        "brought to 64 x 64: short side to 64, then the middle (?size= takes another size)"
+        "resized to 64 x 64: short side to 64, then centre crop (?size= sets another size)"
     )
 
 
@@ -207,7 +207,7 @@ def test_broken_images_are_counted_and_named_and_left_out_when_that_is_said(
     data = load(f"folder:{tmp_path / 'photos'}?broken=skip&test_share=0.4")
     assert {image.tobytes() for image in (*data.train.inputs, *data.test.inputs)} == whole
     understood = data.provenance["understood"]
-    assert "2 of 8 files were left out, as they cannot be read: " in understood
+    assert "2 of 8 files left out because they cannot be read: " in understood
     assert {"a/torn.jpg", "b/empty.png"} <= set(understood.replace(",", "").split())
     again = load(f"folder:{tmp_path / 'photos'}?broken=skip&test_share=0.4")
     assert (again.fingerprint, again.provenance["understood"]) == (data.fingerprint, understood)
@@ -445,7 +445,7 @@ def test_one_file_of_another_kind_stops_nothing_where_it_may_be_left_out_or_conv
             load(name)
         skipped = load(f"{name}&broken=skip")
         assert len(skipped.train) + len(skipped.test) == 8
-        assert f"1 of 9 files were left out, as they cannot be read: a/odd.{suffix}" in skipped.provenance["understood"]
+        assert f"1 of 9 files left out because they cannot be read: a/odd.{suffix}" in skipped.provenance["understood"]
     converted = load(f"{name}&broken=convert")
     if shown is None:
         assert converted.fingerprint == skipped.fingerprint
@@ -456,4 +456,4 @@ def test_one_file_of_another_kind_stops_nothing_where_it_may_be_left_out_or_conv
     expected = np.broadcast_to(shown(wide), (6, 6, 3))
     assert sum(np.array_equal(image, expected) for image in images) == 1
     assert len(images) == 9
-    assert "1 of 9 files were converted to 8 bits" in converted.provenance["understood"]
+    assert "1 of 9 files converted to 8 bits" in converted.provenance["understood"]

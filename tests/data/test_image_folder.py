@@ -79,7 +79,7 @@ def test_transparent_pixels_are_white_and_counted(tmp_path: Path, mode: str) -> 
     image.save(tmp_path / "cat" / "icon.png")
     parts = load(tmp_path)
     assert any((image == 255).all() for image in (*parts.train.inputs, *parts.test.inputs))
-    assert "1 of 9 files were converted" in parts.words
+    assert "1 of 9 files converted" in parts.words
 
 
 POSTSCRIPT = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 6 4\n%%EndComments\n(seen) print showpage\n%%EOF\n"

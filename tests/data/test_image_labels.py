@@ -56,7 +56,7 @@ def test_images_without_a_row_are_counted_and_broken_ones_skipped_when_that_is_s
     )
     (tmp_path / "photos" / table["file"].iloc[5]).write_bytes(b"")
     data = load(f"{name}&label=height&broken=skip&test_share=0.2")
-    assert "1 of 21 files were left out, as they cannot be read" in data.provenance["understood"]
+    assert "1 of 21 files left out because they cannot be read" in data.provenance["understood"]
     assert len(data.train) + len(data.test) == 20
 
 

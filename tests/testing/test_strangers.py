@@ -154,7 +154,7 @@ def test_data_and_networks_that_break_promises_are_told_which() -> None:
     with pytest.raises(AssertionError) as told:
         check_data(f"{__file__}:leaky")
     assert "what it is tested on is not trained on: 100 % of its test examples are among the" in str(told.value)
-    assert "an option that it does not know is passed over in silence" in str(told.value)
+    assert "an option that it does not know is ignored silently" in str(told.value)
     with pytest.raises(AssertionError) as told:
         check_network(f"{__file__}:together", (4,))
     assert "depends on the other inputs of its batch" in str(told.value)

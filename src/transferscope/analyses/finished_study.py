@@ -47,8 +47,8 @@ def finished_cells(store: Store, study: str, *, before: str) -> list[StoredCell]
         lacking = [label for label in _LABELS if label not in stored.cell.labels and stored.cell.role != "theory"]
         if lacking:
             raise StoreError(
-                f"a cell of {study} in {store.place} does not say its {lacking[0]}, so the store is damaged; "
-                "restore it from a copy, or run the study again in a new one"
+                f"a run of {study} in {store.place} has no {lacking[0]}, so the store is damaged; restore it from a "
+                "copy, or run the study again in a new one"
             )
     return done
 

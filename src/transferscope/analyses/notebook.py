@@ -33,9 +33,9 @@ def stopped_words(event: CellsStopped) -> str:
     """Describe a stopped run, and that it can be resumed."""
     cells = few([cell_words(cell.role, cell.labels) for cell in event.cells])
     of_commands = {cell.role == "command" for cell in event.cells}
-    ways = {False: "go on from the last checkpoint", True: "begin a command anew"}
+    ways = {False: "it resumes from its checkpoint", True: "a command starts again"}
     then = " and ".join(way for is_command, way in ways.items() if is_command in of_commands)
-    return f"stopped, as the time is over: {cells}; more minutes {then}"
+    return f"stopped at the time limit: {cells}; with more minutes, {then}"
 
 
 def shown_in_notebook(on_event: Callable[[Event], None]) -> Callable[[Event], None]:

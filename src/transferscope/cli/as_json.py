@@ -55,7 +55,7 @@ def _begin(context: typer.Context, wanted: bool) -> bool:
     return wanted
 
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print the answer as JSON and nothing else.", callback=_begin)]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the answer as JSON only.", callback=_begin)]
 """The option of every command that answers."""
 
 

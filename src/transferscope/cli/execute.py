@@ -113,7 +113,7 @@ def before_it_begins(spec: AnySpec, facts: Mapping[str, object]) -> Iterator[str
         return
     given = [name for name, source in spec.sources.items() if source.network is not None]
     if given and spec.engine.device == "auto" and torch.cuda.is_available():
-        yield f"network {', '.join(given)}: this machine has a GPU, which --device cuda would use; auto is the CPU"
+        yield f"network {', '.join(given)}: this machine has a GPU; --device cuda uses it"
     target = facts.get("target")
     shape = list(target["input_shape"]) if isinstance(target, Mapping) else []
     if len(shape) != 3:
@@ -129,9 +129,9 @@ def before_it_begins(spec: AnySpec, facts: Mapping[str, object]) -> Iterator[str
         if read is not None and read.size is not None and read.size**2 > 1.5 * height * width:
             times = read.size**2 / (height * width)
             yield (
-                f"network {name}: reads {read.size} x {read.size} pixels, and the images of {height} x {width} "
-                f"are enlarged to that: about {times:.2g} times the computing of reading them as they are. "
-                f"--set sources.{name}.input.size=N is faster, and may read less well"
+                f"network {name}: enlarges images of {height} x {width} to {read.size} x {read.size} pixels, about "
+                f"{times:.2g} times the computation. --set sources.{name}.input.size=N is faster, but may be less "
+                "accurate"
             )
 
 
@@ -168,7 +168,7 @@ def report_on(study: Path, status: StudyStatus, *, json_of: str | None = None) -
         report_study(str(study), out=page)
         for line in race_in_words(study):
             say(line)
-        say(f"To go on with more seeds, sizes or methods, edit {study} and: transferscope run {quote(str(study))}")
+        say(f"To add seeds, labels or methods, edit {study}, then: transferscope run {quote(str(study))}")
     else:
         with open_new(status.store) as store:
             files = build_report(store, status.name, page)

@@ -37,8 +37,8 @@ def race_in_words(study: Path) -> Iterator[str]:
     n_silent = 0
     for (method, source), own in sorted(arms.items(), key=lambda entry: max(one.seconds or 0.0 for one in entry[1])):
         seconds = [one.seconds for one in own if one.seconds is not None]
-        takes = f" (about {rough_duration(max(seconds))} a run)" if seconds else ""
-        line = f"not begun: {frames.in_prose(method, source)}{takes}"
+        takes = f" (about {rough_duration(max(seconds))} per run)" if seconds else ""
+        line = f"skipped: {frames.in_prose(method, source)}{takes}"
         is_small = ":" not in str(sources.get(source, {}).get("network"))  # as those that come with the package are
         best = {decided[one.n_target].best_with for one in own if one.n_target in decided}
         others = {name.partition(" from ")[0] for name in best if name is not None}
@@ -50,13 +50,13 @@ def race_in_words(study: Path) -> Iterator[str]:
             if gains is not None:
                 n, least, most = gains
                 between = f"{signed(least, 1)} to {signed(most, 1)}"
-                line += f"; in {n} recorded comparisons it was at {between} points from {words}"
+                line += f"; in {n} recorded comparisons its difference from {words} was {between} points"
         if seconds or gains is not None:
             yield line
         else:
             n_silent += 1
     if n_silent:
-        yield f"not begun: {counted(n_silent, 'arm')} of which no time is known; the page names them"
+        yield f"skipped: {counted(n_silent, 'arm')} of unknown time; the report lists them"
     names = listed(list(dict.fromkeys(method for method, _ in arms)))
-    by_name = "" if state.end == "time" else f", or --methods with {names} by name,"
-    yield f"more --minutes{by_name} make these runs, and none again that is done"
+    by_name = "" if state.end == "time" else f" or give --methods {names}"
+    yield f"To make these runs, increase --minutes{by_name}; finished runs are kept."

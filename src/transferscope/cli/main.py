@@ -29,7 +29,7 @@ _LONGEST_WORD = 400
 app = typer.Typer(
     name="transferscope",
     cls=CommandsWithPlugins,
-    help="Whether transfer learning helps your task, which way, how much pretraining it takes, and why.",
+    help="Whether transfer learning helps your task, which method, how much pretraining it takes, and why.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # rich would take "[all]" for markup and leave it out
@@ -84,8 +84,8 @@ def _options(
         typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and exit."),
     ] = None,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of a bug. [TRANSFERSCOPE_DEBUG]")] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", help="Say what is done, with times.")] = False,
-    trust_code: Annotated[bool, typer.Option(TRUST_CODE, help="Run code that a file or store names.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Log every step with its time.")] = False,
+    trust_code: Annotated[bool, typer.Option(TRUST_CODE, help="Allow code that a file or store names.")] = False,
 ) -> None:
     """Define the options of all commands."""
 

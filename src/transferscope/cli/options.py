@@ -186,9 +186,7 @@ NetworkDiskOption = Annotated[
 ]
 StudyName = Annotated[str | None, typer.Option("--study", help="Which study, when a store holds several.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress; failures only.")]
-OutOption = Annotated[
-    Path | None, typer.Option("--out", metavar="FOLDER", help="Folder for what is written, or the file.")
-]
+OutOption = Annotated[Path | None, typer.Option("--out", metavar="FOLDER", help="Output folder, or file.")]
 WidthOption = Annotated[
     Literal["column", "text"] | None,
     typer.Option("--width", help="Write figures for a paper: SVG, PDF, CSV; 3.25 or 5.5 inches wide."),
@@ -197,14 +195,14 @@ ColumnsOption = Annotated[
     list[str] | None,
     typer.Option(
         metavar="ROLE=COLUMN ...",
-        help="Which column of a table holds what: arm, task, seed, labels. [by name]",
+        help="Columns by role: arm, task, seed, labels. [by name]",
     ),
 ]
 WhereOption = Annotated[list[str] | None, typer.Option(metavar="COLUMN=VALUE ...", help="The rows of a table to keep.")]
 BetterOption = Annotated[Better | None, typer.Option(help="Which scores are better. [by name]")]
 NetworkOption = Annotated[str, typer.Option("--network", help="The architecture of files of weights.")]
 TransformsOption = Annotated[
-    list[str] | None, typer.Option("--transforms", help="Transformations of the data, as in resize:28.")
+    list[str] | None, typer.Option("--transforms", help="Transforms of the data, as in resize:28.")
 ]
 OF_NETWORKS = "transferscope.models:NetworkSettings"
 OF_STUDIES: Tables = {

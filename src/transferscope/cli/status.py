@@ -92,7 +92,7 @@ def _show(store: Store, name: str) -> None:
         _say(f"  precision: {precision_in_words(facts['precision'])}")
     race = race_state(store.study_documents(name)) if standing.counts.done else None
     if race is not None and store.study(name).spec.get("race") is not None:
-        left = f", {counted(len(race.not_begun), 'arm')} not begun for what they would take" if race.not_begun else ""
+        left = f", {counted(len(race.not_begun), 'arm')} skipped for their expected time" if race.not_begun else ""
         _say(f"  race: {RACE_ENDS[race.end]}{left}")
     if networks := _networks(store, name):
         _say(f"  networks on disk: {networks}")

@@ -123,10 +123,10 @@ class Images:
         n, said = len(self.kept) + len(self.broken), []
         if self.broken:
             left = few(dict(self.broken))
-            said.append(f"{len(self.broken)} of {n:,} files were left out, as they cannot be read: {left}")
+            said.append(f"{len(self.broken)} of {n:,} files left out because they cannot be read: {left}")
         if self.n_converted:
             said.append(
-                f"{self.n_converted} of {n:,} files were converted to 8 bits a channel, transparent pixels on white"
+                f"{self.n_converted} of {n:,} files converted to 8 bits per channel, transparent pixels to white"
             )
         return "; ".join(said)
 
@@ -293,9 +293,9 @@ def _plan(paths: Sequence[ImageFile], form: ImageForm, broken: _Broken) -> tuple
         enlarged = int((short < side).sum())
         n_sizes = len(np.unique(sizes, axis=0))
         words = (
-            f"images of {n_sizes} sizes, with short sides of {short.min()} to {short.max()} pixels "
-            f"(median {median}), are brought to {side} x {side}: short side to {side}, then the middle"
-            f"{f'; {enlarged} of {len(paths)} are enlarged' if enlarged else ''} (?size= takes another size)"
+            f"images of {n_sizes} sizes, with short sides of {short.min()} to {short.max()} pixels (median {median}), "
+            f"are resized to {side} x {side}: short side to {side}, then centre "
+            f"crop{f'; {enlarged} of {len(paths)} are enlarged' if enlarged else ''} (?size= sets another size)"
         )
     return (channels, side, side), chosen, words
 

@@ -51,9 +51,9 @@ def _as_method(target: object) -> Any:
     if lacking:
         raise TypeError(f"lacks {', '.join(lacking)}")
     if not isinstance(target.name, str) or isinstance(target.version, bool) or not isinstance(target.version, int):
-        raise TypeError("has a name that is no text or a version that is not a whole number")
+        raise TypeError("has a name that is not text or a version that is not a whole number")
     if not (isinstance(target.called, tuple) and target.called and all(isinstance(one, str) for one in target.called)):
-        raise TypeError('says what it is called by something else than texts, as in called = ("fine-tuning",)')
+        raise TypeError('has a `called` that is not texts, as in called = ("fine-tuning",)')
     return target
 
 

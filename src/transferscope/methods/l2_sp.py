@@ -28,7 +28,7 @@ class L2Sp(AnchoredFineTuning):
     beta: Annotated[
         NotNegative,
         Says(
-            "Pull of the backbone towards its pretrained weights w0",
+            "Penalty on the distance of the backbone from its pretrained weights w0",
             "On images held out from training data 0.01 had a better mean than 0.1 for each of three small "
             "networks (docs/results/methods.md).",
         ),

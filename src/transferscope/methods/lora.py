@@ -97,7 +97,7 @@ class LoRA(FineTuning):
         float,
         Ge(0),
         Lt(1),
-        Says("Share of the inputs of a linear layer that its change does not read", "Drawn anew in each step."),
+        Says("Share of the inputs of a linear layer that its change does not read", "Drawn again in each step."),
     ] = 0.0
     targets: Annotated[
         Targets,

@@ -100,7 +100,7 @@ class Merlin(Method):
     initial: Annotated[
         Literal["random", "pretrained"],
         Says(
-            "Where it starts",
+            "Initial network",
             '"random" trains a fresh network; "pretrained" starts from the pretrained one ("MeRLin (pretrained)", '
             "section A.5).",
         ),

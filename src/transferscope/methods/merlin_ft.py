@@ -48,7 +48,7 @@ class MerlinFt(Method):
     adapters: Annotated[
         Literal["none", "lora", "head"],
         Says(
-            "What of the backbone is trained",
+            "Trained part of the backbone",
             '"none" trains its weights. "lora" trains a low-rank change of each of its weight matrices, as the '
             'method `lora` does. "head" trains a small network on the features of the backbone, which stays as it '
             "is: its features are computed once, unless augmentation or blends change the inputs. Few weights "

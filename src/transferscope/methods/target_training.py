@@ -147,7 +147,7 @@ BackboneRate = Annotated[
 FirstHead = Annotated[
     Literal["random", "probe"],
     Says(
-        "How the new head begins",
+        "Initial head",
         '"random" draws it from the seed; "probe" starts from the ridge probe on the pretrained features (LP-FT; Kumar '
         "et al. 2022).",
     ),

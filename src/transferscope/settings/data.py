@@ -10,7 +10,7 @@ Value = bool | int | float | str
 Draw = Literal["stratified", "balanced"]
 """How labelled examples are drawn: each class by its share of all, or as many of each class."""
 
-Transforms = Annotated[tuple[str, ...], Says("Transformations of the data by name, in this order")]
+Transforms = Annotated[tuple[str, ...], Says("Transforms of the data by name, in this order")]
 Limit = Annotated[Count | None, Says("Training examples to keep", "None for all.")]
 TestLimit = Annotated[Count | None, Says("Test examples to keep", "None for all.")]
 
@@ -49,7 +49,7 @@ class TargetSettings(DataSettings):
     metric: Annotated[
         Literal["accuracy", "balanced-accuracy", "macro-f1", "matthews"] | None,
         Says(
-            "Measure of runs, as in macro-f1",
+            "Metric of runs, as in macro-f1",
             "None for accuracy, average precision or squared error, by the kind of the labels, and for balanced "
             "accuracy where four in five training examples are of one class; see `numerics.class_measures`. It can be "
             "changed in a finished study, whose runs stay as they are.",
@@ -81,7 +81,7 @@ class TuningSettings:
     draw: Annotated[
         Literal["first", "each"],
         Says(
-            "Whose training labels settings are chosen on",
+            "Training labels for the hyperparameter search",
             '"first": once, on those of the first seed, for all seeds; "each": every seed chooses its own.',
         ),
     ] = "first"

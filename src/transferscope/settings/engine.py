@@ -29,7 +29,7 @@ class DecisionSettings:
     margin: Annotated[
         Positive | None,
         Says(
-            "Points that are of no interest",
+            "Margin: points below which differences do not matter",
             "Of accuracy, of average precision for several labels of each input, or of R² for numbers. None: 1, or "
             "0.01 in other units.",
         ),
@@ -54,13 +54,13 @@ class RaceSettings:
     minutes: Annotated[
         Positive | None,
         Says(
-            "Minutes that it may take from the beginning of its command",
-            "A run that would end later is not begun, and what takes longer is stopped. None for no such limit.",
+            "Time limit in minutes, from the start of its command",
+            "A run that would end later is skipped, and one that takes longer is stopped. None for no such limit.",
         ),
     ] = None
     run_minutes: Annotated[
         Positive | None,
-        Says("Minutes that one run may be expected to take", "A longer one is not begun. None for no such limit."),
+        Says("Maximum expected minutes of one run", "A longer one is skipped. None for no such limit."),
     ] = None
 
     def __post_init__(self) -> None:
@@ -88,12 +88,12 @@ class EngineSettings:
         ),
     ] = "auto"
     cell_minutes: Annotated[
-        Positive, Says("Minutes that a cell may take", "One that takes longer is stopped and has failed.")
+        Positive, Says("Timeout of a run, in minutes", "A run that takes longer is stopped and counts as failed.")
     ] = 1440.0
     keep: Annotated[
         Keep,
         Says(
-            "Trained networks that stay",
+            "Trained networks to keep",
             '"winners": for every method and number of labels that of the source with the best mean score, of its '
             'lowest seed; "all": with those on the way that diagnostics asked for; "none". Networks of pretraining '
             "stay in any case.",
@@ -117,7 +117,7 @@ class EngineSettings:
     resources: Annotated[
         dict[str, dict[str, float]],
         Says(
-            "What a cell asks the cluster for, by its kind",
+            "Resources that a run requests from the cluster, by kind",
             'As in { method = { cpus = 2, gpus = 0.25 } }; kinds are "pretrain", "method", "command", "diagnose" and '
             '"theory", resources "cpus", "gpus" and "memory" (bytes).',
         ),
@@ -133,7 +133,7 @@ class EngineSettings:
             )
         for role, wanted in self.resources.items():
             if role not in get_args(Role):
-                raise SettingsError(f"resources: {unknown_name('kind of cell', role, get_args(Role))}")
+                raise SettingsError(f"resources: {unknown_name('kind of run', role, get_args(Role))}")
             for name, amount in wanted.items():
                 if name not in _RESOURCES:
                     raise SettingsError(f"resources.{role}: {unknown_name('resource', name, _RESOURCES)}")

@@ -35,7 +35,7 @@ class RankQuestion:
     method: Annotated[
         str | None,
         Says(
-            "Of a study: the method that scores are held against",
+            "For a study: the method that scores are compared with",
             "None for the first of fine-tune, l2-sp, merlin and linear-probe that has results for all networks.",
         ),
     ] = None
@@ -76,16 +76,16 @@ class DiagnoseQuestion:
 class PlanQuestion:
     """Settings of a label plan."""
 
-    target_score: Annotated[Finite | None, Says("The score that is wanted, in its unit", "None without one.")] = None
+    target_score: Annotated[Finite | None, Says("Target score, in its unit", "None without one.")] = None
     cost_label: Annotated[NotNegative | None, Says("Cost of a labelled target example", "None when unknown.")] = None
     cost_run: Annotated[NotNegative | None, Says("Cost of a run of training", "None when unknown.")] = None
     margin: Annotated[
         NotNegative,
-        Says("Differences of no interest, in points", "Points of accuracy, or the unit of the score."),
+        Says("Margin: differences that do not matter, in points", "Points of accuracy, or the unit of the score."),
     ] = 0.0
     classes: Annotated[
         Annotated[int, Ge(2)] | None,
-        Says("How many classes a table tells apart, so that curves start at chance", "A study knows."),
+        Says("Number of classes of a table, so that curves start at chance", "A study knows."),
     ] = None
 
     def __post_init__(self) -> None:
@@ -99,14 +99,14 @@ class ScalingQuestion:
     target_score: Annotated[
         Size | None,
         Says(
-            "The score that is wanted, in its unit",
+            "Target score, in its unit",
             "None for forecasts only. Of a study as for a plan: 95 or 0.95 of an accuracy.",
         ),
     ] = None
     largest_size: Annotated[
         Size | None, Says("Largest feasible pretraining size", "None for 100 times the largest measured.")
     ] = None
-    budget: Annotated[Positive | None, Says("What may be spent", "None for no plan.")] = None
+    budget: Annotated[Positive | None, Says("Budget", "None for no plan.")] = None
     cost_pretrain: Annotated[NotNegative, Says("Cost of a pretraining example")] = 0.0
     cost_label: Annotated[NotNegative, Says("Cost of a labelled target example")] = 0.0
     cost_run: Annotated[NotNegative, Says("Cost of a run of training")] = 0.0
@@ -156,8 +156,8 @@ class LabelColumns:
         ),
     ] = None
     stderr: Annotated[str | None, Says("Standard errors of scores")] = None
-    scratch: Annotated[str | None, Says("The arm of a table that needs no source: from scratch")] = None
-    better: Annotated[Better | None, Says("Which scores are better", "None to tell by name and trend.")] = None
+    scratch: Annotated[str | None, Says("The baseline of a table: training from scratch")] = None
+    better: Annotated[Better | None, Says("Which scores are better", "None: by name and trend.")] = None
     task: Annotated[str | None, Says("What was learnt", "A plan is of one.")] = None
     where: Annotated[Mapping[str, str], Says("The rows to keep", "A value by column.")] = field(default_factory=dict)
     wide: Annotated[
@@ -181,12 +181,12 @@ class Columns:
     error: Annotated[str, Says("The target error or loss")] = "error"
     pretrain_size: Annotated[str, Says("Pretraining size n")] = "n"
     finetune_size: Annotated[str | None, Says("Fine-tuning size s", "None when there is only one.")] = None
-    by: Annotated[tuple[str, ...], Says("Columns that tell curves apart", "As task, model or rendering.")] = ()
+    by: Annotated[tuple[str, ...], Says("Columns that separate curves", "As task, model or rendering.")] = ()
     stderr: Annotated[str | None, Says("Standard errors of `error`", "None when unknown.")] = None
     repeats: Annotated[
         bool, Says("Rows at the same sizes are repeats", "Their mean and its standard error are used.")
     ] = False
-    better: Annotated[Better | None, Says("Which scores are better", "None to tell by name and trend.")] = None
+    better: Annotated[Better | None, Says("Which scores are better", "None: by name and trend.")] = None
     budget: Annotated[str | None, Says("Compute of a run on parameters and tokens", "None for 6 N D.")] = None
 
     def __post_init__(self) -> None:

@@ -343,7 +343,7 @@ def reading_words(known: NetworkInput, size: str | None) -> str:
     side = known.size if known.resize is None else known.resize
     if size is None or side is None or known.fit == "none" or int(size) == side:
         return str(known)
-    return f"{known}; images of mixed sizes come to {size} x {size} pixels before (?size={side} makes that {side})"
+    return f"{known}; images of mixed sizes are first resized to {size} x {size} pixels (?size={side} for {side})"
 
 
 def _passes(network: Network, target: Dataset, settings: NetworkSettings, spec: StudySpec) -> Passes:

@@ -12,13 +12,13 @@ RACE = "race"
 End = Literal["", "decided", "not worth it", "seeds", "runs", "time", "long runs"]
 
 RACE_ENDS: Mapping[End, str] = {
-    "": "not at its end",
-    "decided": "both questions are decided",
-    "not worth it": "no further run is worth its seconds",
-    "seeds": "the arms that matter have all their seeds",
-    "runs": "as many runs as it may make",
-    "time": "its minutes are used",
-    "long runs": "what is left are long runs",
+    "": "not finished",
+    "decided": "stopped because both questions are decided",
+    "not worth it": "stopped because no further run is worth its time",
+    "seeds": "stopped because the arms that matter have all their seeds",
+    "runs": "stopped at the limit of runs",
+    "time": "stopped at the time limit",
+    "long runs": "stopped before long runs",
 }
 """Why a race has ended, in words."""
 

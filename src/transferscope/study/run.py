@@ -561,7 +561,7 @@ class _Runner:
             self._ask(lambda: self._store.release(self._owner, but=self._running))
             self._extend(self._race.begin(self._store))  # without what is planned, which nobody begins any more
             self._asked_after = -1
-            _LOG.info("stopped, as the time is over: %s", _words(claim.cell))
+            _LOG.info("stopped at the time limit: %s", _words(claim.cell))
             return
         is_elsewhere = self._is_guest or not self._is_here
         if isinstance(message, Failed) and is_elsewhere and message.failure.kind in ("missing", "untrusted"):
@@ -569,7 +569,7 @@ class _Runner:
             refused = message.failure.kind == "untrusted"
             reason, others = ("does not trust it", "trust it") if refused else ("lacks it", "have it")
             raise (UntrustedCodeError if refused else MissingDataError)(
-                f"{message.failure.message} ({where} {reason}, and the cell is given back, to machines that {others})"
+                f"{message.failure.message} ({where} {reason}, and the run is released for machines that {others})"
             )
         if isinstance(message, Failed):
             if self._ask(partial(self._store.fail, message.key, message.failure, claim=claim)):

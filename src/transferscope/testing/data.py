@@ -109,7 +109,7 @@ def _refuses_unknown_options(case: DataCase) -> None:
         load(f"{case.name}{'&' if '?' in case.name else '?'}no_such_option=1")
     except SettingsError:
         return
-    raise AssertionError("an option that it does not know is passed over in silence; call spec.allow((...))")
+    raise AssertionError("an option that it does not know is ignored silently; call spec.allow((...))")
 
 
 DATA_PROMISES: dict[str, Callable[[DataCase], None]] = {

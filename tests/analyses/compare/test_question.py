@@ -163,7 +163,7 @@ def test_where_no_network_is_named_small_images_come_to_the_size_of_lenet_and_at
     [
         (40, None, "lenet", [], ""),
         (41, None, "conv4", [], "more than 40 pixels on a side; --network"),
-        (70, None, "conv4", ["resize:64"], "and images are brought to 64 x 64 to save time; --network"),
+        (70, None, "conv4", ["resize:64"], "and images are resized to 64 x 64 to save time; --network"),
         (70, "conv4", "conv4", [], ""),
         (70, "lenet", "lenet", [], ""),
     ],

@@ -364,7 +364,7 @@ def test_a_study_with_several_sizes_has_a_plan_on_its_page(tmp_path: Path) -> No
         assert result.plan.arms[0].name == "training from scratch"
         page = build_report(store, made.name, tmp_path / "page.html").html.read_text(encoding="utf-8")
     assert "A plan of labels" in page
-    assert "With 3 numbers of labels, the intervals rest mostly on what is assumed" in page
+    assert "With 3 numbers of labels, the intervals mostly reflect assumptions" in page
 
 
 def test_a_study_with_one_size_is_told_how_to_get_more(tmp_path: Path, small: Fabrication) -> None:

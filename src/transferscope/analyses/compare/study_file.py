@@ -392,8 +392,8 @@ def network_in_words(tables: Mapping[str, Any], network: str | None) -> str:
         return ""
     smaller = f"resize:{LARGEST}" in tables["target"]["transforms"] or f"size={LARGEST}" in tables["target"]["data"]
     return (
-        f"conv4, because LeNet has millions of weights on images of more than {LARGEST_LENET} pixels on a side"
-        f"{f', and images are brought to {LARGEST} x {LARGEST} to save time' if smaller else ''}; --network takes "
+        f"conv4, because LeNet has millions of weights on images of more than {LARGEST_LENET} pixels on a "
+        f"side{f', and images are resized to {LARGEST} x {LARGEST} to save time' if smaller else ''}; --network takes "
         "another network, with images as they are"
     )
 

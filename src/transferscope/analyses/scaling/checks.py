@@ -14,7 +14,7 @@ from transferscope.errors import DataError, SettingsError
 from transferscope.wording import few, number_words
 
 EXPLAINS = 1e-3
-"""A column that is no name explains the errors below this probability of what it explains by chance (F tests)."""
+"""A column that is not a name explains the errors below this probability of what it explains by chance (F tests)."""
 
 MOST_VALUES = 50
 """With more values a column of numbers is a measurement rather than what tells curves apart."""

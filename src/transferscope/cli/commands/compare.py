@@ -36,11 +36,11 @@ class Options:
         list[str] | None, typer.Option(autocompletion=among("methods"), help="By name. [controls and the usual ones]")
     ] = None
     diagnostics: Annotated[
-        list[str] | None, typer.Option(autocompletion=among("diagnostics"), help="Look into the networks, by name.")
+        list[str] | None, typer.Option(autocompletion=among("diagnostics"), help="Diagnostics by name.")
     ] = None
     recipe: Annotated[
         Literal["field", "equal"],
-        typer.Option(help="As each method's field trains it, or all with equal budgets, for papers."),
+        typer.Option(help="The usual recipe of each method, or equal budgets for all."),
     ] = "field"
     settings: Annotated[
         Mapping[str, Any],
@@ -48,7 +48,7 @@ class Options:
             {name: kind for name, kind in OF_STUDIES.items() if name},
             {
                 "labels": Short("target.labels"),
-                "seeds": Short("seeds", int, "Repetitions. [until settled, 12 at most]", least=1),
+                "seeds": Short("seeds", int, "Repetitions. [until decided, 12 at most]", least=1),
                 "minutes": Short("race.minutes", default="no limit"),
                 "margin": Short("decision.margin", default="1"),
                 "metric": Short("target.metric", default="by labels"),
@@ -64,5 +64,7 @@ class Options:
             "training.lr=0.01 engine.device=cuda race.runs=20 methods.l2-sp.beta=1",
         ),
     ]
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="For study file, results and page.")] = Path("runs")
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder for study file, results and report.")] = Path(
+        "runs"
+    )
     as_json: AsJson = False

@@ -42,10 +42,10 @@ class Options:
     data: Annotated[
         str | None,
         typer.Option(
-            metavar="DATA", autocompletion=among("data"), help="What to measure a network on, as in usps or npz:PATH."
+            metavar="DATA", autocompletion=among("data"), help="Data to measure a network on, as in usps or npz:PATH."
         ),
     ] = None
-    against: Annotated[Path | None, typer.Option(metavar="FILE", help="The weights that training started from.")] = None
+    against: Annotated[Path | None, typer.Option(metavar="FILE", help="The initial weights, before training.")] = None
     source: Annotated[
         str | None,
         typer.Option("--from", metavar="DATA", autocompletion=among("data"), help="The source data, to compare tasks."),

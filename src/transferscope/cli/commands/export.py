@@ -18,14 +18,12 @@ class Options:
     """Where the study kept no network of the run, it is trained again, and comes out the same."""
 
     place: Annotated[str, typer.Argument(metavar="STUDY.toml|STORE", help="A study file or a store.")]
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="The folder to write; made if it is not there.")]
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="The folder to write; created if missing.")]
     method: Annotated[
         str | None, typer.Option(autocompletion=among("methods"), help="The method's name. [the recommended arm]")
     ] = None
-    source: Annotated[
-        str | None, typer.Option("--from", help="What to transfer from. [that of the recommended arm]")
-    ] = None
-    labels: Annotated[int | None, typer.Option(min=1, help="Number of labels. [the most that are settled]")] = None
+    source: Annotated[str | None, typer.Option("--from", help="The source. [that of the recommended arm]")] = None
+    labels: Annotated[int | None, typer.Option(min=1, help="Number of labels. [the largest that is decided]")] = None
     seed: Annotated[int | None, typer.Option(min=0, help="The seed of the run. [the lowest]")] = None
     study: StudyName = None
     as_json: AsJson = False

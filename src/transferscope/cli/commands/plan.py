@@ -27,7 +27,7 @@ class Options:
         list[str] | None,
         typer.Option(
             metavar="ROLE=COLUMN ...",
-            help="Which column of a table holds what: score, labels, arm, seed, stderr. [by name]",
+            help="Columns by role: score, labels, arm, seed, stderr. [by name]",
         ),
     ] = None
     without: Annotated[str | None, of(LabelColumns, "scratch", metavar="ARM")] = None

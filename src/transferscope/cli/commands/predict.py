@@ -16,7 +16,7 @@ EXAMPLES = """transferscope predict net photos/ --out predictions.csv"""
 class Options:
     """They are read as the data of the study were."""
 
-    folder: Annotated[Path, typer.Argument(help="What `transferscope export` wrote.")]
+    folder: Annotated[Path, typer.Argument(help="A folder written by `transferscope export`.")]
     data: Annotated[
         str,
         typer.Argument(
@@ -24,5 +24,5 @@ class Options:
             help="A folder of images, one image, npz:PATH, csv:PATH, or other data by name.",
         ),
     ]
-    out: Annotated[Path, typer.Option(metavar="FOLDER|FILE.csv", help="The table to write, with a row for each input.")]
+    out: Annotated[Path, typer.Option(metavar="FOLDER|FILE.csv", help="The table to write, one row per input.")]
     as_json: AsJson = False

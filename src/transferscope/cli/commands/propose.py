@@ -19,17 +19,19 @@ class Options:
 
     known: Annotated[
         list[str],
-        typer.Argument(
-            metavar="TABLE|STORE|NAME ...", help="Tables of scores, stores, or what comes with the package."
-        ),
+        typer.Argument(metavar="TABLE|STORE|NAME ...", help="Tables of scores, stores, or included scores by name."),
     ]
     task: Annotated[str, typer.Option(help="The task to try an arm on.")]
-    tried: Annotated[list[str] | None, typer.Option(metavar="ARM=SCORE ...", help="What was tried on it.")] = None
-    labels: Annotated[int | None, typer.Option(min=1, help="Read scores with so many labels. [the largest]")] = None
-    metric: Annotated[str | None, typer.Option(help="The column of scores, or a measure. [by name]")] = None
+    tried: Annotated[
+        list[str] | None, typer.Option(metavar="ARM=SCORE ...", help="Scores of arms that were tried.")
+    ] = None
+    labels: Annotated[int | None, typer.Option(min=1, help="Read scores for this number of labels. [the largest]")] = (
+        None
+    )
+    metric: Annotated[str | None, typer.Option(help="The column of scores, or a metric. [by name]")] = None
     columns: ColumnsOption = None
     where: WhereOption = None
-    wide: Annotated[Literal["arms", "tasks"] | None, typer.Option(help="What columns of scores are of.")] = None
+    wide: Annotated[Literal["arms", "tasks"] | None, typer.Option(help="Meaning of several columns of scores.")] = None
     better: BetterOption = None
     out: OutOption = None
     as_json: AsJson = False

@@ -36,7 +36,7 @@ class Options:
         str,
         typer.Argument(
             metavar="STUDY.toml|STORE|TABLE|FOLDER",
-            help="A study file or store; a table with a row for each run, or a folder of runs.",
+            help="A study file or store; a table with one row per run, or a folder of runs.",
         ),
     ]
     table: Annotated[
@@ -44,14 +44,14 @@ class Options:
         typer.Option(help="Print all numbers as csv or parquet, or means as latex or markdown."),
     ] = None
     watch: Annotated[
-        bool, typer.Option("--watch", help="Write the page anew as runs end, until the study is complete.")
+        bool, typer.Option("--watch", help="Update the report as runs end, until the study is complete.")
     ] = False
     width: WidthOption = None
     study: StudyName = None
     out: OutOption = None
     as_json: AsJson = False
     without: Annotated[
-        list[str] | None, typer.Option(help="Arms that need no source; none for none.", rich_help_panel=RUNS)
+        list[str] | None, typer.Option(help="The baselines: arms without a source; or none.", rich_help_panel=RUNS)
     ] = None
     columns: Annotated[
         list[str] | None,
@@ -65,16 +65,16 @@ class Options:
         list[str] | None, typer.Option(metavar="COLUMN=VALUE ...", help="The rows to keep.", rich_help_panel=RUNS)
     ] = None
     predictions: Annotated[
-        Path | None, typer.Option(help="Folder of what runs gave for test examples.", rich_help_panel=RUNS)
+        Path | None, typer.Option(help="Folder of predictions for test examples.", rich_help_panel=RUNS)
     ] = None
     planned: Annotated[
         int | None,
-        typer.Option(min=1, help="Seeds of every arm fixed before the first run: more power.", rich_help_panel=RUNS),
+        typer.Option(min=1, help="Number of seeds fixed before the first run: more power.", rich_help_panel=RUNS),
     ] = None
     next_runs: Annotated[
         int | None,
         typer.Option(
-            "--next", min=1, help="Print so many next runs, as CSV, in place of the page.", rich_help_panel=RUNS
+            "--next", min=1, help="Print this many next runs as CSV, instead of a report.", rich_help_panel=RUNS
         ),
     ] = None
     settings: Annotated[
@@ -82,8 +82,8 @@ class Options:
         Settings(
             {"": ("transferscope.analyses.results.runs:RunColumns",), "decision": (DecisionSettings,)},
             {
-                "metric": Short("metric", str, "The column of scores, or a measure. [by name]"),
-                "wide": Short("wide", Literal["arms", "labels", "seeds"], "What columns of scores are of."),
+                "metric": Short("metric", str, "The column of scores, or a metric. [by name]"),
+                "wide": Short("wide", Literal["arms", "labels", "seeds"], "Meaning of several columns of scores."),
                 "better": Short("better", Better, "Which scores are better. [by name]"),
             },
             "unit=share decision.margin=2 decision.worth=60",

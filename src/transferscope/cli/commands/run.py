@@ -25,9 +25,9 @@ class Options:
         Settings(
             {**OF_STUDIES, "job": ("transferscope.study.submit:Job",)},
             {
-                "seeds": Short("seeds", int, "Repetitions, in place of those of the file.", least=1),
+                "seeds": Short("seeds", int, "Repetitions, instead of those of the file.", least=1),
                 "labels": Short(
-                    "target.labels", list[int], "Numbers of labels, in place of those of the file.", least=1
+                    "target.labels", list[int], "Numbers of labels, instead of those of the file.", least=1
                 ),
                 "workers": Short("engine.workers", default="by machine"),
                 "device": Short("engine.device"),
@@ -38,13 +38,13 @@ class Options:
     ]
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Try failed runs again.")] = False
     network_disk: NetworkDiskOption = False
-    join: Annotated[bool, typer.Option("--join", help="Do runs of a study that is planned, and plan nothing.")] = False
+    join: Annotated[bool, typer.Option("--join", help="Make runs of a planned study, without planning.")] = False
     name: Annotated[str | None, typer.Option("--study", help="Which study, when a store holds several.")] = None
-    runs: Annotated[int | None, typer.Option(min=1, help="With --join: begin at most so many runs. [all]")] = None
+    runs: Annotated[int | None, typer.Option(min=1, help="With --join: maximum number of runs. [all]")] = None
     minutes: Annotated[
-        float | None, typer.Option(min=0, help="With --join: begin no run after so many minutes. [no limit]")
+        float | None, typer.Option(min=0, help="With --join: minutes after which no run starts. [no limit]")
     ] = None
-    slurm: Annotated[int | None, typer.Option(min=1, help="So many runners, as an array job of SLURM.")] = None
-    local: Annotated[int | None, typer.Option(min=1, help="So many runners in this machine's background.")] = None
+    slurm: Annotated[int | None, typer.Option(min=1, help="Number of runners, as an array job of SLURM.")] = None
+    local: Annotated[int | None, typer.Option(min=1, help="Number of runners in this machine's background.")] = None
     quiet: QuietOption = False
     as_json: AsJson = False

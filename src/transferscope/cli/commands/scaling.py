@@ -25,7 +25,7 @@ class Options:
         list[str] | None,
         typer.Option(
             metavar="ROLE=COLUMN ...",
-            help="Which column holds what: score [error], pretrain (its size) [n], labels, stderr, budget.",
+            help="Columns by role: score [error], pretrain (its size) [n], labels, stderr, budget.",
         ),
     ] = None
     settings: Annotated[

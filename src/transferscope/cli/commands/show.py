@@ -38,7 +38,7 @@ class Options:
     shape: Annotated[
         str | None, typer.Option(help="Shape of an input, as in 3,224,224. [its own, else 3,32,32; of texts 2,32]")
     ] = None
-    weights: Annotated[Path | None, typer.Option(help="Weights to try on it: safetensors, or a state dict.")] = None
+    weights: Annotated[Path | None, typer.Option(help="Weights to load into it: safetensors, or a state dict.")] = None
     settings: Annotated[
         Mapping[str, Any],
         Settings({"": (OF_NETWORKS,)}, example="widths=20,50,500 input.size=64 head=classifier.1"),

@@ -201,7 +201,7 @@ class RayBackend:
         try:
             result: Finished | Failed = self._ray.get(task)
         except (lost.TaskUnschedulableError, lost.RuntimeEnvSetupError) as error:
-            raise SettingsError(f"the Ray cluster cannot run a {cell.role} cell: {error}") from error
+            raise SettingsError(f"the Ray cluster cannot make a run of kind {cell.role}: {error}") from error
         except (lost.WorkerCrashedError, lost.OutOfMemoryError, lost.NodeDiedError, lost.ObjectLostError) as error:
             message = (
                 f"the process of this cell, or its node, was lost twice ({type(error).__name__}); see the logs of the "

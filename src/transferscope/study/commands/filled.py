@@ -153,7 +153,7 @@ def placeholders(command: str) -> set[str]:
             if name is None:
                 continue
             if not name.isidentifier() or conversion or "{" in (spec or ""):
-                raise ValueError(f"{{{name}}} is no name")
+                raise ValueError(f"{{{name}}} is not a name")
             names.add(name)
     except ValueError as error:
         raise SettingsError(

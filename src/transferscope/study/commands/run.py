@@ -110,7 +110,7 @@ def _outcome(cell: PlannedCell, job: Job, out: Path, took: Mapping[str, float]) 
     if job.is_share and not 0 <= score <= 1:
         raise RunFailed(
             f"{records[0].name} is {score:g}, and a share is between 0 and 1; say another unit in [run], as in "
-            'unit = "%", and run with --retry-failed, which makes no run anew for that'
+            'unit = "%", and run with --retry-failed, which repeats no run for that'
         )
     examples = {}
     if job.predictions is not None:

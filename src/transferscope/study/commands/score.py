@@ -46,7 +46,7 @@ def read_numbers(score: str, out: Path) -> tuple[Record, ...]:
             raise RunFailed(f"{key} in {name} is {json.dumps(other)[:80]}; expected a number")
         raise RunFailed(
             f"{name} has no {key!r}; its numbers are {known}: name one of these and run with --retry-failed, which "
-            "makes no run anew for that"
+            "repeats no run for that"
             if known
             else f"{name} has no {key!r}, and no number at all"
         )

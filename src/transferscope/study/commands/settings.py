@@ -48,7 +48,7 @@ class RunSettings:
     score: Annotated[
         str | None,
         Says(
-            'What runs are judged by, as "FILE:KEY"',
+            'Score of a run, as "FILE:KEY"',
             'FILE is a JSON file that the command writes into {out}, KEY the key of a number in it; "a.b" is the key b '
             "in the table a. None beside [methods], where all runs are judged by `predictions` in the measure of "
             "[target].",
@@ -57,7 +57,7 @@ class RunSettings:
     command: Annotated[
         str | None,
         Says(
-            "What a run is, with placeholders in braces",
+            "Command of a run, with placeholders in braces",
             "They are {seed}, {labels}, {out} (a new folder for what the run writes), {source} (empty for an arm "
             "without one), and those that the arms give values for. It is started in the folder of the study file. An "
             "arm may have a command of its own.",
@@ -71,10 +71,10 @@ class RunSettings:
             '"share" for a share of 1, which is shown in percent; none if not given.',
         ),
     ] = ""
-    name: Annotated[str | None, Says("What tables and sentences call the score", "Its key if not given.")] = None
+    name: Annotated[str | None, Says("Name of the score in tables and sentences", "Its key if not given.")] = None
     labels: Annotated[
         tuple[Count, ...],
-        Says("Numbers of labels that {labels} stands for", "If not given, runs learn from all there are."),
+        Says("Numbers of labels, the values of {labels}", "If not given, runs learn from all there are."),
     ] = ()
     predictions: Annotated[
         str | None,
@@ -88,13 +88,11 @@ class RunSettings:
     files: Annotated[
         tuple[str, ...],
         Says(
-            "Further files that runs depend on, beside those that the command names",
+            "Further files that runs depend on",
             'As in ["*.py", "data/*.csv"]. After a change of any, runs are made again.',
         ),
     ] = ()
-    timeout: Annotated[
-        Positive | None, Says("Minutes after which a run is stopped and has failed", "None for a day.")
-    ] = None
+    timeout: Annotated[Positive | None, Says("Timeout of a run, in minutes", "None for a day.")] = None
     shell: Annotated[
         bool,
         Says(

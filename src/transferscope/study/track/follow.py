@@ -114,7 +114,7 @@ class _Follower:
             self._trackers.pop(name, None)
             reason = next(iter(str(error).splitlines()), "") or type(error).__name__
             _LOG.warning(
-                "the tracker %s is left out from here on: %s; the study goes on, and its store has everything",
+                "the tracker %s is left out from here on: %s; the study continues, and its store has everything",
                 name,
                 reason,
             )

@@ -1,0 +1,128 @@
+"""Guides, templates, help and messages use the terms of docs/glossary.md, and no word that is listed here."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SRC = ROOT / "src/transferscope"
+
+NOT_ALLOWED = {
+    r"best (that needs no|without a) source|arms? with(out)? a source (is|are|reach)": "baseline, transfer arm",
+    r"\bpre-train": "pretraining, as in [pretraining]",
+    r"\bnothing but\b|\bnone but\b": "only",
+    r"\b(something|nothing|others?|other things) else than\b|\bothers than\b": "other than, different from",
+    r"\b(is|are|be|been|cannot be) told\b": "detected, distinguishable, significant",
+    r"\bgo(es)? on\b|\bgone on with\b": "continue, resume",
+    r"\bsettled?\b|\bit is open\b": "decided, inconclusive",
+    r"\banew\b": "again",
+    r"\bmend(s|ed)?\b": "fix",
+    r"\bheld against\b": "compared with",
+    r"\bpassed over\b": "ignored",
+    r"\bis gone\b|\bhas gone\b": "missing",
+    r"\bof no interest\b": "does not matter",
+    r"(\bwhich|\bthat|\bit|\}) (is|are) no (?!longer|such|more|less|better|worse)": "is not a",
+    r"\bone answer to everything\b": "a constant prediction",
+    r"\bseveral measures\b|\bname of a measure\b": "metric",
+    r"\bhardly\b.*\bchance\b": "unlikely",
+}
+"""Words that a practitioner would not meet in scikit-learn, PyTorch or Hugging Face, and what to write instead."""
+
+CELL = r"\b[Cc]ells?\b"
+"""A cell of the engine is a run (or a pretraining) to a reader; tables, grids and notebooks have cells too."""
+
+OF_TABLES = ("data/", "analyses/columns.py", "analyses/results/", "report/")
+OF_ENGINE = ("store/", "study/work.py", "study/fitting.py")  # messages of their functions, to who calls them
+
+SAYS = ("Error", "Warning", "RunFailed", "unknown_name", "missing_extra", "refuse_unused", "warn", "warning")
+HELPS = ("Says", "Shown", "Short", "Option", "Argument")
+
+
+def _text(node: ast.AST) -> str:
+    """The literal parts of a string expression, with {} for each value."""
+    if isinstance(node, ast.Constant):
+        return node.value if isinstance(node.value, str) else "{}"
+    if isinstance(node, ast.JoinedStr):
+        return "".join(map(_text, node.values))
+    if isinstance(node, ast.BinOp | ast.IfExp):
+        return " ".join(_text(part) for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr))
+    return "{}"
+
+
+def _calls(names: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """Place and text of every string that is given to a call of one of these names, or to `help=`."""
+    for path in sorted(SRC.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.Call):
+                continue
+            called = ast.unparse(node.func).rpartition(".")[2]
+            given = [*node.args, *(one.value for one in node.keywords)] if called.endswith(names) else []
+            given += [one.value for one in node.keywords if one.arg == "help"]
+            for text in filter(lambda text: " " in text, map(_text, given)):
+                yield f"{path.relative_to(SRC)}:{node.lineno}", text
+
+
+def _commands() -> Iterator[tuple[str, str]]:
+    for path in sorted((SRC / "cli/commands").glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                yield f"{path.name}:{node.lineno}", ast.get_docstring(node) or ""
+
+
+def _lines(*paths: Path) -> Iterator[tuple[str, str]]:
+    for path in paths:
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+            yield f"{path.relative_to(ROOT)}:{number}", line
+
+
+GUIDES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+GUIDES += [path for folder in ("howto", "concepts", "theory") for path in sorted((ROOT / "docs" / folder).glob("*.md"))]
+GUIDES.remove(ROOT / "docs/dead-ends.md")  # what was tried and given up, in the words of its time
+
+SURFACES = {
+    "guides": lambda: _lines(*GUIDES),
+    "templates": lambda: _lines(*sorted(SRC.rglob("*.j2"))),
+    "messages": lambda: _calls(SAYS),
+    "help": lambda: (*_calls(HELPS), *_commands()),
+}
+
+
+@pytest.mark.parametrize("surface", SURFACES)
+def test_what_people_read_uses_the_terms_of_the_glossary(surface: str) -> None:
+    texts = [*SURFACES[surface]()]
+    assert len(texts) > 100
+    found = [
+        f"{place}: {said[0]!r} in {text[:80]!r}; write {instead}"
+        for place, text in texts
+        for word, instead in NOT_ALLOWED.items()
+        if (said := re.search(word, text))
+    ]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("surface", ["templates", "messages", "help"])
+def test_a_cell_stays_inside_the_engine(surface: str) -> None:
+    found = [
+        f"{place}: {text[:120]}"
+        for place, text in SURFACES[surface]()
+        if re.search(CELL, text) and not place.startswith((*OF_TABLES, *OF_ENGINE))
+    ]
+    assert not found, "\n".join(found)
+
+
+NOUNS = "The A An Whether What How Which Who Where When As All Every Each Its Of That Those These Both Such Everything"
+
+
+def test_docstrings_of_functions_begin_with_a_verb() -> None:
+    found = []
+    for path in sorted(SRC.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.FunctionDef) or any("property" in ast.unparse(x) for x in node.decorator_list):
+                continue
+            begins = (ast.get_docstring(node) or "-").split()[0]
+            if begins in NOUNS.split():
+                found.append(f"{path.relative_to(SRC)}:{node.lineno} {node.name}: {begins} ...")
+    assert not found, "\n".join(found)
