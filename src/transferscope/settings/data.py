@@ -34,9 +34,7 @@ class TargetSettings(DataSettings):
 
     labels: Annotated[
         tuple[Count, ...],
-        Says(
-            "Numbers of labelled target examples", "In all (`n_target` of a cell), distinct; empty for all there are."
-        ),
+        Says("Numbers of labelled target examples", "In all, distinct; empty for all available."),
     ] = ()
     draw: Annotated[
         Draw,

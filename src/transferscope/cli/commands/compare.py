@@ -18,8 +18,8 @@ transferscope compare usps --from mnist --set training.lr=0.01 engine.device=cud
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """Make the runs that say most for their seconds whether transfer helps and which arm to use, until both are
-    decided. After Ctrl-C the same command goes on; so does `transferscope run` with the study file that it writes.
+    """Make the most informative runs, per second, until it is decided whether transfer helps and which arm to use.
+    After Ctrl-C, the same command resumes; so does `transferscope run` with the study file.
     """
 
     target: Annotated[

@@ -13,7 +13,7 @@ EXAMPLES = """transferscope demo --out demo-out"""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """Every method has its default settings; none is searched, so that it takes a minute."""
+    """Every method has its default settings, without a hyperparameter search, so that it takes a minute."""
 
     out: Annotated[Path, typer.Option(help="Folder for the study file, the results and the report.")] = Path("demo-out")
     as_json: AsJson = False

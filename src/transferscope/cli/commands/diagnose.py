@@ -30,7 +30,7 @@ transferscope diagnose usps.toml --map --out maps"""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """Of a study it takes the best transfer arm. Without --diagnostics it measures what applies and is quick."""
+    """For a study, it takes the best transfer arm. Without --diagnostics, it measures the fast ones that apply."""
 
     checkpoint: Annotated[
         Path,

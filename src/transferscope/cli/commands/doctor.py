@@ -13,8 +13,8 @@ transferscope doctor --schema study > study.schema.json"""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """The exit code is 1 where something keeps transferscope from working. With --schema study an editor completes and
-    checks study files.
+    """The exit code is 1 if something prevents transferscope from working. --schema study lets an editor complete and
+    check study files.
     """
 
     schema: Annotated[

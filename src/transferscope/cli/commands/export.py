@@ -15,7 +15,7 @@ EXAMPLES = """transferscope export usps.toml --out net --method fine-tune --from
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """Where the study kept no network of the run, it is trained again, and comes out the same."""
+    """If the study kept no network of the run, it is trained again with the same result."""
 
     place: Annotated[str, typer.Argument(metavar="STUDY.toml|STORE", help="A study file or a store.")]
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="The folder to write; created if missing.")]

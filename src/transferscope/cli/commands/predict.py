@@ -14,7 +14,7 @@ EXAMPLES = """transferscope predict net photos/ --out predictions.csv"""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """They are read as the data of the study were."""
+    """Inputs are read like the data of the study."""
 
     folder: Annotated[Path, typer.Argument(help="A folder written by `transferscope export`.")]
     data: Annotated[

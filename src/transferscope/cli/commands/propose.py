@@ -15,7 +15,7 @@ transferscope propose CLIP_benchmark --task birds --tried "ViT-B-32 openai=0.8\"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """Reads scores of arms on several tasks, and says which arm to try next on one of them, or on a new one."""
+    """Reads scores of arms on several tasks, and proposes which arm to try next on one of them, or on a new one."""
 
     known: Annotated[
         list[str],

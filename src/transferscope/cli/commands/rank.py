@@ -26,8 +26,8 @@ transferscope rank usps.toml"""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """Of a finished study, also how well each score would have chosen, given what transfer really gave; its report
-    shows this from then on.
+    """For a finished study, also reports the regret of choosing by each score, given the actual results; its report
+    then shows this.
     """
 
     target: Annotated[

@@ -28,7 +28,7 @@ RUNS = "Runs of another tool"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """The table has a row for each arm and number of labels, with intervals, p-values and costs. In Python:
+    """The table has one row per arm and number of labels, with CIs, p-values and costs. In Python:
     `transferscope.open_result(STUDY).table()`.
     """
 

@@ -17,7 +17,7 @@ transferscope run usps.toml --slurm 8 --set job.gpus=1 job.minutes=240"""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """Ctrl-C stops it; the same command goes on from there."""
+    """After Ctrl-C, the same command resumes."""
 
     study: Annotated[str, typer.Argument(metavar="STUDY.toml", help="A study file; with --join also a store.")]
     settings: Annotated[

@@ -19,7 +19,7 @@ transferscope show hf:models/vit --weights tuned.safetensors"""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """Without a name, the data sets of the catalogue and where they are on this machine."""
+    """Without a name, lists the data sets of the catalogue and their locations on this machine."""
 
     name: Annotated[
         str | None,

@@ -12,7 +12,7 @@ EXAMPLES = """transferscope status usps.toml"""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """Of a store, each of its studies."""
+    """For a store, the state of each of its studies."""
 
     place: Annotated[str, typer.Argument(metavar="STUDY.toml|STORE", help="A study file, or a store: a path or URL.")]
     as_json: AsJson = False
