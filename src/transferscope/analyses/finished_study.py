@@ -34,7 +34,7 @@ def finished_cells(store: Store, study: str, *, before: str) -> list[StoredCell]
     counts = store.counts(study)
     if counts.planned or counts.running or not counts.done:
         raise StoreError(
-            f"{counts.done} of the {counts.total} cells of {study} are done; finish it with `transferscope run` before "
+            f"{counts.done} of the {counts.total} runs of {study} are done; finish it with `transferscope run` before "
             f"{before}"
         )
     done = [one for one in store.cells(study) if one.state == "done" and one.cell.role != "command"]

@@ -132,12 +132,12 @@ def open_pretrained(
 
 @made_once(lambda *asked: repr(asked))
 def _tried(pretrained: Pretrained, input_shape: tuple[int, ...]) -> OpenedNetwork:
-    """What `_with_own_head` makes, which others read too: who trains it copies it."""
+    """Return what `_with_own_head` makes, which others read too: who trains it copies it."""
     return _with_own_head(pretrained, input_shape, 0)
 
 
 def _with_own_head(pretrained: Pretrained, input_shape: tuple[int, ...], seed: int) -> OpenedNetwork:
-    """A named network with its own head, seen to compute what its module does."""
+    """Return a named network with its own head, seen to compute what its module does."""
     settings = pretrained.network
     named = settings.module
     assert named is not None
@@ -154,7 +154,7 @@ def _with_own_head(pretrained: Pretrained, input_shape: tuple[int, ...], seed: i
 
 @made_once(lambda file: file)
 def _is_of_study(file: Path) -> bool:
-    """Whether a file has the names under which a study keeps its networks."""
+    """Return whether a file has the names under which a study keeps its networks."""
     stored = read_state_dict(file)
     return bool(stored) and all(key.startswith(("features.", "head.")) for key in stored)
 

@@ -49,7 +49,7 @@ class _Part:
     length: int
 
     def returned(self, output: Tensor) -> Any:
-        """The output as the module returns it."""
+        """Return the output in the form of the module."""
         return (output, *[None] * (self.length - 1)) if self.length else output
 
     def shape_of(self, n: int, n_tokens: int) -> tuple[int, ...]:

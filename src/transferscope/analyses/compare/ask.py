@@ -76,7 +76,7 @@ def ask(
     if race is not None and methods is None and not limited:
         race = {**race, "run_minutes": LONGEST_RUN}
     if race is not None and seeds is not None and seeds < 2:
-        raise SettingsError(f"seeds = {seeds}; until it is settled takes at least 2, to know how much runs differ")
+        raise SettingsError(f"seeds = {seeds}; until it is decided takes at least 2, to know how much runs differ")
     tables, spec = study_tables(
         given,
         target,

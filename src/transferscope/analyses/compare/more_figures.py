@@ -18,7 +18,7 @@ from transferscope.wording import duration, rough_duration, sizes_in_words
 
 OF_RUNS = "Each dot is one seed, and each line the mean of an arm; transfer arms are blue."
 OF_TIMES = (
-    "Filled marks are joined: no other arm is both faster and better. The star is the arm to use; bars are the "
+    "Filled marks are joined: no other arm is both faster and better. The star is the recommended arm; bars are the "
     "intervals of gains over the best baseline, cut at the edge of the picture."
 )
 """How the pictures are read."""

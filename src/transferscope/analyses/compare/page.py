@@ -96,7 +96,7 @@ def _go_on(summary: Summary, file: str, end: str) -> tuple[str, str]:
     known = [one.seconds for one in _not_begun(summary) if one.seconds is not None and (one.source or not first)]
     seconds = min(known, default=None)
     race = summary.frames.study.spec["race"]
-    step = state("go on", end=end, first=first, seconds=seconds)
+    step = state("resume", end=end, first=first, seconds=seconds)
     more = 2 * (race.get(end if end == "runs" else "minutes") or 1)
     if end == "time" and seconds is not None:
         more = max(more, math.ceil(seconds / 30))  # twice what the next is expected to take

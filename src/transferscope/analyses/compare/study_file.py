@@ -175,7 +175,7 @@ def study_tables(
 
 
 def _as_fitted(spec: StudySpec, tables: Mapping[str, Any]) -> StudySpec:
-    """The study of tables that were fitted to its data (`_fitted_to`)."""
+    """Return the study of tables that were fitted to its data (`_fitted_to`)."""
     if not tables["methods"]:
         raise SettingsError("no method can learn the target from every source; name some with --methods")
     transforms = {name: tuple(table.get("transforms", ())) for name, table in tables["sources"].items()}
@@ -191,7 +191,7 @@ def _as_fitted(spec: StudySpec, tables: Mapping[str, Any]) -> StudySpec:
 
 
 def _with_usual_head(method: Method) -> Method:
-    """A method as if its table did not name a head."""
+    """Return a method as if its table did not name a head."""
     usual = {one.name: one.default for one in fields(method) if one.name == "head"}  # type: ignore[arg-type]
     return replace(method, **usual) if usual else method  # type: ignore[type-var]
 

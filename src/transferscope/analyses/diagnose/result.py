@@ -138,7 +138,7 @@ class DiagnosisResult(AnalysisResult):
         return Verdict({}, headline, tuple(sentences))
 
     def said(self) -> Iterator[Statement]:
-        """What the verdict says, in order."""
+        """Return what the verdict says, in order."""
         looked_at, subject = self.looked_at, self.looked_at.subject
         if self.reach is not None:
             yield from what_follows(self.reach, looked_at.names, self.question.data.data)
@@ -170,7 +170,9 @@ class DiagnosisResult(AnalysisResult):
         return rows if self.reach is None else pd.concat([rows, reach_rows(self.reach)], ignore_index=True)
 
     def shown_tables(self) -> tuple[Table, ...]:
-        """The headline of every diagnostic, beside the start or random weights, and what is expected; the features."""
+        """Return the headline of every diagnostic, beside the start or random weights, and what is expected; the
+        features.
+        """
         beside = self.looked_at.beside
         with_other = any(one.other is not None for one in self.measured)
         columns = (
@@ -242,7 +244,7 @@ class DiagnosisResult(AnalysisResult):
 
 
 def measured_rows(measured: Sequence[Measured], beside: Literal["start", "random"] = "start") -> pd.DataFrame:
-    """Every record at the end of training and, where it was measured, of the network beside it.
+    """Return every record at the end of training and, where it was measured, of the network beside it.
 
     Returns:
         One row for each: diagnostic, name, value, stderr, low and high (95 %), samples (what these are over), n,

@@ -193,7 +193,7 @@ def looked_at_in(
     names: Mapping[str, str],
     source: Examples | None = None,
 ) -> FileSubject:
-    """A network and its start, ready to be measured on data.
+    """Return a network and its start, ready to be measured on data.
 
     Args:
         data: With the training examples that the network learned from.
