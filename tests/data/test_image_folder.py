@@ -135,7 +135,7 @@ SPLIT = "train/cat/0.png train/dog/0.png test/cat/0.png"
     [
         ("", None, "has no sub-folders"),
         ("cat/0.png dog/", None, "dog holds no images"),
-        ("file", None, "file is no folder"),
+        ("file", None, "file is not a folder"),
         ("cat/0.png dog/0.png stray.png", None, "stray.png lies beside the folders of the classes"),
         ("cat/0.png cat/black/0.png dog/0.png", None, "cat is the folder of a class and holds the folder 'black'"),
         ("cat/0.png cat/1.png dog/0.png dog/1.png dog/IMG_1.HEIC", None, "IMG_1.HEIC cannot be read as an image"),

@@ -39,8 +39,8 @@ def message_of(place: Path | str, *, create: bool = False) -> str:
         ("notes.txt", True, "the store {} cannot be used: the file is not a store"),
         ("other.sqlite", True, "{} is a database of something else"),
         ("empty.sqlite", False, "{} is an empty database"),
-        ("", True, "the store {} is no file"),
-        ("/dev/null", True, "the store {} is no file"),
+        ("", True, "the store {} is not a file"),
+        ("/dev/null", True, "the store {} is not a file"),
     ],
 )
 def test_what_is_no_store_is_refused_and_left_alone(tmp_path: Path, name: str, create: bool, message: str) -> None:
