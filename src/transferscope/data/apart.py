@@ -30,7 +30,7 @@ def check_one_way(group: str | None, time: str | None) -> None:
 
 
 def group_numbers(columns: Sequence[pd.Series], what: str) -> list[Int64[np.ndarray, " _"]]:
-    """The number of the group of each row, one numbering for all parts.
+    """Return the group number of each row, one numbering for all parts.
 
     Raises:
         DataError: A row has no group.
@@ -45,7 +45,7 @@ def group_numbers(columns: Sequence[pd.Series], what: str) -> list[Int64[np.ndar
 
 
 def times_of(column: pd.Series, what: str, order: DayOrder | None = None) -> Shaped[np.ndarray, " N"]:
-    """Comparable times: numbers as they are, dates as days.
+    """Return comparable times: numbers as they are, dates as days.
 
     Raises:
         DataError: A row holds neither, or only some rows hold numbers.
@@ -73,7 +73,7 @@ def check_later(train: Shaped[np.ndarray, " n"], test: Shaped[np.ndarray, " m"],
 
 
 def grouped(parts: Parts, numbers: Sequence[Int64[np.ndarray, " _"]], name: str) -> Parts:
-    """Both parts with the groups of their examples, and how many there are in words.
+    """Return both parts with the groups of their examples, and a note on the number of groups.
 
     Raises:
         DataError: A group is in both.
@@ -92,7 +92,7 @@ def grouped(parts: Parts, numbers: Sequence[Int64[np.ndarray, " _"]], name: str)
 
 
 def group_note(table: pd.DataFrame) -> str:
-    """What to say of columns that look like groups: by their names, with few rows for each value; "" for none."""
+    """Return a note on columns that look like groups, by name and few rows per value; "" if there is none."""
     looking = []
     for name in map(str, table.columns):
         if not _GROUP_WORDS.search(name.lower()):

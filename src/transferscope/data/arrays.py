@@ -136,7 +136,7 @@ def read_apart(
     kind: Kind | None,
     label_names: Sequence[str] | None,
 ) -> Parts:
-    """A training and a test part whose inputs are as a `LabelledSet` has them, such as tokens; else as `to_parts`."""
+    """Return a training and a test part whose inputs have the form of `LabelledSet`, such as tokens."""
     none = [np.zeros((len(part), 1)) for part in labels]
     parts = to_parts(none, labels, name=name, kind=kind, label_names=label_names)
     own, other = (replace(part, inputs=one) for part, one in zip((parts.train, parts.test), inputs, strict=True))
@@ -145,7 +145,7 @@ def read_apart(
 
 @np.errstate(invalid="ignore")  # of infinite ones, which are refused where they are read
 def kind_of_numbers(labels: Num[np.ndarray, " N"], *, what: str, how: str) -> Kind:
-    """What one number of each input is, whoever read it: floating-point numbers to predict, or whole ones for classes.
+    """Return the kind of one number per input: floating-point numbers for regression, integers for classes.
 
     Raises:
         DataError: They could be either: whole numbers in floating point that repeat, or many different whole numbers.
@@ -172,7 +172,7 @@ def kind_of_numbers(labels: Num[np.ndarray, " N"], *, what: str, how: str) -> Ki
 
 @np.errstate(invalid="ignore")
 def _kind_of(labels: np.ndarray, *, name: str) -> Kind:
-    """What labels are whose kind was not said; a DataError if they could be several things."""
+    """Infer the kind of labels; raises DataError if it is ambiguous."""
     if labels.ndim in (3, 4) and labels.dtype.kind in _REAL and 0 not in labels.shape:
         if not np.issubdtype(labels.dtype, np.floating):
             return "segmentation"
@@ -208,7 +208,7 @@ def _kind_of(labels: np.ndarray, *, name: str) -> Kind:
 
 
 def _to_masks(labels: np.ndarray, *, name: str) -> np.ndarray:
-    """Masks (N, h, w) as int64, in an array of their own."""
+    """Convert masks (N, h, w) to int64."""
     if labels.ndim != 3 or labels.dtype.kind not in "bui" or labels.min() < UNLABELLED:
         raise DataError(
             f"{name}: labels of shape {labels.shape} and type {labels.dtype} run from {labels.min()}; expected masks "
@@ -230,7 +230,7 @@ def _to_flags(labels: np.ndarray, *, name: str) -> Bool[np.ndarray, "N K"]:
 def to_inputs(
     array: Shaped[np.ndarray, "N ..."], *, name: str, channels: ChannelAxis | None = None
 ) -> Num[np.ndarray, "N ..."]:
-    """Images as (N, C, H, W), uint8 or float32 in [0, 1]; vectors as float32 (N, D).
+    """Convert images to (N, C, H, W), uint8 or float32 in [0, 1], and vectors to float32 (N, D).
 
     Args:
         array: Shape (N, D), (N, H, W), (N, H, W, C) or (N, C, H, W). With more than 4 channels, images must be square
@@ -271,7 +271,7 @@ def to_inputs(
 
 
 def _to_targets(labels: np.ndarray, *, name: str) -> Float64[np.ndarray, "N K"]:
-    """Numbers (N,) or (N, n_outputs) as float64 (N, n_outputs), within what 32 bits hold."""
+    """Return numbers (N,) or (N, n_outputs) as float64 (N, n_outputs), within what 32 bits hold."""
     if labels.ndim not in (1, 2) or labels.dtype.kind not in _REAL:
         raise DataError(
             f"{name}: regression labels have shape {labels.shape} and type {labels.dtype}; expected numbers (N,) or "
@@ -307,7 +307,7 @@ def label_units(labels: Float64[np.ndarray, "N K"]) -> tuple[tuple[float, float]
 
 
 def lost_in_float32(numbers: Float64[np.ndarray, "N ..."]) -> Bool[np.ndarray, "..."]:
-    """Of which features of finite examples (N, ...) 32 bits lose the digits in which they differ, such as times.
+    """Return which features of finite examples (N, ...) float32 cannot distinguish, such as times.
 
     They do where rounding moves an example by more than 1/256 of the standard deviation, which takes numbers that lie
     some 65,000 standard deviations from 0. Numbers that differ by less than 2^-44 of their size are the same but for
@@ -321,7 +321,7 @@ def lost_in_float32(numbers: Float64[np.ndarray, "N ..."]) -> Bool[np.ndarray, "
 
 
 def _comparable_labels(train: np.ndarray, test: np.ndarray, *, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Class labels (N,) or (N, 1) of both parts as columns that NumPy compares exactly: as text where one is text."""
+    """Return class labels of both parts as columns that NumPy compares exactly: as text if one is text."""
     first, second = (_label_column(labels, name=name) for labels in (train, test))
     kinds = {first.dtype.kind, second.dtype.kind}
     if kinds <= set(_REAL):
@@ -338,7 +338,7 @@ def _comparable_labels(train: np.ndarray, test: np.ndarray, *, name: str) -> tup
 
 
 def epoch_unit(numbers: Num[np.ndarray, " N"]) -> set[str]:
-    """The units in which whole numbers could be times since 1970; empty where one of them is none of 1990 to 2100."""
+    """Return the units in which integers could be times since 1970; empty if one of them is outside 1990 to 2100."""
     if not len(numbers) or (numbers % 1 != 0).any():
         return set()
     low, high = _EPOCH_RANGE
@@ -349,7 +349,7 @@ def epoch_unit(numbers: Num[np.ndarray, " N"]) -> set[str]:
 
 
 def counts_rows(numbers: Num[np.ndarray, " N"]) -> bool:
-    """Whether numbers are those of rows, in any order and some perhaps missing: whole ones in equal steps, each once.
+    """Return whether numbers are row numbers: integers in equal steps, each once, in any order, some perhaps missing.
 
     Of n whole numbers out of m in a range all differ with a chance of prod (1 - i / m) over i = 0 ... n - 1 where they
     are drawn; measurements repeat rather more. Below one in a million they are taken for numbers of rows. Years and
@@ -389,7 +389,7 @@ def check_spellings(names: Iterable[object], where: str, what: str) -> None:
 
 
 def _to_class_labels(labels: np.ndarray, values: np.ndarray, *, name: str) -> Num[np.ndarray, " N"]:
-    """Labels (N,) as int64 positions in the sorted class values (n_classes,) of their type; a DataError for others."""
+    """Convert labels (N,) to int64 indices into the sorted class values; raises DataError for other labels."""
     strange = np.setdiff1d(labels, values)
     if len(strange):
         raise DataError(
@@ -420,7 +420,7 @@ def check_side(side: int, what: str) -> None:
 
 
 def _label_column(labels: np.ndarray, *, name: str) -> np.ndarray:
-    """Class labels (N,) or (N, 1) as a column (N,) of numbers, text or dates; bytes are text in UTF-8."""
+    """Return the class labels (N,) or (N, 1) as a column (N,) of numbers, text or dates; bytes are text in UTF-8."""
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
     if labels.ndim != 1:

@@ -71,14 +71,14 @@ _FEW = 3
 
 
 def is_text(column: pd.Series) -> bool:
-    """Whether all values are text; gaps aside, and not where there is nothing else."""
+    """Return whether all non-missing values are text, of which there is at least one."""
     if isinstance(column.dtype, pd.StringDtype):
         return bool(column.notna().any())
     return column.dtype == object and bool(pd.api.types.infer_dtype(column, skipna=True) == "string")
 
 
 def are_codes(texts: Sequence[str]) -> bool:
-    """Whether numbers are codes: one has zeros before it (01067), or is as 1E2, which no program writes for 100."""
+    """Return whether numbers are codes: with leading zeros (01067), or as 1E2, which no program writes for 100."""
     if any(re.fullmatch(r"[+-]?0\d+", one) for one in texts):
         return True
     measured = any(re.fullmatch(r".*\..*|.*[eE][+-].*", one) for one in texts)
@@ -86,25 +86,25 @@ def are_codes(texts: Sequence[str]) -> bool:
 
 
 def as_arrow(column: pd.Series) -> pa.ChunkedArray:
-    """A column of text for Arrow, null where there is nothing."""
+    """Return a column of text for Arrow, null where there is nothing."""
     return pa.chunked_array([pa.array(column.astype(object), pa.string(), from_pandas=True)])
 
 
 def as_objects(text: pa.ChunkedArray) -> pd.Series:
-    """Text as objects of Python, the same one for equal cells; None where there is nothing."""
+    """Return text as Python objects, shared by equal cells; None for missing ones."""
     places, distinct = _encoded(text)
     return pd.Series(np.array([*distinct, None], dtype=object)[places], dtype=object)
 
 
 def _encoded(text: pa.ChunkedArray) -> tuple[np.ndarray, list[str]]:
-    """The place of each cell among the distinct ones, -1 where there is nothing, and these."""
+    """Return the index of each cell among the distinct ones, -1 if missing, and the distinct ones."""
     encoded = text.combine_chunks().dictionary_encode()
     places = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
     return places, encoded.dictionary.to_pylist()
 
 
 def plain_numbers(text: pa.ChunkedArray) -> np.ndarray | None:
-    """The numbers that a whole column is, gaps and marks aside; None where a cell is none, or they may be codes.
+    """Return a column as numbers, except gaps and marks; None if a cell is not a number, or they may be codes.
 
     Returns:
         int64, or float64 with NaN for gaps.
@@ -146,7 +146,7 @@ def _cast(text: pa.ChunkedArray, kind: pa.DataType) -> np.ndarray | None:
 
 
 def typed(column: pd.Series) -> pd.Series:
-    """A column of text as the numbers or truth values that all of it is, gaps and marks aside; else without gaps.
+    """Return a column of text as numbers or truth values if all of it is; otherwise without gaps.
 
     Returns:
         int64 or float64, truth values, or text with None for `GAPS`; what is no text stays as it is.
@@ -160,7 +160,7 @@ def typed(column: pd.Series) -> pd.Series:
 
 
 def _read_apart(text: pa.ChunkedArray) -> np.ndarray:
-    """What `typed` makes of cells that are not all plain numbers, by their different values."""
+    """Apply `typed` to cells that are not all plain numbers, by their distinct values."""
     places, distinct = _encoded(text)
     stripped = [one.strip() for one in distinct]
     known = [one for one in stripped if one not in _GAPS_AMONG_NUMBERS]
@@ -186,7 +186,7 @@ Cells = Mapping[str, pa.ChunkedArray | pd.Series]
 
 
 def read_cells(columns: Cells, separator: str) -> tuple[pd.DataFrame, Cells, tuple[str, ...]]:
-    """Columns with numbers for text that is plain numbers throughout, and without rows that sum others up.
+    """Convert columns of plain numbers, and remove summary rows.
 
     A column in another way of writing numbers is changed where all of it is numbers in one: a point for decimals and
     nothing between thousands then. One that could be in two ways (1.234, 1,234) is read as the other columns of its
@@ -223,7 +223,7 @@ def _is_text(column: pa.ChunkedArray | pd.Series) -> bool:
 def _without_marks(
     texts: Mapping[str, pa.ChunkedArray], numbers: Mapping[str, np.ndarray | None], separator: str
 ) -> tuple[dict[str, pa.ChunkedArray], tuple[str, ...]]:
-    """Columns of numbers in another way of writing in the plain one, and which they are, in sentences."""
+    """Convert columns of numbers in other notations to plain ones, and describe them."""
     ways: dict[str, tuple[pa.Array, bool, bool]] = {}  # the different numbers; may marks be points, may they be commas
     for name, text in texts.items():
         values = numbers[name]
@@ -281,18 +281,18 @@ def _all_match(texts: pa.Array, pattern: str) -> bool:
 
 
 def is_date(text: str) -> bool:
-    """Whether text has the form of a date, or of a time of the day with AM or PM, whether or not it exists."""
+    """Return whether text has the form of a date, or of a time of day with AM or PM, valid or not."""
     return bool(_DATE.fullmatch(text) or _TIME_OF_DAY.fullmatch(text))
 
 
 def has_no_order(text: str) -> bool:
-    """Whether text has the form of a date as 3/4/2021, which does not say what is the day."""
+    """Return whether text has the form of a date as 3/4/2021, with ambiguous order of day and month."""
     match = _DATE.fullmatch(text)
     return match is not None and match["first"] is not None
 
 
 def days_of(value: object, order: DayOrder | None) -> float | None:
-    """Days since 1970 of a date or time of the years 1 to 9999 (UTC where it says an offset); None for what is none.
+    """Parse a date or time of the years 1 to 9999 to days since 1970 (UTC with an offset); None for other text.
 
     Args:
         value: Text, or a date of Python.
@@ -346,7 +346,7 @@ def _days_of_text(text: str, order: DayOrder | None) -> float | None:
 
 
 def without_summaries(table: pd.DataFrame, naming: Sequence[str] = ()) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """A table without rows that sum others up, such as a last row "Total" and "mean" among the numbers of seeds.
+    """Return a table without summary rows, such as a last row "Total" or "mean" among the numbers of seeds.
 
     A row is one where such a word stands in a column that names the rows, in one that holds numbers otherwise, or in
     the last rows of a column of names, each of which is there once.

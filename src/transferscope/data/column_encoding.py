@@ -170,12 +170,12 @@ class TableEncoding:
         return "; ".join([made, *([f"left out: {few(left)}"] if left else []), *seen[:3]])
 
     def apply(self, table: pd.DataFrame, path: Path) -> Float64[np.ndarray, "N D"]:
-        """The features of rows with these columns, in any order; a DataError for another kind of column."""
+        """Return the features of rows with these columns, in any order; raises DataError for another kind of column."""
         features = [_features(table[one.name], one, path) for one in self.columns if one.kind != "left out"]
         return np.column_stack(features) if features else np.empty((len(table), 0))
 
     def remarks(self, table: pd.DataFrame, train: pd.DataFrame | None = None) -> tuple[str, ...]:
-        """What rows have that no training row had, in a sentence for each column.
+        """Describe values that no training row has, one sentence per column.
 
         Args:
             train: The training rows; None where they are not at hand, so that values that few of them have, which share
@@ -280,7 +280,7 @@ def _fitted(
 
 
 def _offset(known: Float64[np.ndarray, " n"]) -> float:
-    """A round number near numbers of which 32 bits would lose the digits in which they differ; 0 for all others."""
+    """Return a round offset for numbers that float32 cannot distinguish; 0 for all others."""
     if not lost_in_float32(known):
         return 0.0
     unit = 10.0 ** np.ceil(np.log10(np.std(known)))
@@ -288,7 +288,7 @@ def _offset(known: Float64[np.ndarray, " n"]) -> float:
 
 
 def _counts_rows(known: Float64[np.ndarray, " n"], tested: pd.Series | None, path: Path) -> bool:
-    """Whether the numbers of training rows, or these and those of test rows, are numbers of rows."""
+    """Return whether the numbers of training rows, or of training and test rows, are row numbers."""
     if counts_rows(known) or tested is None:
         return counts_rows(known)
     if (known % 1 != 0).any() or len(np.unique(known)) < len(known):
@@ -326,7 +326,7 @@ def _fitted_category(column: pd.Series, declared: bool, beside: Sequence[pd.Seri
 
 
 def _kind_of(column: pd.Series, path: Path) -> ColumnKind:
-    """What a column is, by its type and, for text, by all of its values."""
+    """Return the kind of a column, by its type and, for text, by all of its values."""
     values = _without_blanks(typed(column)).dropna()
     if not len(values):
         return "left out"
@@ -353,7 +353,7 @@ def _kind_of(column: pd.Series, path: Path) -> ColumnKind:
 
 
 def _kind_of_text(values: pd.Series, path: Path) -> ColumnKind:
-    """What text is that is neither all numbers nor truth values: by what nearly all of its different values are."""
+    """Return the kind of text that is neither all numbers nor truth values, by most of its distinct values."""
     name, distinct = values.name, values.drop_duplicates()
     dates, no_order = distinct.map(is_date), distinct.map(has_no_order)
     numbers = distinct.str.fullmatch(ANY_NUMBER)
@@ -384,7 +384,7 @@ def _kind_of_text(values: pd.Series, path: Path) -> ColumnKind:
 
 
 def _unit(text: str) -> str | None:
-    """The sign or unit beside a number, as in $5.20, 12.3% and 3 mg; None for other text."""
+    """Return the sign or unit of a number, as in $5.20, 12.3% and 3 mg; None for other text."""
     match = _WITH_UNIT.fullmatch(text)
     return None if match is None else match["sign"] or match["unit"]
 
@@ -416,7 +416,7 @@ def _features(column: pd.Series, one: ColumnEncoding, path: Path) -> Float64[np.
 
 
 def _as_numbers(column: pd.Series, kind: ColumnKind, order: DayOrder | None, path: Path) -> Float64[np.ndarray, " N"]:
-    """Numbers, truth values, or dates as days since 1970 (UTC where they say an offset); NaN where there is none."""
+    """Return numbers, truth values, or dates as days since 1970 (UTC with an offset); NaN if missing."""
     given = _without_blanks(column if kind == "date" else typed(column))
     if kind == "date" and pd.api.types.is_datetime64_any_dtype(given):
         naive = given if given.dt.tz is None else given.dt.tz_convert("UTC").dt.tz_localize(None)
@@ -447,7 +447,7 @@ def _as_numbers(column: pd.Series, kind: ColumnKind, order: DayOrder | None, pat
 
 
 def _day_order(column: pd.Series, asked: DayOrder | None, path: Path) -> DayOrder | None:
-    """The order that was said, or the one in which all dates of a column exist; None where they say it themselves."""
+    """Return the given order, or the one in which all dates of a column are valid; None if they are unambiguous."""
     values = [value.strip() for value in _without_blanks(column).dropna().unique() if isinstance(value, str)]
     values = [value for value in values if has_no_order(value)]
     if asked is not None or not values:
@@ -467,7 +467,7 @@ def _day_order(column: pd.Series, asked: DayOrder | None, path: Path) -> DayOrde
 
 
 def _as_category(column: pd.Series) -> tuple[Int64[np.ndarray, " N"], list[str]]:
-    """The place of each value among the different texts, -1 where it is missing or blank, and these.
+    """Return the index of each value among the distinct texts, -1 if missing or blank, and the distinct texts.
 
     Whole numbers stand without a point, codes as they are.
     """
@@ -486,13 +486,13 @@ def _as_category(column: pd.Series) -> tuple[Int64[np.ndarray, " N"], list[str]]
 
 
 def _as_text(number: float) -> str:
-    """A number as the text of a category: a whole one with all of its digits, any other with 15."""
+    """Return a number as the text of a category: all digits of an integer, 15 of another number."""
     whole = isinstance(number, int) or (abs(number) < 2**53 and number == int(number))
     return str(int(number)) if whole else f"{number:.15g}"
 
 
 def _without_blanks(column: pd.Series) -> pd.Series:
-    """The column with text that is a gap taken for missing, and bytes and categories as what they hold."""
+    """Return the column with missing-value text as missing, and bytes and categories decoded."""
     if isinstance(column.dtype, pd.CategoricalDtype | pd.StringDtype):
         column = column.astype(object)
     if column.dtype != object:

@@ -12,7 +12,7 @@ _PER_COUNTER = 4  # 64-bit draws that Philox makes from one value of its counter
 
 
 def uniform_rows(n: int, width: int, *, seed: int, purpose: str, start: int = 0) -> Float[np.ndarray, "n width"]:
-    """Rows start, ..., start + n - 1 of an endless table of uniform numbers.
+    """Return the rows start, ..., start + n - 1 of an endless table of uniform numbers.
 
     The table is the stream of a Philox counter-based generator (Salmon et al. 2011), which can be entered anywhere, so
     that drawing in chunks of any size gives the same rows.

@@ -85,7 +85,7 @@ class Frame:
     checksum: str = ""
 
     def as_text(self, names: Collection[str]) -> "Frame":
-        """The same with some columns as they are written where they became numbers."""
+        """Return the frame with some numeric columns as their original text."""
         columns = {}
         for name in [one for one in names if one in self.written]:
             own = self.written[name].take(self.numbers)
@@ -94,7 +94,7 @@ class Frame:
         return replace(self, rows=self.rows.assign(**columns), written=written) if columns else self
 
     def take(self, places: Int64[np.ndarray, " n"]) -> "Frame":
-        """Some of the rows."""
+        """Return some of the rows."""
         return replace(self, rows=self.rows.iloc[places], numbers=self.numbers[places])
 
 
@@ -107,14 +107,14 @@ def place_of(index: pd.Index, at: int) -> str:
 
 
 def places_of(index: pd.Index) -> pd.Index:
-    """The same of all rows."""
+    """Return the places of all rows."""
     if index.dtype == object or isinstance(index.dtype, pd.StringDtype):
         return index
     return f"{_LINE} " + index.astype(str) if index.name == _LINE else "row " + (index + 1).astype(str)
 
 
 def form_of(path: Path) -> Format:
-    """How a file is written, by its suffix; "csv" for those that say nothing."""
+    """Return the format of a file by its suffix; "csv" by default."""
     return next((SUFFIXES[one.lower()] for one in reversed(path.suffixes) if one.lower() in SUFFIXES), "csv")
 
 
@@ -167,7 +167,7 @@ def read_rows(
     of_runs: bool,
     check: Callable[[Sequence[str]], None],
 ) -> Frame:
-    """As `read_frame`, of the file itself."""
+    """Read a file like `read_frame`, without its checks."""
     notes: tuple[str, ...] = ()
     separator, index = ",", None
     columns: Sequence[pa.ChunkedArray | pd.Series] | None = None
@@ -219,7 +219,7 @@ def read_rows(
 
 
 def _unpacked_bytes(path: Path, raw: bytes, form: Format) -> int:
-    """How much a file unpacks to, without unpacking more of it at a time than a megabyte."""
+    """Return the unpacked size of a file, reading at most a megabyte at a time."""
     if form == "parquet":
         about = read_metadata(io.BytesIO(raw))
         groups = sum(about.row_group(index).total_byte_size for index in range(about.num_row_groups))
@@ -255,7 +255,7 @@ def _content(path: Path, raw: bytes) -> bytes:
 
 
 def _decoded(path: Path, raw: bytes) -> tuple[str, tuple[str, ...]]:
-    """The text of a file, and how it was decoded where that is not UTF-8."""
+    """Return the text of a file, and a note on its encoding if it is not UTF-8."""
     content = _content(path, raw)
     for mark, name in _MARKS.items():
         if content.startswith(mark):
@@ -288,7 +288,7 @@ def _json(text: str, form: Format, *, diverged: bool) -> pd.DataFrame:
 
 
 def _flat(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows of JSON with a column for every value of an object within them, as in metrics.accuracy."""
+    """Return rows of JSON with a column for every nested value, as in metrics.accuracy."""
     if not rows.map(lambda cell: isinstance(cell, dict)).any(axis=None):
         return rows
     return pd.json_normalize([{str(name): cell for name, cell in row.items()} for row in rows.to_dict("records")])
@@ -310,7 +310,7 @@ def _lines(text: str, n: int, separator: str, quoting: Literal[0, 3]) -> pd.Inde
 
 
 def _records(lines: Iterable[str], separator: str, quoting: Literal[0, 3]) -> Iterator[tuple[int, list[str]]]:
-    """The line at which each row begins, and its cells; blank lines are passed over."""
+    """Yield the first line of each row, and its cells; blank lines are ignored."""
     reader, line = csv.reader(lines, delimiter=separator, quoting=quoting), 1
     for cells in reader:
         if len(cells) > 1 or "".join(cells).strip(_BLANK):
@@ -328,7 +328,7 @@ def _separated(
     has_header: bool,
     check: Callable[[Sequence[str]], None],
 ) -> tuple[list[str], list[pa.ChunkedArray], pd.Index | None, str, tuple[str, ...]]:
-    """The names of the columns, their cells, the line of each row, what stands between values, and how they were read.
+    """Return the names of the columns, their cells, the line of each row, the separator, and notes.
 
     Raises:
         DataError: A row is longer than the first, or shorter where it must not be.
@@ -372,7 +372,7 @@ def _separated(
 
 
 def _by_arrow(text: str, separator: str, quoted: bool, n: int, *, as_it_is: bool) -> list[pa.ChunkedArray] | None:
-    """The cells of each column as text, null where there is nothing; None for rows of different lengths.
+    """Return the cells of each column as text, null if empty; None for rows of different lengths.
 
     None too for what Arrow reads without a word: blank lines of a single column as cells, and a quotation without end.
     """
@@ -402,7 +402,7 @@ def _by_arrow(text: str, separator: str, quoted: bool, n: int, *, as_it_is: bool
 def _row_by_row(
     text: str, path: Path, separator: str, quoting: Literal[0, 3], above: int, *, as_it_is: bool
 ) -> list[pa.ChunkedArray]:
-    """The same of rows that may be shorter than the first; a longer one is refused.
+    """Return the cells of rows that may be shorter than the first; a longer one is refused.
 
     Args:
         above: Lines above the text.
@@ -430,7 +430,7 @@ def _row_by_row(
 
 
 def _separator(text: str, quoting: Literal[0, 3]) -> str:
-    """What stands between values: what gives all of the first lines as many as the first, the most of them.
+    """Return the separator: that which splits all of the first lines into as many values as the first, and the most.
 
     A comma where nothing does, or several do with as many.
     """

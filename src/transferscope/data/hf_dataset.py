@@ -40,13 +40,13 @@ class SavedSplit:
     stamp: tuple[tuple[int, ...], ...]
 
     def stored(self, name: str) -> "pa.ChunkedArray":
-        """A column as it lies in the files; an UnknownNameError if there is none."""
+        """Return a column as stored in the files; raises UnknownNameError if there is none."""
         if name not in self.table.column_names:
             raise unknown_name(f"column of {self.path.name}", name, self.table.column_names)
         return self.table.column(name)
 
     def column(self, name: str) -> pd.Series:
-        """Its Python values; of class labels, their names, and None where one is -1, as for hidden labels."""
+        """Return the Python values of a column; for class labels their names, and None for -1, as for hidden labels."""
         values = self.stored(name).to_pylist()
         feature = self.features.get(name)
         names = _class_names(feature)
@@ -71,7 +71,7 @@ class SavedSplit:
 def open_splits(
     path: Path, *, train: str | None, test: str | None, labels: Sequence[str]
 ) -> tuple[SavedSplit, SavedSplit | None, str]:
-    """The training split of a saved data set, its test split if it has one, and what to say of them, in words.
+    """Return the training split of a saved data set, its test split if any, and a note.
 
     Args:
         path: What `save_to_disk` wrote: of a DatasetDict, with `dataset_dict.json`; of a Dataset, with `state.json`.
@@ -127,7 +127,7 @@ def load_saved_images(
     time: str | None = None,
     seed: int,
 ) -> Parts:
-    """Images of a saved data set with their labels.
+    """Load images of a saved data set with their labels.
 
     Args:
         splits: From `open_splits`.
@@ -185,7 +185,7 @@ def load_saved_images(
 
 
 def read_columns(path: Path, names: Sequence[str]) -> pd.DataFrame:
-    """Columns of one split, class labels by name; raises as `open_splits` and `SavedSplit.column`."""
+    """Return columns of one split, class labels by name; raises like `open_splits` and `SavedSplit.column`."""
     split = _open(path)
     return pd.DataFrame({name: split.column(name) for name in names})
 
@@ -193,7 +193,7 @@ def read_columns(path: Path, names: Sequence[str]) -> pd.DataFrame:
 def _labels(
     splits: Sequence[SavedSplit], name: str, kind: Kind | None
 ) -> tuple[list[np.ndarray], tuple[str, ...] | None]:
-    """The labels of each split, and the names of several labels."""
+    """Return the labels of each split, and the names of several labels."""
     columns = [split.column(name) for split in splits]
     for column, split in zip(columns, splits, strict=True):
         missing = int(column.isna().sum())
@@ -214,7 +214,7 @@ def _labels(
 
 
 def _packed(split: SavedSplit, name: str) -> list[PackedImage]:
-    """The images of a column, each still in its file."""
+    """Return the images of a column, each still in its file."""
     import pyarrow as pa
 
     column = split.stored(name)
@@ -280,7 +280,7 @@ def _type(feature: object) -> str:
 
 
 def _class_names(feature: object) -> list[str] | None:
-    """The names of a column of class labels, or of lists of them; None for another."""
+    """Return the class names of a column of class labels, or of lists of them; None for another."""
     while isinstance(feature, list) and len(feature) == 1:
         feature = feature[0]
     if isinstance(feature, Mapping) and _type(feature) in ("Sequence", "List", "LargeList"):

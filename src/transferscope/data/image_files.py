@@ -212,7 +212,7 @@ class _Broken:
             self.refused[path] = error
 
     def checked(self, paths: Sequence[ImageFile]) -> list[ImageFile]:
-        """The files that are not broken; a DataError where broken ones may not be left out, or there are no others."""
+        """Return the readable files; raises DataError if others may not be left out, or there are none."""
         if self.refused and (not self._skip or len(self.refused) == self._n):
             first = next(iter(self.refused.values()))
             if len(self.refused) == 1:
@@ -227,7 +227,7 @@ class _Broken:
         return [place for place, path in enumerate(paths) if path not in self.refused]
 
     def named(self) -> list[tuple[str, str]]:
-        """Path within the folder, and what is wrong, of each."""
+        """Return the path within the folder, and the error, of each file."""
         return [
             (str(path.relative_to(self.root)) if isinstance(path, Path) else path.name, str(error))
             for path, error in self.refused.items()
@@ -235,7 +235,7 @@ class _Broken:
 
 
 def _kept(file: Path) -> Images | None:
-    """What an earlier call kept; None where there is nothing, or not what was kept."""
+    """Return the images that an earlier call cached; None if there are none, or the cache is damaged."""
     try:
         facts = json.loads(file.with_suffix(".json").read_text(encoding="utf-8"))
         if facts.pop("checksum") != _checksum(file, facts):
@@ -251,7 +251,7 @@ def _kept(file: Path) -> Images | None:
 
 
 def _checksum(pixels: Path, facts: Mapping[str, object]) -> str:
-    """The digest of what is kept, pixels and what is said of them."""
+    """Return the digest of the cached pixels and notes."""
     return hashlib.sha256(f"{content_digest(pixels)} {json.dumps(facts, sort_keys=True)}".encode()).hexdigest()
 
 
@@ -265,7 +265,7 @@ def _remove_unused(folder: Path) -> None:
 
 
 def _plan(paths: Sequence[ImageFile], form: ImageForm, broken: _Broken) -> tuple[tuple[int, int, int], int | None, str]:
-    """The shape of each image, the size chosen for them and why, from what the files say at their beginning."""
+    """Return the shape of each image, the chosen size and the reason, from the headers of the files."""
     sizes: Int64[np.ndarray, "N 2"] = np.empty((len(paths), 2), dtype=np.int64)  # width, height
     grey = True
     for i, path in enumerate(paths):
@@ -301,7 +301,7 @@ def _plan(paths: Sequence[ImageFile], form: ImageForm, broken: _Broken) -> tuple
 
 
 def planned_size(paths: Sequence[ImageFile], root: Path) -> tuple[int, int, bool]:
-    """Height and width that images would be given by themselves, and whether they are of mixed sizes.
+    """Return the default height and width of images, and whether their sizes are mixed.
 
     Only the beginning of each file is read; those that cannot be are passed over.
     """
@@ -346,7 +346,7 @@ def _decode(
 
 
 def _read_image(path: ImageFile, form: ImageForm, side: int | None) -> tuple[Image.Image, bool]:
-    """An upright image, at the form's size or cut to `side`; whether bits or transparency were lost."""
+    """Return an upright image, at the form's size or cropped to `side`; whether bits or transparency were lost."""
     with _opened(path) as opened:
         if side is not None:  # a JPEG is decoded at 1/2, 1/4 or 1/8 while twice the size is left
             opened.draft(None, (2 * side, 2 * side))
@@ -375,7 +375,7 @@ def _read_image(path: ImageFile, form: ImageForm, side: int | None) -> tuple[Ima
 
 @contextmanager
 def _opened(path: ImageFile) -> Iterator[Image.Image]:
-    """A file as Pillow opens it, its pixels not yet decoded; whatever goes wrong names the file."""
+    """Open an image with Pillow, its pixels not yet decoded; errors name the file."""
     if isinstance(path, Path):
         require_regular(path, "an image")
     try:
@@ -403,7 +403,7 @@ def _opened(path: ImageFile) -> Iterator[Image.Image]:
 
 
 def _bits(opened: Image.Image) -> int:
-    """Bits of a channel in the file of a PNG, TIFF or PPM image, of which Pillow keeps 8 in colour; 8 for others."""
+    """Return the bits per channel of a PNG, TIFF or PPM file, of which Pillow keeps 8 in colour; 8 for others."""
     if isinstance(opened, TiffImageFile):
         given = opened.tag_v2.get(_BITS_PER_SAMPLE, ())
         return max((bits for bits in given if isinstance(bits, int)), default=8)

@@ -85,7 +85,7 @@ def load_image_folder(path: Path, *, form: ImageForm, test_share: float | None, 
 
 
 def read_images_below(path: Path, *, form: ImageForm) -> tuple[UInt8[np.ndarray, "N C H W"], tuple[str, ...]]:
-    """Every image in a folder and its sub-folders, whatever these mean; or one image.
+    """Return all images in a folder and its sub-folders, without labels; or one image.
 
     Args:
         path: The folder, or a file that is named like an image. Hidden files and folders, and files that are named like
@@ -112,7 +112,7 @@ def read_images_below(path: Path, *, form: ImageForm) -> tuple[UInt8[np.ndarray,
 
 
 def image_files_below(path: Path) -> list[Path]:
-    """The files named like images in a folder and its sub-folders, sorted, hidden ones left out."""
+    """Return the image files in a folder and its sub-folders, sorted, except hidden ones."""
     return sorted(
         file
         for file in path.rglob("*")
@@ -121,7 +121,8 @@ def image_files_below(path: Path) -> list[Path]:
 
 
 def size_at_most(path: Path, side: int) -> str:
-    """The option of a folder's name that brings larger images to a side, decoded at that size; "" for smaller ones.
+    """Return the option of a folder's name that resizes larger images to a side, decoded at that size; "" for smaller
+    ones.
 
     Returns:
         "size=SIDE" for images of mixed sizes and for square ones, "resize=SIDE" for others of one size.
@@ -142,7 +143,7 @@ def _sub_folders(path: Path) -> list[str]:
 
 
 def _list_files(path: Path, classes: Sequence[str]) -> tuple[list[Path], Int64[np.ndarray, " N"]]:
-    """Image files, and the position of each one's class."""
+    """Return image files, and the position of each one's class."""
     stray = [file for file in _visible(path) if is_image_file(file)]
     if stray:
         raise DataError(f"{stray[0]} lies beside the folders of the classes; move it into one of them or remove it")
@@ -173,7 +174,7 @@ def _visible(folder: Path) -> list[Path]:
 
 
 def is_image_file(file: Path) -> bool:
-    """Whether the suffix belongs to images, those that Pillow cannot read included: these are refused, not lost."""
+    """Return whether the suffix belongs to images, including unreadable formats, which are refused rather than lost."""
     suffix = file.suffix.lower()
     readable = Image.registered_extensions().get(suffix) in Image.OPEN
     return (readable or suffix in _UNREADABLE) and not file.is_dir()

@@ -79,7 +79,7 @@ def _file_column(table: pd.DataFrame, given: str | None, path: Path) -> str:
 
 
 def _files(table: pd.DataFrame, column: str, folder: Path, path: Path) -> Sequence[Path]:
-    """The image of each row; a DataError if one is not there, lies elsewhere, or is listed twice."""
+    """Return the image of each row; raises DataError if one is missing, lies elsewhere, or is listed twice."""
     named = table[column]
     if named.isna().any():
         raise DataError(f"{path}: column {column!r} is empty in {named.isna().sum()} rows; expected a file in each")

@@ -42,7 +42,7 @@ NETWORK_NOTE = "transferscope.card"
 
 
 def table_of_network(path: Path) -> TableEncoding | None:
-    """What the columns of a table become for an exported network; None for a file that says nothing of a table."""
+    """Return the table encoding of an exported network; None for a file without one."""
     if path.suffix != NETWORK_FILE or not path.is_file():
         return None
     try:

@@ -13,7 +13,7 @@ from transferscope.wording import few
 
 
 def flags(columns: pd.DataFrame, path: Path) -> Bool[np.ndarray, "N K"]:
-    """Columns of 0 and 1, or of truth values, as truth values; a DataError for anything else, or nothing, in a row."""
+    """Convert columns of 0 and 1, or of truth values, to truth values; raises DataError for other or missing values."""
     numbers = columns.apply(pd.to_numeric, errors="coerce")
     columns = columns.where(numbers.isna(), numbers)  # a column of text has numbers too where another value is a word
     for name in columns.columns:
@@ -29,7 +29,7 @@ def flags(columns: pd.DataFrame, path: Path) -> Bool[np.ndarray, "N K"]:
 
 
 def named_labels(column: pd.Series, separator: str | None, path: Path) -> list[tuple[str, ...]]:
-    """The names of the labels in each row of one column; none where it is empty.
+    """Return the names of the labels in each row of one column, empty if there are none.
 
     Args:
         column: Text in which a separator stands between names, or lists of names.
@@ -67,7 +67,7 @@ def named_labels(column: pd.Series, separator: str | None, path: Path) -> list[t
 
 
 def label_matrix(rows: Sequence[Sequence[str]], names: Sequence[str], path: Path) -> Bool[np.ndarray, "N K"]:
-    """Whether each row has each of the labels; a DataError for a label that is none of them."""
+    """Return whether each row has each of the labels; raises DataError for an unknown label."""
     check_spellings(names, f"{path}: the labels", "labels")
     place = {name: k for k, name in enumerate(names)}
     matrix = np.zeros((len(rows), len(names)), dtype=np.bool_)

@@ -63,7 +63,7 @@ def check_leakage(task: TransferTask) -> LeakageReport:
 
 
 def remarks_of(dataset: Dataset) -> tuple[str, ...]:
-    """What is odd about examples and their labels, in sentences: inputs with several labels, in both parts, one class.
+    """Describe oddities of examples and labels: inputs with several labels, inputs in both parts, a single class.
 
     Inputs are compared as by `check_leakage`.
     """
@@ -92,7 +92,7 @@ def remarks_of(dataset: Dataset) -> tuple[str, ...]:
 
 
 def _digests(examples: LabelledSet, *, as_bytes: bool) -> Num[np.ndarray, " N"]:
-    """A 64-bit hash of each input: two of 1e5 different inputs agree with a chance below 1e-9."""
+    """Return a 64-bit hash of each input: two of 1e5 different inputs collide with a chance below 1e-9."""
     hashes: list[bytes] = []
     for inputs in pieces(examples.inputs):
         if not as_bytes:

@@ -28,7 +28,7 @@ _LOG = logging.getLogger(__name__)
 
 
 def _as_data(target: object) -> Reader | CatalogueEntry:
-    """What a reference leads to: an entry as the catalogue has, or a function of a `DataSpec` and a seed."""
+    """Check the object of a reference: a catalogue entry, or a function of a `DataSpec` and a seed."""
     if isinstance(target, CatalogueEntry):
         return target
     if not callable(target):
@@ -137,7 +137,7 @@ def parse_name(spec: str, folder: Path | None = None) -> DataSpec:
 
 
 def seen_from(spec: str, folder: Path) -> str:
-    """A name of data with its relative paths meant from a folder: the same name with absolute paths.
+    """Return a data name with absolute paths for the relative ones seen from a folder.
 
     A path that is not there and lies below TRANSFERSCOPE_DATA is the one there. The path of a folder gets its kind.
 
@@ -190,7 +190,7 @@ def seen_from(spec: str, folder: Path) -> str:
 
 
 def _reader(kind: str, path: str) -> Reader | CatalogueEntry | None:
-    """What reads names of a kind; None where nothing does, which is said where the data are read."""
+    """Return the reader of a kind of names; None if there is none, which is reported when data are read."""
     if kind in READERS:
         return READERS[kind]
     try:
@@ -237,7 +237,7 @@ def _read(spec: DataSpec, seed: int) -> Dataset:
 
 
 def _plugin(spec: DataSpec) -> tuple[Reader | CatalogueEntry, DataSpec]:
-    """The data set of another package or file that a name means, and the name with the path that it has for it."""
+    """Return the data set of another package or file for a name, and the name with its path."""
     if spec.kind in DATA_SETS and (not spec.path or path_options(DATA_SETS[spec.kind]) is not None):
         return DATA_SETS[spec.kind], spec
     if spec.path and (spec.kind.endswith(".py") or _is_module(spec.kind)):
@@ -254,13 +254,13 @@ def _plugin(spec: DataSpec) -> tuple[Reader | CatalogueEntry, DataSpec]:
 
 
 def _is_module(name: str) -> bool:
-    """Whether Python would find the package or module that a name begins with; nothing is imported."""
+    """Return whether Python can find the package or module that a name starts with, without importing it."""
     top = name.partition(".")[0]
     return top.isidentifier() and (top in sys.modules or find_spec(top) is not None)
 
 
 def _made_by(function: Reader, spec: DataSpec, seed: int) -> Dataset:
-    """What a function of another package makes, with the digest of its source in the provenance."""
+    """Return the data set of another package's function, with the digest of its source in the provenance."""
     origin = DATA_SETS.identity(function)
     if path_options(function) is not None and not holds_name(function):
         find_path(spec.path)  # a path that leads nowhere is said as that of an own kind is

@@ -68,7 +68,7 @@ class InMemory:
             raise SettingsError(f"test_share = {self.test_share:g}; expected a share between 0 and 1, as 0.2")
 
     def marked(self, mark: str) -> "InMemory":
-        """The same with the column or array of the groups, or of the times, under that name."""
+        """Return the settings with the column or array of the groups, or of the times, under that name."""
         return replace(self, group=mark) if mark == "group" else replace(self, time=mark)
 
     def check_used(self, data: Iterable[object]) -> None:
@@ -94,7 +94,7 @@ DATA_WORDS = (
 
 
 def is_data(given: object) -> bool:
-    """Whether something is data, by name or in memory, rather than a network or several of them."""
+    """Return whether something is data, by name or in memory, rather than one or several networks."""
     if isinstance(given, str | Path | Dataset | pd.DataFrame):
         return True
     if isinstance(given, tuple):
@@ -104,7 +104,7 @@ def is_data(given: object) -> bool:
 
 
 def write_in_memory(data: Data, folder: Path, role: str, reading: InMemory) -> str:
-    """The name of data that were written to a folder, relative to it.
+    """Write data in memory to a folder, and return their name, relative to it.
 
     What is there already is not written again: the files are named by role and content.
 
@@ -136,7 +136,7 @@ def write_in_memory(data: Data, folder: Path, role: str, reading: InMemory) -> s
 
 
 def write_inputs(inputs: Any, folder: Path) -> str | None:
-    """The name of a table or of texts in memory without labels, to predict for; None for arrays.
+    """Write a table or texts in memory without labels, and return their name; None for arrays.
 
     Raises:
         DataError: A text or a column is of another type.
@@ -179,7 +179,7 @@ def _npz(arrays: Mapping[str, np.ndarray], folder: Path, stem: str) -> str:
 
 
 def _of_arrays(data: Sequence[Any], folder: Path, role: str, reading: InMemory) -> str:
-    """Inputs and labels of one or two parts: of frames a table, of texts JSON lines, of all else arrays."""
+    """Write inputs and labels of one or two parts: frames as a table, texts as JSON lines, others as arrays."""
     parts = list(zip(data[::2], data[1::2], strict=True))
     if len(parts) == 2:
         reading = replace(reading, test_share=None)
@@ -221,7 +221,7 @@ def _of_arrays(data: Sequence[Any], folder: Path, role: str, reading: InMemory) 
 
 
 def _marked(reading: InMemory, n: int, n_parts: int, role: str) -> tuple[str, np.ndarray | None]:
-    """Which of group and time is given with arrays, and its values; None where neither is, or a column of a frame."""
+    """Return the given one of group and time for arrays, and its values; None for neither, or a column of a frame."""
     mark = "group" if reading.group is not None else "time"
     given = getattr(reading, mark)
     if given is None or isinstance(given, str):
@@ -254,7 +254,7 @@ def _of_texts(
 def _lines(
     texts: Sequence[Any], folder: Path, role: str, labels: Sequence[Mapping[str, list[Any]]] | None = None
 ) -> list[str]:
-    """Texts as JSON lines, a file for each part."""
+    """Write texts as JSON lines, one file per part."""
     files = []
     for some, columns in zip(texts, labels or [{}] * len(texts), strict=True):
         if not all(isinstance(one, str) for one in some):
@@ -272,7 +272,7 @@ def _as_csv(frame: pd.DataFrame) -> str:
 def _of_frames(
     frames: Sequence[pd.DataFrame], folder: Path, role: str, reading: InMemory, kept_from: Collection[str] = ()
 ) -> str:
-    """A table, and one for the test part, in csv files, which pandas writes as the reader of tables reads them.
+    """Write a table, and one for the test part, as csv files that the reader of tables reads back unchanged.
 
     Args:
         kept_from: Columns that are no features, where they are there.
@@ -315,7 +315,7 @@ def _check_column(column: pd.Series, of: str) -> None:
 
 
 def _checked_task(labels: np.ndarray, what: str, task: Task | None) -> Task | None:
-    """What labels are, as it was said or as their type says it; None where the reader tells it by their shape."""
+    """Return the given task, or the one that the type of labels implies; None if their shape decides it."""
     if task is not None:
         return task
     if labels.ndim == 2 and labels.shape[1] == 1:
@@ -328,7 +328,7 @@ def _checked_task(labels: np.ndarray, what: str, task: Task | None) -> Task | No
 
 
 def _joined(inputs: Any, labels: Any, role: str) -> pd.DataFrame:
-    """Inputs that are a data frame with their labels as a further column."""
+    """Return inputs that are a data frame with their labels as a further column."""
     if not isinstance(inputs, pd.DataFrame):
         raise DataError(f"one part of the {role} is a data frame and the other is not; give both as one")
     if _LABEL in inputs.columns:
@@ -350,7 +350,7 @@ def _joined(inputs: Any, labels: Any, role: str) -> pd.DataFrame:
 
 
 def _of_datasets(data: Any, folder: Path, role: str, reading: InMemory) -> str:
-    """A data set of the package datasets: what it saves itself, or as a table where it has neither images nor texts."""
+    """Write a data set of the package datasets: in its own format, or as a table without images and texts."""
     splits = dict(data) if isinstance(data, Mapping) else {"": data}
     first = next(iter(splits.values()))
     label = reading.label or _LABEL
@@ -387,14 +387,14 @@ def _of_datasets(data: Any, folder: Path, role: str, reading: InMemory) -> str:
 
 
 def _frame(data: Any, label: str) -> pd.DataFrame:
-    """A split as a table, with its classes by name."""
+    """Return a split as a table, with its classes by name."""
     frame: pd.DataFrame = data.to_pandas()
     names = getattr(data.features[label], "names", None)
     return frame if names is None else frame.assign(**{label: frame[label].map(dict(enumerate(names)))})
 
 
 def _named(what: str, place: str, reading: InMemory, /, **options: str | Collection[str] | None) -> str:
-    """A name of data with options; of those without a test part it says how large a share becomes one."""
+    """Return a data name with options, including the test share if there is no test part."""
     if reading.test_share is not None:
         options["test_share"] = f"{reading.test_share:g}"
     for key in ("group", "time"):
@@ -431,7 +431,7 @@ def _is_array(given: object) -> bool:
 
 
 def _are_texts(given: Any) -> bool:
-    """Whether inputs are texts, by the first of them and by their type."""
+    """Return whether inputs are texts, by the first of them and by their type."""
     if isinstance(given, np.ndarray | pd.Series | pd.Index):
         return given.ndim == 1 and len(given) > 0 and isinstance(next(iter(given)), str)
     return isinstance(given, list | tuple) and len(given) > 0 and all(isinstance(one, str) for one in given)
@@ -445,7 +445,7 @@ def _check_plain(given: object, what: str) -> None:
 
 
 def as_array(given: Any, what: str) -> np.ndarray:
-    """Numbers or text as one array; a DataError for objects, mixtures, gaps and arrays that NumPy would change."""
+    """Return numbers or text as one array; raises DataError for objects, mixtures, gaps and lossy conversions."""
     _check_plain(given, what)
     mode = getattr(given, "mode", None)
     if isinstance(mode, str) and mode not in ("1", "L", "RGB", "RGBA"):
@@ -490,7 +490,7 @@ def _is_bunch(given: object) -> bool:
 
 
 def _from_bunch(bunch: Mapping[str, Any]) -> tuple[Any, Any]:
-    """Inputs and labels of a bunch of scikit-learn; whole numbers are the classes that it names."""
+    """Return inputs and labels of a scikit-learn bunch; integers become its class names."""
     labels, names = bunch["target"], bunch.get("target_names")
     codes = np.asarray(labels)
     is_code = codes.ndim == 1 and codes.dtype.kind in "iu" and codes.size > 0 and codes.min() >= 0
@@ -500,21 +500,21 @@ def _from_bunch(bunch: Mapping[str, Any]) -> tuple[Any, Any]:
 
 
 def _is_saved_by_datasets(given: object) -> bool:
-    """Whether something is a data set of the package datasets, which may be missing here, or several splits of one."""
+    """Return whether something is a data set, or several splits of one, of the optional package datasets."""
     if isinstance(given, Mapping):
         return bool(given) and hasattr(given, "save_to_disk") and all(map(_is_saved_by_datasets, given.values()))
     return all(hasattr(given, name) for name in ("column_names", "features", "save_to_disk", "to_pandas"))
 
 
 def _is_torch_data(given: object) -> bool:
-    """Whether something is a map-style data set: one of torch, or of its form."""
+    """Return whether something is a map-style data set of torch, or of its form."""
     plain = isinstance(given, str | bytes | Mapping | list | tuple | np.ndarray | pd.Series)
     sized = hasattr(given, "__getitem__") and hasattr(given, "__len__")
     return sized and not plain and not _is_array(given) and not hasattr(given, "state_dict")
 
 
 def _from_torch(data: Any, role: str) -> tuple[np.ndarray, np.ndarray]:
-    """All examples of a map-style data set of torch: pairs of an input and a label."""
+    """Return all examples of a map-style data set of torch: pairs of an input and a label."""
     inputs: list[np.ndarray] = []
     labels: list[np.ndarray] = []
     for place in range(len(data)):

@@ -153,7 +153,7 @@ def _drawn(
     groups: np.ndarray | None,
     times: np.ndarray | None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of the training part and of a test part; those with labels on a grid are drawn without looking at them."""
+    """Return the rows of the training part and of a drawn test part, ignoring labels on a grid."""
     if labels.ndim > 2:
         labels, kind, label_names = np.zeros(len(labels)), "regression", None
     return rows_of_parts(
@@ -162,7 +162,7 @@ def _drawn(
 
 
 def _row_numbers(train: np.ndarray, test: np.ndarray) -> list[int]:
-    """Features of vectors that count the training rows, or those and the test rows."""
+    """Return the features of vectors that are row numbers of the training rows, or of all rows."""
     some = np.sort(train[:_SOME], axis=0)
     candidates = np.flatnonzero(((some % 1 == 0).all(axis=0)) & (np.diff(some, axis=0) > 0).all(axis=0))
     both = (np.concatenate([train[:, k], test[:, k]]).astype(np.float64) for k in candidates)
@@ -194,7 +194,7 @@ def _check_epochs(train: np.ndarray, test: np.ndarray, path: Path) -> None:
 
 
 def read_array(path: Path, names: Sequence[str]) -> np.ndarray:
-    """The first of these arrays that an .npz file has, without unpickling anything.
+    """Return the first of these arrays in an .npz file, without unpickling.
 
     Raises:
         CorruptDataError: The file is not an .npz file, or is damaged.
@@ -207,7 +207,7 @@ def read_array(path: Path, names: Sequence[str]) -> np.ndarray:
 def _read_arrays(
     path: Path, *, first_of: Sequence[str] = (), beside: str | None = None
 ) -> tuple[dict[str, np.ndarray], str]:
-    """The first of some arrays, or both parts with the names of labels where they are there; and what to say."""
+    """Return the first of some arrays, or both parts with the names of labels if present; and a note."""
     require_regular(path, "an .npz file")
     note, keys = "", list(first_of or KEYS)
     try:

@@ -11,19 +11,19 @@ from transferscope.files import expanded
 
 
 def data_folder() -> Path | None:
-    """The folder that TRANSFERSCOPE_DATA names, searched before anything is downloaded; None when it is unset."""
+    """Return the folder TRANSFERSCOPE_DATA, searched before any download; None if it is unset."""
     named = os.environ.get("TRANSFERSCOPE_DATA")
     return Path(named).expanduser() if named else None
 
 
 def cache_folder() -> Path:
-    """Where downloads go: TRANSFERSCOPE_CACHE, or the user's cache folder of the operating system."""
+    """Return the download folder: TRANSFERSCOPE_CACHE, or the user's cache folder of the operating system."""
     named = os.environ.get("TRANSFERSCOPE_CACHE")
     return Path(named).expanduser() if named else user_cache_path("transferscope")
 
 
 def most_bytes(usual_gb: str = "4") -> int:
-    """How much the arrays of one of a user's files may take up, in bytes: TRANSFERSCOPE_MOST_GB, or the usual limit.
+    """Return the size limit for the arrays of one file, in bytes: TRANSFERSCOPE_MOST_GB, or the default.
 
     A small file can unpack to more than any memory holds; what it declares is compared with this before it is unpacked.
 
@@ -53,7 +53,7 @@ def check_bytes(path: Path, n_bytes: int, *, most_gb: str = "4") -> None:
 
 
 def find_path(path: str) -> Path:
-    """A user's file or folder: as given, or below TRANSFERSCOPE_DATA when it is relative.
+    """Find a user's file or folder: as given, or below TRANSFERSCOPE_DATA if relative.
 
     Raises:
         MissingDataError: None does.

@@ -30,7 +30,7 @@ def exponential(x: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
 
 
 def product(left: Float[np.ndarray, "*batch n k"], right: Float[np.ndarray, "k m"]) -> Float[np.ndarray, "*batch n m"]:
-    """Matrix product, float32."""
+    """Return the matrix product, float32."""
     return (left.astype(np.float64) @ right.astype(np.float64)).astype(np.float32)
 
 

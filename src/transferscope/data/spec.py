@@ -40,14 +40,14 @@ class DataSpec:
                 raise unknown_name(f"option of {self.kind}", key, known)
 
     def one(self, key: str) -> str | None:
-        """The value of an option that may be given once, else a SettingsError; None when it is absent."""
+        """Return the value of an option, None if absent; raises SettingsError if it is repeated."""
         values = self.options.get(key, ())
         if len(values) > 1:
             raise SettingsError(f"{self.text!r} gives {key!r} {len(values)} times; give it once")
         return values[0] if values else None
 
     def integer(self, key: str) -> int | None:
-        """The value of an option that is a whole number of at least 1, else a SettingsError; None when it is absent."""
+        """Return the value of an option as an integer of at least 1, None if absent; raises SettingsError otherwise."""
         value = self.one(key)
         if value is None:
             return None
@@ -56,14 +56,14 @@ class DataSpec:
         return int(value)
 
     def share(self, key: str) -> float | None:
-        """The value of an option strictly between 0 and 1, else a SettingsError; None when it is absent."""
+        """Return the value of an option strictly between 0 and 1, None if absent; raises SettingsError otherwise."""
         share = self.number(key)
         if share is not None and not 0 < share < 1:
             raise SettingsError(f"{self.text!r} has {key} = {share}; expected a number between 0 and 1, as in 0.2")
         return share
 
     def number(self, key: str) -> float | None:
-        """The value of an option that is a number, else a SettingsError; None when it is absent."""
+        """Return the value of an option as a number, None if absent; raises SettingsError otherwise."""
         value = self.one(key)
         try:
             return None if value is None else float(value)
@@ -71,7 +71,7 @@ class DataSpec:
             raise SettingsError(f"{self.text!r} has {key} = {value!r}; expected a number") from error
 
     def choice(self, key: str, among: tuple[Word, ...]) -> Word | None:
-        """The value of an option that is one of a few words, else an UnknownNameError; None when it is absent."""
+        """Return the value of an option among a few words, None if absent; raises UnknownNameError otherwise."""
         value = self.one(key)
         if value is None:
             return None
@@ -101,7 +101,7 @@ def reads_path(*options: str) -> Callable[[Function], Function]:
 
 
 def path_options(function: object) -> tuple[str, ...] | None:
-    """The options that are paths of a kind of names with a path; None for a kind without one."""
+    """Return the options that are paths for a kind of names with a path; None for a kind without one."""
     found = getattr(function, "path_options", None)
     return found if isinstance(found, tuple) else None
 
@@ -116,7 +116,7 @@ def reads_name(function: Function) -> Function:
 
 
 def holds_name(function: object) -> bool:
-    """Whether the path of a kind of names is a name of other data."""
+    """Return whether the path of a kind of names is the name of other data."""
     return getattr(function, "holds_name", False) is True
 
 

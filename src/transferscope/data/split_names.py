@@ -46,7 +46,7 @@ class SplitNames:
 
 
 def name_of(role: Role, names: Iterable[str], where: str) -> str | None:
-    """The name that stands for a part, in small or capital letters; a DataError for two of them."""
+    """Return the name of a part, in lower or upper case; raises DataError for two of them."""
     same = [name for name in names if name.lower() in NAMES[role]]
     if len(same) > 1:
         raise DataError(f"{where} has {' and '.join(same)}, which both stand for the {role} part; keep one of them")
@@ -60,7 +60,7 @@ def split_names(
     train: str | None = None,
     labels: Callable[[str], Iterable[object] | None] | None = None,
 ) -> SplitNames | None:
-    """The names of both parts; None where there is no training part, or nothing to test on.
+    """Return the names of both parts; None without a training part or a test part.
 
     Args:
         train: The name of the training part; None for the one that stands for it.
@@ -92,7 +92,7 @@ _NOTHING = ("", "None", "nan", "NaN", "<NA>", "NaT", "[]", "-1", "-1.0")
 
 
 def _are_hidden(labels: Iterable[object] | None, train: Iterable[object] | None) -> bool:
-    """Whether a part has no labels, or -1 or nothing in every row, as no training row has."""
+    """Return whether a part has hidden labels (none, or -1, in every row), unlike the training part."""
     held, known = ({str(one).strip() for one in values or ()} for values in (labels, train))
     return held.isdisjoint(known) and held.issubset(_NOTHING)
 
@@ -100,7 +100,7 @@ def _are_hidden(labels: Iterable[object] | None, train: Iterable[object] | None)
 def split_files(
     path: Path, suffixes: Iterable[str], labels: Callable[[Path], Iterable[object] | None]
 ) -> tuple[Path, Path | None, str]:
-    """The training and the test file of a folder, and what is left out, in words; of a file, that file alone.
+    """Return the training and the test file of a folder, and a note on those left out; for a file, that file alone.
 
     Args:
         labels: Gives the labels of a file, None where it has none.

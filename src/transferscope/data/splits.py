@@ -20,7 +20,7 @@ TEST_SHARE = 0.2
 
 
 def few_shot(train: LabelledSet, n: int, *, seed: int, draw: Draw = "stratified") -> LabelledSet:
-    """The first `n` examples of a seeded order in which every prefix is stratified, or balanced.
+    """Draw the first `n` examples of a seeded order in which every prefix is stratified, or balanced.
 
     With one seed, a subset of n examples is contained in that of any n' > n. From n = number of classes on, every class
     that occurs is there; the count of a class is never above the larger of 1 and its proportional share rounded up,
@@ -46,7 +46,7 @@ def few_shot(train: LabelledSet, n: int, *, seed: int, draw: Draw = "stratified"
 
 
 def few_shot_rows(train: LabelledSet, n: int, *, seed: int, draw: Draw = "stratified") -> Int64[np.ndarray, " n"]:
-    """The positions in `train` of the examples of `few_shot`, which raises as this does."""
+    """Return the positions in `train` of the examples of `few_shot`; raises like it."""
     if not 1 <= n <= len(train):
         raise DataError(f"{n} labelled examples were asked for; there are {len(train)}: ask for 1 to {len(train)}")
     if draw == "stratified":
@@ -69,7 +69,7 @@ def split_off_test(examples: LabelledSet, share: float, *, seed: int) -> Parts:
 def rows_split_off(
     examples: LabelledSet, share: float, *, seed: int
 ) -> tuple[Int64[np.ndarray, " n_train"], Int64[np.ndarray, " n_test"]]:
-    """Positions of a training part, and of a stratified test part that is split off.
+    """Return the positions of a training part and of a stratified test part.
 
     Args:
         share: Share of the test part, strictly between 0 and 1; at least one example is left on either side.
@@ -116,7 +116,7 @@ def rows_of_parts(
     groups: Int64[np.ndarray, " N"] | None = None,
     times: Shaped[np.ndarray, " N"] | None = None,
 ) -> tuple[Int64[np.ndarray, " n_train"], Int64[np.ndarray, " n_test"]]:
-    """Rows of the training part, and of a test part that is split off; other arguments as in `to_parts`.
+    """Return the rows of the training part and of a drawn test part; other arguments as for `to_parts`.
 
     Args:
         labels: Of all rows.
@@ -137,7 +137,7 @@ def rows_of_parts(
 def rows_after(
     times: Shaped[np.ndarray, " N"], share: float, *, name: str
 ) -> tuple[Int64[np.ndarray, " n_train"], Int64[np.ndarray, " n_test"]]:
-    """Positions of the rows up to a time and of those after it, whose share is as near as can be to the one given.
+    """Return the positions of the rows up to a time and of those after it, whose share is closest to the given one.
 
     Raises:
         DataError: All times are the same.
@@ -165,7 +165,7 @@ def _groups_split_off(
 
 
 def _group_folds(examples: LabelledSet, n_folds: int, *, seed: int) -> tuple["Fold", ...]:
-    """Folds of whole groups, by scikit-learn's StratifiedGroupKFold; those alone that have every class in both parts.
+    """Return folds of whole groups by scikit-learn's StratifiedGroupKFold that have every class in both parts.
 
     Where there are none such, those in whose fitting part every class is.
     """
@@ -205,7 +205,7 @@ class Fold:
 
 
 def folds(train: LabelledSet, n_folds: int, *, seed: int) -> tuple[Fold, ...]:
-    """Stratified folds of the training data, to choose settings without looking at the test data.
+    """Return stratified folds of the training data, to choose settings without the test data.
 
     Each class is dealt out in turn, so that its counts in two folds differ by 1 at most, and so do the sizes of the
     folds. A class with fewer examples than folds is missing from some validation parts but from no fitting part.
@@ -236,7 +236,7 @@ def folds(train: LabelledSet, n_folds: int, *, seed: int) -> tuple[Fold, ...]:
 
 
 def _dealt_by_label(labels: np.ndarray, n_folds: int, *, seed: int) -> Int64[np.ndarray, " N"]:
-    """The fold of each example, by iterative stratification; the fold that lacks most examples of a label gets one."""
+    """Return the fold of each example by iterative stratification: the fold that lacks a label most gets one."""
     order = np.random.default_rng(seed).permutation(len(labels))
     fold = np.full(len(labels), -1, dtype=np.int64)
     room = np.full(n_folds, len(labels) / n_folds)
@@ -253,7 +253,7 @@ def _dealt_by_label(labels: np.ndarray, n_folds: int, *, seed: int) -> Int64[np.
 
 
 def _members(examples: LabelledSet, *, seed: int) -> list[Int64[np.ndarray, " m"]]:
-    """The positions of each class that occurs, classes and positions shuffled; all positions for regression.
+    """Return the positions of each class, classes and positions shuffled; all positions for regression.
 
     A segmentation is shuffled as a regression is. With several labels for each input, the positions of each label, and
     of the inputs without any.
@@ -272,7 +272,7 @@ def _members(examples: LabelledSet, *, seed: int) -> list[Int64[np.ndarray, " m"
 
 
 def _stratified_order(examples: LabelledSet, n: int, *, seed: int) -> Int64[np.ndarray, " n"]:
-    """The first `n` positions of the order that `few_shot` documents.
+    """Return the first `n` positions of the order that `few_shot` documents.
 
     Each class is called up once, the most frequent first. Then follows the quota method of Balinski and Young (American
     Mathematical Monthly 82, 1975): among the classes below their share rounded up, the one with the largest
@@ -306,7 +306,7 @@ LEAST_GROUPS = 5
 
 
 def _order_by_group(examples: LabelledSet, n: int, *, seed: int) -> Int64[np.ndarray, " n"]:
-    """The first `n` positions of the order that `few_shot` documents for examples with groups."""
+    """Return the first `n` positions of the order that `few_shot` documents for examples with groups."""
     assert examples.groups is not None
     numbers, of = np.unique(examples.groups, return_inverse=True)
     left = np.random.default_rng([seed, 2]).permutation(len(numbers)).tolist()
@@ -334,7 +334,7 @@ def _order_by_group(examples: LabelledSet, n: int, *, seed: int) -> Int64[np.nda
 
 
 def _balanced_order(examples: LabelledSet, n: int, *, seed: int) -> Int64[np.ndarray, " n"]:
-    """The first `n` positions in rounds, each with one example of every class that has some left, in a new order."""
+    """Return the first `n` positions in rounds of one example of every class that has some left, reordered."""
     generator = np.random.default_rng([seed, 1])
     members = _members(examples, seed=seed)
     rounds = range(max(map(len, members)))
@@ -343,7 +343,7 @@ def _balanced_order(examples: LabelledSet, n: int, *, seed: int) -> Int64[np.nda
 
 
 def _order_by_label(members: list[np.ndarray], n_all: int, n: int) -> Int64[np.ndarray, " n"]:
-    """The same where examples may be members of several classes: each counts for all of them when it is taken."""
+    """Return the balanced order for several labels: each example counts for all of its labels."""
     sizes = np.array([len(positions) for positions in members])
     belongs = np.zeros((n_all, len(members)), dtype=bool)
     for place, positions in enumerate(members):

@@ -174,12 +174,12 @@ def load_table(
 
 
 def training_rows(path: Path, settings: TableSettings, *, form: Format, seed: int) -> Frame:
-    """The training rows of a table with all of their columns; arguments as of `load_table`."""
+    """Return the training rows of a table with all of their columns; arguments as for `load_table`."""
     return _parts(path, settings, form, seed)[2]
 
 
 def alike(frames: Sequence[Frame]) -> list[Frame]:
-    """The same with columns that are text in one of them as text in all."""
+    """Return the tables with columns as text in all if they are text in one."""
     texts = {str(name) for frame in frames for name in frame.rows if is_text(frame.rows[name])}
     return [frame.as_text(texts) for frame in frames]
 
@@ -187,7 +187,7 @@ def alike(frames: Sequence[Frame]) -> list[Frame]:
 def _parts(
     path: Path, settings: TableSettings, form: Format, seed: int
 ) -> tuple[TableSettings, Kind, Frame, Frame, tuple[str, ...]]:
-    """The settings with every column by itself, what labels are, training and test rows, and how files were read."""
+    """Return the settings with expanded columns, the kind of labels, training and test rows, and notes."""
 
     apart = [*filter(None, (settings.split, settings.group, settings.time))]
 
@@ -229,7 +229,7 @@ def _parts(
 def read_features(
     path: Path, encoding: TableEncoding | None, *, form: Format
 ) -> tuple[Num[np.ndarray, "N ..."], tuple[str, ...], tuple[str, ...]]:
-    """Features of a table without labels, the numbers of its rows, and what is to be known of them, in sentences.
+    """Return the features of a table without labels, the numbers of its rows, and notes.
 
     Args:
         path: The file; it may have other columns too, in any order.
@@ -256,7 +256,7 @@ def read_features(
 
 
 def _named(names: Sequence[str], columns: Collection[str]) -> tuple[str, ...]:
-    """Columns of a table, of which several may be named with commas between them."""
+    """Expand columns of a table, several of which may be joined by commas."""
     split = [[one] if one in columns else one.split(",") for one in names]
     return tuple(name.strip() for names in split for name in names)
 
@@ -279,7 +279,7 @@ def _feature_columns(table: pd.DataFrame, settings: TableSettings, path: Path) -
 def with_labels(
     tables: Sequence[pd.DataFrame], settings: TableSettings, files: Sequence[Path]
 ) -> tuple[TableSettings, Kind, list[pd.DataFrame]]:
-    """The settings with every column by itself, what the labels are, and tables whose label columns are what they hold.
+    """Return the settings with expanded columns, the kind of labels, and tables with typed label columns.
 
     Args:
         tables: All rows, of the test file too where there is one: text of one column is the same in both.
@@ -315,7 +315,7 @@ def with_labels(
 
 
 def _typed_labels(column: pd.Series) -> pd.Series:
-    """Numbers and truth values where all labels are, and else the text: a word such as None or NA is a class then."""
+    """Return labels as numbers or truth values if all are; otherwise as text, in which None or NA is a class."""
     if column.dtype != object or not is_text(column):  # text of a parquet file is meant to be text
         return column
     values = typed(column)
@@ -332,7 +332,7 @@ def _typed_labels(column: pd.Series) -> pd.Series:
 def read_labels(
     rows: pd.DataFrame, settings: TableSettings, kind: Kind, path: Path, *, names: Sequence[str] | None = None
 ) -> tuple[np.ndarray, tuple[str, ...] | None]:
-    """Labels of some rows, and the names of several labels.
+    """Return labels of some rows, and the names of several labels.
 
     Args:
         settings: From `with_labels`, as the rows and the kind are.
@@ -404,7 +404,7 @@ def _checked_labels(labels: pd.DataFrame, kind: Kind, path: Path) -> np.ndarray:
 
 
 def _as_text(values: pd.Series, path: Path) -> pd.Series:
-    """Class labels as text; bytes are text in UTF-8."""
+    """Return class labels as text; bytes are text in UTF-8."""
     strange = next((value for value in values if np.ndim(value) > 0 or isinstance(value, Mapping | Set)), None)
     if strange is not None:
         raise DataError(
@@ -421,7 +421,7 @@ def _as_text(values: pd.Series, path: Path) -> pd.Series:
 
 
 def _kind_of(labels: pd.DataFrame, path: Path) -> Kind:
-    """What labels are whose kind was not said; a DataError if they could be either."""
+    """Infer the kind of labels; raises DataError if it is ambiguous."""
     columns = [labels[name] for name in labels.columns]
     numeric = [pd.api.types.is_numeric_dtype(column) for column in columns]
     if len(columns) == 1:
@@ -445,7 +445,7 @@ def _kind_of(labels: pd.DataFrame, path: Path) -> Kind:
 def rows_of_table(
     table: pd.DataFrame, settings: TableSettings, kind: Kind, path: Path, *, inputs: Sequence[str], seed: int
 ) -> tuple[Int64[np.ndarray, " n_train"], Int64[np.ndarray, " n_test"], str]:
-    """Places of the rows of the training and the test part of a table whose features are not its own columns.
+    """Return the positions of the rows of both parts of a table whose features are not its own columns.
 
     Args:
         settings: From `with_labels`, as the kind is.
@@ -483,7 +483,7 @@ def _drawn_rows(
 
 
 def kept_apart(parts: Parts, train: pd.DataFrame, test: pd.DataFrame, settings: TableSettings, path: Path) -> Parts:
-    """The parts with the groups of their rows, which are checked to be apart, as times are.
+    """Return the parts with the groups of their rows, after checking that groups and times are separated.
 
     Raises:
         DataError: A group is in both parts, or the test part is not later.
@@ -503,7 +503,7 @@ def kept_apart(parts: Parts, train: pd.DataFrame, test: pd.DataFrame, settings: 
 def _split_rows(
     table: pd.DataFrame, settings: TableSettings, path: Path
 ) -> tuple[Int64[np.ndarray, " n_train"], Int64[np.ndarray, " n_test"], str]:
-    """As `rows_of_table`, of a table whose column says it; both parts must occur."""
+    """Return the rows of both parts of a table with a column of parts; both must occur."""
     split = settings.split or ""
     require_column(table.columns, split, path)
     values = sorted({str(value) for value in table[split].dropna().unique()})

@@ -146,7 +146,7 @@ class LabelledSet:
         return digest.hexdigest()[:16]
 
     def take(self, index: Num[np.ndarray, " n"]) -> "LabelledSet":
-        """The examples at `index` (integers, shape (n,)), in that order, as a new set.
+        """Return the examples at `index` (integers, shape (n,)), in that order, as a new set.
 
         A large part of a memory-mapped array is memory-mapped too: it lies in a file that goes with it.
         """
@@ -154,7 +154,7 @@ class LabelledSet:
         return replace(self, inputs=take_rows(self.inputs, index), labels=self.labels[index], groups=groups)
 
     def class_counts(self) -> Num[np.ndarray, " C"]:
-        """How many examples are of each class, have each label, or have cells of it; a DataError for numbers."""
+        """Return the number of examples of each class or label, or with cells of it; raises DataError for numbers."""
         if self.classes is None:
             raise DataError("class counts were asked of a regression set; they exist for classes and labels only")
         if self.kind == "multi-label":
@@ -237,7 +237,7 @@ class TransferTask:
             )
 
     def with_target_train(self, train: LabelledSet) -> "TransferTask":
-        """The same task with other target training examples (a few-shot subset)."""
+        """Return the same task with other target training examples (a few-shot subset)."""
         return replace(self, target=replace(self.target, train=train))
 
 
@@ -255,7 +255,7 @@ _LARGE = 2**28
 
 
 def pieces(array: np.ndarray, n_bytes: int = _LARGE) -> Iterator[np.ndarray]:
-    """An array in consecutive parts of at most so many bytes, or of one row.
+    """Yield an array in consecutive parts of at most so many bytes, or of one row.
 
     The pages of a memory-mapped array are given back after each part, so that reading all of it takes up no memory.
     """
@@ -276,7 +276,7 @@ def give_back(array: np.ndarray | None) -> None:
 
 
 def made_of(array: np.ndarray, n: int, shape: tuple[int, ...], parts: Callable[[], Iterable[np.ndarray]]) -> np.ndarray:
-    """An array written part by part: memory-mapped where it is large and made of a memory-mapped one.
+    """Write an array part by part, memory-mapped if it is large and derived from a memory-mapped one.
 
     Args:
         array: What it is made of; it has the same type.
@@ -298,7 +298,7 @@ def made_of(array: np.ndarray, n: int, shape: tuple[int, ...], parts: Callable[[
 
 
 def take_rows(inputs: np.ndarray, index: np.ndarray) -> np.ndarray:
-    """The rows at `index`; memory-mapped where they are large and those of a memory-mapped array."""
+    """Return the rows at `index`, memory-mapped if they are large and from a memory-mapped array."""
     if not isinstance(inputs, np.memmap) or len(index) * inputs[0].nbytes < _LARGE:
         return np.asarray(inputs[index])
     size = max(1, _LARGE // 16 // inputs[0].nbytes)

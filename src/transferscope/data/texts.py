@@ -76,7 +76,7 @@ class Tokenizer(Protocol):
         ...
 
     def encode(self, first: Sequence[str], second: Sequence[str] | None, *, max_length: int) -> list[Encoded]:
-        """Each text, or each pair, with the special tokens of its model; at most `max_length` tokens."""
+        """Return each text, or each pair, with the special tokens of its model; at most `max_length` tokens."""
         ...
 
 
@@ -149,7 +149,7 @@ class TextSettings:
 
 
 def text_settings(spec: DataSpec) -> TextSettings:
-    """The settings in a name of data; a SettingsError if a column is not named, or an option cannot be read."""
+    """Return the text settings in a data name; raises SettingsError for a missing column or an invalid option."""
     text, label = spec.one("text"), spec.one("label")
     if text is None or label is None:
         raise SettingsError(
@@ -232,7 +232,7 @@ def load_texts(
 
 
 def labels_of(path: Path, settings: TextSettings) -> list[object] | None:
-    """The labels of a file as they stand there; None where it has no such column. Raises as `load_texts`."""
+    """Return the raw labels of a file; None if it has no such column. Raises like `load_texts`."""
     table = _frame(path, settings)
     if not set(settings.labels) <= set(table.columns):
         return None
@@ -240,13 +240,13 @@ def labels_of(path: Path, settings: TextSettings) -> list[object] | None:
 
 
 def read_texts(path: Path, settings: TextSettings, tokenizer: Tokenizer) -> Int32[np.ndarray, "N K L"]:
-    """Tokens of texts whose labels, where there are some, are not read; raises as `load_texts`."""
+    """Return tokens of texts without reading labels; raises like `load_texts`."""
     return _tokens(_read_file(path, settings), settings, tokenizer, path)[0]
 
 
 @made_once(lambda name: name)
 def open_tokenizer(name: str) -> Tokenizer:
-    """The tokenizer of a model of transformers.
+    """Return the tokenizer of a model of transformers.
 
     Args:
         name: A folder with `tokenizer.json`, or an id on the Hugging Face hub, which is fetched once.
@@ -263,7 +263,7 @@ def open_tokenizer(name: str) -> Tokenizer:
 
 
 def tokenizer_of(spec: DataSpec) -> Tokenizer:
-    """The tokenizer that a name of texts says; a SettingsError if it says none."""
+    """Return the tokenizer in a name of texts; raises SettingsError if it has none."""
     named = spec.one("tokenizer")
     if named is None:
         raise SettingsError(
@@ -334,7 +334,7 @@ SENTENCE_SETTINGS = tuple(
 
 
 def _settings(file: Path, name: str) -> dict[str, Any]:
-    """What a file beside a tokenizer says; nothing where there is none."""
+    """Return the settings in a file beside a tokenizer; empty if there is none."""
     place = file.with_name(name)
     if not place.is_file():
         return {}
@@ -342,7 +342,7 @@ def _settings(file: Path, name: str) -> dict[str, Any]:
 
 
 def _sentence_settings(file: Path) -> tuple[dict[str, Any], str]:
-    """What sentence-transformers says beside a tokenizer, and in which file; nothing where it says nothing."""
+    """Return the settings of sentence-transformers beside a tokenizer, and their file; empty if there are none."""
     found = ((settings, name) for name in SENTENCE_SETTINGS if (settings := _settings(file, name)))
     return next(found, ({}, ""))
 
@@ -385,7 +385,7 @@ def longest_text(folder: Path) -> tuple[int, str]:
 
 
 def _opened(file: Path) -> tuple[Any, str]:
-    """A tokenizer, and the side at which it cuts texts."""
+    """Return a tokenizer, and the side at which it truncates texts."""
     from tokenizers import Tokenizer as Fast
 
     if file.name != "tokenizer.json" or not file.with_name(_BESIDE).is_file():
@@ -399,7 +399,7 @@ def _opened(file: Path) -> tuple[Any, str]:
 
 
 def _in_lower_case(fast: Any) -> Any:
-    """The normaliser of a tokenizer behind one that makes letters small, unless it does so itself."""
+    """Return the normaliser of a tokenizer with lower-casing, unless it does so itself."""
     from tokenizers import normalizers
 
     own = json.loads(fast.to_str())["normalizer"] or {"normalizers": []}
@@ -431,7 +431,7 @@ def _tokenizer_file(name: str) -> Path:
 
 
 def _read_file(path: Path, settings: TextSettings) -> pd.DataFrame:
-    """The columns of the settings, as they are in the file: "NA" and "null" are words."""
+    """Return the columns of the settings as text: "NA" and "null" are words."""
     suffix, wanted = (
         path.suffix.lower(),
         [*settings.inputs, *settings.labels, *filter(None, (settings.group, settings.time))],
@@ -480,7 +480,7 @@ def _texts(table: pd.DataFrame, name: str, path: Path) -> list[str]:
 def _tokens(
     table: pd.DataFrame, settings: TextSettings, tokenizer: Tokenizer, path: Path
 ) -> tuple[Int32[np.ndarray, "N K L"], int]:
-    """Tokens of a table's texts, and how many examples were cut."""
+    """Return tokens of a table's texts, and the number of truncated examples."""
     columns = [_texts(table, name, path) for name in settings.inputs]
     readings: list[tuple[list[str], list[str] | None]] = [(column, None) for column in columns]
     if settings.pairs == "joined" and len(columns) > 1:

@@ -96,7 +96,7 @@ _FAR = 3.0
 
 
 def far_from_training(inputs: Num[np.ndarray, "N ..."], form: InputForm) -> tuple[str, ...]:
-    """Which numbers lie far beyond all training examples, in one sentence; empty where none do.
+    """Describe numbers far outside the training range in one sentence; empty if there are none.
 
     A number does that is further from the range of its feature in training than 3 times its width.
 
@@ -121,7 +121,7 @@ def far_from_training(inputs: Num[np.ndarray, "N ..."], form: InputForm) -> tupl
 
 
 def _with_kind(spec: str, form: InputForm) -> str:
-    """The name with its kind, where it is the bare path of a folder or a file; so also one called as a data set is."""
+    """Return the name with its kind if it is the path of a folder or a file, also if a data set has the same name."""
     if ":" in spec or not Path(spec).exists():
         return spec
     if Path(spec).is_dir() or is_image_file(Path(spec)):
@@ -141,7 +141,7 @@ def _are_texts(spec: DataSpec) -> bool:
 
 
 def _texts(spec: DataSpec, form: InputForm) -> Num[np.ndarray, "N ..."]:
-    """Texts by the study's tokenizer and length; columns of other names are named as in the study."""
+    """Return texts with the study's tokenizer and length, with columns named as in the study."""
     spec.allow(("text", "pair", "header"))
     own = parse_spec(form.data)
     if not _are_texts(own):
@@ -152,7 +152,7 @@ def _texts(spec: DataSpec, form: InputForm) -> Num[np.ndarray, "N ..."]:
 
 
 def as_in_study(raw: Num[np.ndarray, "N ..."], form: InputForm, *, name: str) -> Num[np.ndarray, "N ..."]:
-    """Inputs after the transformations of the study.
+    """Return inputs after the transforms of the study.
 
     Args:
         raw: Shape (N, *raw_shape).
@@ -189,7 +189,7 @@ def as_in_study(raw: Num[np.ndarray, "N ..."], form: InputForm, *, name: str) ->
 
 
 def _differs_in_size_alone(shape: tuple[int, ...], form: InputForm) -> bool:
-    """Whether these are images as in the study but for their size, which its transformations make equal.
+    """Return whether these are images like those of the study except for their size, which transforms make equal.
 
     Borders and an order of pixels mean something else at another size, so that resizing must come before them.
     """
@@ -200,7 +200,7 @@ def _differs_in_size_alone(shape: tuple[int, ...], form: InputForm) -> bool:
 
 
 def input_form(data: str, transforms: tuple[str, ...], dataset: Dataset) -> InputForm:
-    """How the inputs of a study's data came about; a TransferscopeError if they cannot be read any more."""
+    """Return the input form of a study's data; raises TransferscopeError if they cannot be read any more."""
     parsed = parse_name(data)
     pinned = data
     if parsed.kind in _OF_IMAGES and "size" in dataset.provenance:

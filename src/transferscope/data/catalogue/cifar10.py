@@ -44,7 +44,7 @@ class _Type:
         self.code = code
 
     def __setstate__(self, state: object) -> None:
-        """Byte order and alignment do not matter for bytes."""
+        """Ignore byte order and alignment, which do not matter for bytes."""
 
 
 class _Array:
@@ -75,7 +75,7 @@ class _Reader(pickle.Unpickler):
     """Finds the three NumPy names that pickled arrays use, and refuses all others."""
 
     def find_class(self, module_name: str, global_name: str) -> Any:
-        """The stand-in for a name; called for everything that a pickle could run."""
+        """Return the stand-in for a name; called for everything that a pickle could run."""
         try:
             return _STAND_INS[module_name, global_name]
         except KeyError:
@@ -102,7 +102,7 @@ def _decode(files: Mapping[str, Path], seed: int) -> Parts:
 
 
 def _read_batch(archive: tarfile.TarFile, name: str, path: Path) -> LabelledSet:
-    """A batch is a pickled dict of `data`, bytes (N, 3072), channel by channel, and `labels`, a list of N."""
+    """Read a batch, a pickled dict of `data`, bytes (N, 3072), channel by channel, and `labels`, a list of N."""
     try:
         stream = archive.extractfile(name)
     except KeyError as error:

@@ -200,7 +200,7 @@ def fetch(entry: CatalogueEntry) -> Location:
 
 
 def _own_places(entry: CatalogueEntry, ending: str) -> list[Path]:
-    """NAME with an ending below TRANSFERSCOPE_DATA, in both spellings; none where that is unset."""
+    """Return NAME with an ending below TRANSFERSCOPE_DATA, in both spellings; empty if it is unset."""
     folder, names = data_folder(), dict.fromkeys((entry.name, entry.name.replace("-", "_")))
     return [] if folder is None else [folder / f"{name}{ending}" for name in names]
 

@@ -38,7 +38,7 @@ def read_idx(path: Path) -> UInt8[np.ndarray, "..."]:
 
 
 def idx_files(*, address: str, mirror: str, md5: Mapping[str, str]) -> tuple[RemoteFile, ...]:
-    """The four files of a data set in MNIST's layout; the address of their folder ends in "/"."""
+    """Return the four files of a data set in MNIST's layout; the address of their folder ends in "/"."""
     return tuple(RemoteFile(name, (address + name, mirror + name), checksum) for name, checksum in md5.items())
 
 

@@ -20,7 +20,7 @@ def _decode(files: Mapping[str, Path], seed: int) -> Parts:
 
 
 def _read(path: Path) -> LabelledSet:
-    """One line for each image, `label index:value ...`: labels 1..10 for the digits 0..9, values in [-1, 1]."""
+    """Read one line per image, `label index:value ...`: labels 1..10 for the digits 0..9, values in [-1, 1]."""
     from sklearn.datasets import load_svmlight_file
 
     try:

@@ -24,7 +24,7 @@ _DEFAULT = GlyphSettings()
 
 
 def glyphs(n: int, settings: GlyphSettings = _DEFAULT, *, seed: int, start: int = 0) -> LabelledSet:
-    """Images of characters in random fonts and poses.
+    """Return images of characters in random fonts and poses.
 
     The i-th image of a seed is the same however many are made, in however many calls and threads, and on every
     processor. It depends on the fonts and on the version of Pillow's font renderer; `load_glyphs` notes both.
@@ -63,7 +63,7 @@ def glyphs(n: int, settings: GlyphSettings = _DEFAULT, *, seed: int, start: int 
 
 @lru_cache(maxsize=_CHUNKS_KEPT)
 def _chunk(settings: GlyphSettings, seed: int, start: int) -> Scenes:
-    """Kept because a command reads its data for the question, for the plan and for the page."""
+    """Render a chunk of scenes, cached since a command reads its data several times."""
     atlas, canvas = make_atlas(settings.fonts, settings.characters), make_canvas(settings.size)
     return render(_CHUNK, settings, atlas, canvas, seed=seed, start=start)
 
@@ -71,7 +71,7 @@ def _chunk(settings: GlyphSettings, seed: int, start: int) -> Scenes:
 def load_glyphs(
     *, n_train: int = 10_000, n_test: int = 2_000, settings: GlyphSettings = _DEFAULT, seed: int = 0
 ) -> Dataset:
-    """A data set of rendered characters; training and test images come from separate ranges of indices.
+    """Return a data set of rendered characters; training and test images come from separate ranges of indices.
 
     Args:
         n_train: Number of training images, 1 to 2^40.

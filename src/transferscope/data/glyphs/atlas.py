@@ -18,7 +18,7 @@ _NO_CHARACTER = "\U0010ffff"  # never assigned, so that every font shows its "mi
 
 
 def find_fonts(folder: str | None, characters: str) -> tuple[Path, ...]:
-    """The fonts that have all `characters`, ordered by file name.
+    """Return the fonts that contain all `characters`, ordered by file name.
 
     Args:
         folder: None for the text fonts that come with matplotlib (its fonts of mathematical symbols have no plain
@@ -46,7 +46,7 @@ def find_fonts(folder: str | None, characters: str) -> tuple[Path, ...]:
 
 
 def load_font(file: Path, size: int) -> ImageFont.FreeTypeFont:
-    """A font at `size` pixels per em, placed by the basic rules so that machines agree; a DataError if it is none."""
+    """Return a font at `size` pixels per em, with basic layout so that machines agree; raises DataError."""
     require_regular(file, "a .ttf or .otf file")
     try:
         return ImageFont.truetype(str(file), size, layout_engine=ImageFont.Layout.BASIC)
@@ -93,7 +93,7 @@ class Atlas:
         x: Float[np.ndarray, "n P"],
         y: Float[np.ndarray, "n P"],
     ) -> Float[np.ndarray, "n P"]:
-        """Distances at any points, by bilinear interpolation.
+        """Return distances at any points, by bilinear interpolation.
 
         Args:
             x: Abscissae in the character's cell, -1 (left) to 1 (right); nothing is drawn outside.
@@ -110,7 +110,7 @@ class Atlas:
         return result
 
     def _interpolate(self, first: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Distances at points inside cells whose first pixels are at the flat indices `first`; all of shape (m,)."""
+        """Return distances at points inside cells whose first pixels are at the flat indices `first`, shape (m,)."""
         flat = self.distances.reshape(-1)
         column = np.clip((x + 1) * (_CELL / 2) - 0.5, 0, _CELL - 1.001, dtype=np.float32)
         row = np.clip((y + 1) * (_CELL / 2) - 0.5, 0, _CELL - 1.001, dtype=np.float32)
@@ -125,7 +125,7 @@ class Atlas:
 
 @lru_cache(maxsize=8)
 def make_atlas(folder: str | None, characters: str) -> Atlas:
-    """The distance fields of `characters` in every font of `find_fonts`, which raises; kept for the next call."""
+    """Return the distance fields of `characters` in every font of `find_fonts`; cached for the next call."""
     fonts = find_fonts(folder, characters)
     distances = np.stack([_font_distances(file, characters) for file in fonts])
     distances.setflags(write=False)
@@ -133,7 +133,7 @@ def make_atlas(folder: str | None, characters: str) -> Atlas:
 
 
 def _font_distances(file: Path, characters: str) -> np.ndarray:
-    """Characters of a font at the size where the largest of them takes `_EXTENT` of a cell."""
+    """Return characters of a font at the size where the largest takes `_EXTENT` of a cell."""
     trial = 100
     font = load_font(file, trial)
     largest = max(max(_ink(font, character).size) for character in characters)
@@ -142,7 +142,7 @@ def _font_distances(file: Path, characters: str) -> np.ndarray:
 
 
 def _ink(font: ImageFont.FreeTypeFont, character: str) -> Image.Image:
-    """A character, white on black, without any border (its advance and side bearings left out)."""
+    """Return a character, white on black, without any border (its advance and side bearings left out)."""
     room = round(3 * font.size)
     image = Image.new("L", (room, room))
     ImageDraw.Draw(image).text((font.size, font.size), character, fill=255, font=font)
@@ -150,7 +150,7 @@ def _ink(font: ImageFont.FreeTypeFont, character: str) -> Image.Image:
 
 
 def _distances(ink: Image.Image) -> np.ndarray:
-    """Signed distance to the outline of a character in the middle of its cell, in units of half a cell."""
+    """Return the signed distance to the outline of a centred character, in units of half a cell."""
     from scipy.ndimage import distance_transform_edt  # takes long, and other data need none
 
     side = _CELL * _FINE

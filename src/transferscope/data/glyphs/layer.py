@@ -30,12 +30,12 @@ class Poses:
     stroke: Float[np.ndarray, " n"]
 
     def scaled(self, factor: Float[np.ndarray, " n"], centre: Float[np.ndarray, "n 2"]) -> "Poses":
-        """The same poses at `factor` times the size and around other centres (x, y)."""
+        """Return the same poses at `factor` times the size and around other centres (x, y)."""
         return Poses(self.inverse / factor[:, None, None], centre, self.wobble, self.stroke)
 
 
 def draw_poses(uniforms: Float[np.ndarray, "n width"], strength: float) -> Poses:
-    """Poses from uniform numbers.
+    """Draw poses from uniform numbers.
 
     All are uniform, at strength 1: rotation up to 17 degrees, shear up to 0.35, width by factors 0.82 to 1.22 and
     height 0.90 to 1.11, shifts up to 1.7 of 28 pixels, strokes thinner by up to 0.6 pixels or bolder by up to 1.4 on
@@ -59,7 +59,7 @@ def draw_poses(uniforms: Float[np.ndarray, "n width"], strength: float) -> Poses
 
 
 def wobble_basis(size: int) -> Float[np.ndarray, "16 P"]:
-    """Weights of the 4 x 4 knots at every pixel: products of cubic Bernstein polynomials; columns sum to 1."""
+    """Return weights of the 4 x 4 knots at every pixel: products of cubic Bernstein polynomials; columns sum to 1."""
     t = (np.arange(size) + 0.5) / size
     cubic = np.stack([(1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t**2 * (1 - t), t**3])
     products: np.ndarray = np.einsum("iy,jx->ijyx", cubic, cubic).reshape(_KNOTS**2, size * size)
@@ -67,7 +67,7 @@ def wobble_basis(size: int) -> Float[np.ndarray, "16 P"]:
 
 
 def _inverse(angle: np.ndarray, shear: np.ndarray, width: np.ndarray, height: np.ndarray) -> np.ndarray:
-    """The inverse of: scale along each axis, then shear along x, then rotate."""
+    """Return the inverse of scaling along each axis, then shearing along x, then rotating."""
     cos, sin = cosine(angle), sine(angle)
     inverse = np.empty((len(angle), 2, 2), np.float32)
     inverse[:, 0, 0] = (sin * shear + cos) / width
@@ -100,7 +100,7 @@ class Canvas:
 
 
 def make_canvas(size: int) -> Canvas:
-    """The canvas of square images with `size` pixels a side."""
+    """Return the canvas of square images with `size` pixels a side."""
     centres = ((np.arange(size) + 0.5) * 2 / size - 1).astype(np.float32)
     y, x = np.meshgrid(centres, centres, indexing="ij")
     return Canvas(size, x.reshape(-1), y.reshape(-1), wobble_basis(size))

@@ -70,12 +70,12 @@ _GOLDEN = 0.61803399
 
 
 def n_background_draws(size: int) -> int:
-    """Uniform numbers per random background: two colours, three waves, the grain's strength and the grain."""
+    """Return the uniform numbers per random background: two colours, three waves, the grain and its strength."""
     return 6 + 3 * N_WAVES + 1 + size * size
 
 
 def backgrounds(uniforms: Float[np.ndarray, "n width"], n_channels: int, canvas: Canvas) -> Float[np.ndarray, "n C P"]:
-    """Random textures: two random colours mixed by three random waves and some grain.
+    """Return random textures: two random colours mixed by three random waves and some grain.
 
     Args:
         uniforms: `n_background_draws(size)` for each, in [0, 1).
@@ -103,7 +103,7 @@ def _waves(angle: np.ndarray, cycles: np.ndarray, phase: np.ndarray, canvas: Can
 
 
 def stripes(layer: Layer, n_channels: int) -> Float[np.ndarray, "n C P"]:
-    """Each character's own stripes: white, alternating with grey, or with a hue of its own.
+    """Return each character's own stripes: white, alternating with grey, or with a hue of its own.
 
     The k-th character has stripes at the angle k * golden ratio * pi, with one of three widths. They are painted on
     the character and move with it.
@@ -130,7 +130,7 @@ _BEVEL = 0.15  # canvas units: how far characters rise from their outline inward
 def shading(
     uniforms: Float[np.ndarray, "n 8"], height: Float[np.ndarray, "n P"], n_channels: int, canvas: Canvas
 ) -> Float[np.ndarray, "n C P"]:
-    """Brightness of every point under a random light.
+    """Return brightness of every point under a random light.
 
     The light stands at a random side. What is nearer to it is brighter, and so are the slopes that face it (Lambert's
     law to first order in the slope):
@@ -174,7 +174,7 @@ class Scenes:
 
 
 def render(n: int, settings: GlyphSettings, atlas: Atlas, canvas: Canvas, *, seed: int, start: int) -> Scenes:
-    """The images start, ..., start + n - 1 of a seed.
+    """Return the images start, ..., start + n - 1 of a seed.
 
     Each aspect of a scene has random numbers of its own, so that two settings that differ in the light alone show the
     same characters in the same poses.
@@ -198,7 +198,7 @@ def render(n: int, settings: GlyphSettings, atlas: Atlas, canvas: Canvas, *, see
 def _distractors(
     n: int, settings: GlyphSettings, atlas: Atlas, canvas: Canvas, *, seed: int, start: int
 ) -> list[Layer]:
-    """Up to 4 smaller characters per image, around the middle and partly outside the image."""
+    """Return up to 4 smaller characters per image, around the middle and partly outside the image."""
     width = _N_DISTRACTORS * _DRAWS_PER_DISTRACTOR
     draws = uniform_rows(n, width, seed=seed, purpose="glyphs/distractors", start=start)
     layers = []
@@ -219,7 +219,7 @@ def _distractors(
 def _painted(
     n: int, settings: GlyphSettings, layers: list[Layer], canvas: Canvas, *, seed: int, start: int
 ) -> Float[np.ndarray, "n C P"]:
-    """The layers over the background, the last on top, in even light."""
+    """Return the layers over the background, the last on top, in even light."""
     picture = np.zeros((n, settings.n_channels, len(canvas.x)), np.float32)
     if settings.background == "random":
         width = n_background_draws(canvas.size)
@@ -240,5 +240,5 @@ def _mixed(below: np.ndarray, above: np.ndarray | np.float32, share: np.ndarray)
 
 
 def _pick(uniforms: np.ndarray, n: int) -> Int[np.ndarray, " n"]:
-    """Whole numbers 0..n-1 from uniform numbers."""
+    """Return integers 0..n-1 from uniform numbers."""
     return (uniforms * n).astype(np.int64)

@@ -15,7 +15,7 @@ _OF_TABLE = ("label", "file", "kind", "separator", "split", "group", "time")
 
 
 def read_npz(spec: DataSpec, seed: int) -> Dataset:
-    """Arrays of a file."""
+    """Read arrays of a file."""
     spec.allow(("channels", "kind", "keep", "test_share", "group", "time"))
     path, keep = find_path(spec.path), [one for given in spec.options.get("keep", ()) for one in given.split(",")]
     if not all(one.isdecimal() for one in keep):
@@ -34,7 +34,7 @@ def read_npz(spec: DataSpec, seed: int) -> Dataset:
 
 
 def read_folder(spec: DataSpec, seed: int) -> Dataset:
-    """Images with a sub-folder for each class, or with the labels that a table gives them."""
+    """Read images with one sub-folder per class, or with the labels of a table."""
     spec.allow(("resize", "size", "test_share", "broken", "labels", *_OF_TABLE))
     beside = [key for key in _OF_TABLE if key in spec.options]
     labels = spec.one("labels")
@@ -62,7 +62,7 @@ def read_folder(spec: DataSpec, seed: int) -> Dataset:
 
 
 def image_form(spec: DataSpec) -> ImageForm:
-    """How images of a folder come to one size, by the options of its name; a SettingsError if they are wrong."""
+    """Return the image form of a folder, by the options of its name; raises SettingsError if they are wrong."""
     broken = spec.choice("broken", ("skip", "convert"))
     form = ImageForm(
         resize=spec.integer("resize"),

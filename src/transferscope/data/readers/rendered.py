@@ -12,7 +12,7 @@ from transferscope.errors import SettingsError
 
 
 def read_glyphs(spec: DataSpec, seed: int) -> Dataset:
-    """Rendered characters."""
+    """Render characters."""
     fonts = spec.one("fonts")
     own = {
         "characters": spec.one("characters"),

@@ -21,13 +21,13 @@ _TABLE_OPTIONS = (
 
 
 def read_table(spec: DataSpec, seed: int) -> Dataset:
-    """A table, with what its columns became."""
+    """Read a table, with its encoding."""
     path = find_path(spec.path)
     return as_dataset(spec, path, _table(spec, seed)[0], path.stem)
 
 
 def table_form(spec: DataSpec) -> Format:
-    """How the table of a name is written; a SettingsError if the name does not tell."""
+    """Return the format of a table by its name; raises SettingsError if it is unknown."""
     if spec.kind in ("csv", "parquet"):
         return "csv" if spec.kind == "csv" else "parquet"
     if not SUFFIXES.keys() & {suffix.lower() for suffix in Path(spec.path).suffixes}:
@@ -38,13 +38,13 @@ def table_form(spec: DataSpec) -> Format:
 
 
 def table_encoding(spec: DataSpec, seed: int) -> TableEncoding:
-    """What the columns of a table become."""
+    """Return the encoding of a table."""
     shared = _shared_encoding(spec, seed)
     return _table(spec, seed)[1] if shared is None else shared[0]
 
 
 def _shared_encoding(spec: DataSpec, seed: int) -> tuple[TableEncoding, Path] | None:
-    """The encoding that a name says, that of another table or of an exported network, and where it comes from."""
+    """Return the encoding named by a table, of another table or an exported network, and its origin."""
     shared = spec.one("encoding")
     if shared is None:
         return None
@@ -66,7 +66,7 @@ def _shared_encoding(spec: DataSpec, seed: int) -> tuple[TableEncoding, Path] | 
 
 @made_once(lambda spec, seed: (spec.text, seed))
 def _table(spec: DataSpec, seed: int) -> tuple[Parts, TableEncoding]:
-    """The parts of a table and what its columns became."""
+    """Return the parts of a table and its encoding."""
     spec.allow(_TABLE_OPTIONS)
     path, shared = find_path(spec.path), _shared_encoding(spec, seed)
     others = [parse_spec(name) for name in spec.options.get("together", ())]

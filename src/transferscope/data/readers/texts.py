@@ -20,7 +20,7 @@ _OPTIONS = ("text", "pair", "label", "max_length", "tokenizer", "kind", "pairs",
 
 
 def read_texts(spec: DataSpec, seed: int) -> Dataset:
-    """Texts of a table, in tokens."""
+    """Read texts of a table, as tokens."""
     spec.allow((*_OPTIONS, "separator", "header", "split"))
     given = spec.one("test")
     settings = text_settings(spec)
@@ -33,7 +33,7 @@ def read_texts(spec: DataSpec, seed: int) -> Dataset:
 
 
 def read_hf_dataset(spec: DataSpec, seed: int) -> Dataset:
-    """A folder that `datasets` saved: texts where a column of them is named, else images."""
+    """Read a folder saved by `datasets`: texts if a column of them is named, otherwise images."""
     path = find_path(spec.path)
     labels = text_settings(spec).labels if "text" in spec.options else (spec.one("label") or "label",)
     train, test, note = splits = open_splits(path, train=spec.one("train"), test=spec.one("test"), labels=labels)
@@ -59,7 +59,7 @@ def read_hf_dataset(spec: DataSpec, seed: int) -> Dataset:
 
 
 def _in_tokens(spec: DataSpec, path: Path, test: Path | None, note: str, seed: int) -> tuple[Parts, str]:
-    """Texts with labels, and the digest of the tokenizer that they were read by."""
+    """Return texts with labels, and the digest of their tokenizer."""
     settings, tokenizer = text_settings(spec), tokenizer_of(spec)
     parts = load_texts(path, settings, tokenizer, test_file=test, test_share=spec.share("test_share"), seed=seed)
     parts = replace(parts, words="; ".join(filter(None, (parts.words, note))))

@@ -16,7 +16,7 @@ _USUAL_CHANNELS = 4
 
 
 def understood(parts: Parts) -> str:
-    """What the labels and inputs of a user's own data were taken for, in words, and what was done to them."""
+    """Describe how the labels and inputs of user data were read and converted."""
     shown = ", ".join(
         f"in units of {unit:g}{f' from {offset:g}' if offset else ''}" for offset, unit in parts.label_units
     )
@@ -25,7 +25,7 @@ def understood(parts: Parts) -> str:
 
 
 def _taken_for(train: LabelledSet) -> str:
-    """The same without the units of numeric labels."""
+    """Describe how user data were read, without the units of numeric labels."""
     rows = train.inputs.reshape(len(train), -1)
     same = np.ones(rows.shape[1], dtype=np.bool_)
     for start in range(0, len(rows), _ROWS_COMPARED):
@@ -72,12 +72,12 @@ def _on_grid(train: LabelledSet) -> str:
 
 
 def checksum_of(path: Path) -> str:
-    """The checksum of a file, as provenance."""
+    """Return the checksum of a file, as provenance."""
     return f"sha256:{content_digest(path)}"
 
 
 def as_dataset(spec: DataSpec, path: Path, parts: Parts, name: str, **about: str) -> Dataset:
-    """A user's data with what they were taken for.
+    """Return user data with a description of how they were read.
 
     Args:
         about: Further provenance.

@@ -14,7 +14,7 @@ _CHUNK = 4096
 
 
 def relabel(dataset: Dataset, argument: str, seed: int) -> Dataset:
-    """Labels that say how bright or how red an image is, in as many classes as before.
+    """Replace labels by classes of brightness or redness, as many as before.
 
     "relabel:brightness" goes by the mean of all pixels, "relabel:colour" by mean red minus mean blue. The classes are
     quantiles of the training images, so that they are equally large there. Inputs stay what they were, and the task
@@ -47,7 +47,7 @@ def relabel(dataset: Dataset, argument: str, seed: int) -> Dataset:
 
 
 def label_noise(dataset: Dataset, argument: str, seed: int) -> Dataset:
-    """Wrong labels on a share of the training examples ("label-noise:0.2"); test labels stay right.
+    """Replace a share of the training labels by wrong ones ("label-noise:0.2"); test labels stay right.
 
     The examples are drawn at random, and each gets one of the other classes, all equally likely.
 
@@ -101,7 +101,7 @@ def _labelled(data: LabelledSet, labels: Shaped[np.ndarray, " N"], classes: tupl
 
 
 def single_classes(dataset: Dataset, name: str) -> tuple[str, ...]:
-    """The names of the classes, for a change of this name that needs one class of each input; else a DataError."""
+    """Return the names of the classes; raises DataError unless inputs have one class each."""
     classes = dataset.train.classes
     if classes is None:
         raise DataError(f"{dataset.name} has numbers for labels; {name} needs classes")

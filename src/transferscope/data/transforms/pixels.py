@@ -15,7 +15,7 @@ Reshaped = Num[np.ndarray, "N K h w"]  # as many images, with other channels or 
 
 
 def map_images(dataset: Dataset, change: Callable[[np.ndarray], np.ndarray]) -> Dataset:
-    """The data set with the same change made to training and test images.
+    """Return the data set with the same change made to training and test images.
 
     Args:
         change: Takes images (N, C, H, W) and returns images; it must not look at one image to change another.
@@ -40,7 +40,7 @@ def check_images(dataset: Dataset) -> None:
 
 
 def side_of_images(text: str, what: str) -> int:
-    """The argument of a transform as the height and width of images in pixels; a SettingsError if it is none."""
+    """Parse the argument of a transform as height and width in pixels; raises SettingsError if it is invalid."""
     if not text.isdecimal() or int(text) < 1:
         raise SettingsError(
             f"a transform was given the argument {text!r}; expected a whole number >= 1, as in {what!r}"
@@ -50,12 +50,12 @@ def side_of_images(text: str, what: str) -> int:
 
 
 def full_scale(inputs: np.ndarray) -> int:
-    """The value of white: 255 in bytes, 1 in floating point."""
+    """Return the value of white: 255 in bytes, 1 in floating point."""
     return 255 if inputs.dtype == np.uint8 else 1
 
 
 def as_type_of(values: Float[np.ndarray, "*shape"], images: Images) -> Num[np.ndarray, "*shape"]:
-    """Floating-point pixel values in the type of `images`, rounded and clamped when that is bytes."""
+    """Return floating-point pixel values in the type of `images`, rounded and clamped when that is bytes."""
     if images.dtype == np.uint8:
         values = np.clip(np.rint(values), 0, 255)
     return values.astype(images.dtype)
@@ -66,12 +66,12 @@ _CHUNK = 128
 
 
 def grey(dataset: Dataset, argument: str, seed: int) -> Dataset:
-    """One channel: the luma 0.299 R + 0.587 G + 0.114 B; grey images stay as they are."""
+    """Convert images to one channel, the luma 0.299 R + 0.587 G + 0.114 B; grey images are unchanged."""
     return map_images(dataset, _luma)
 
 
 def colour(dataset: Dataset, argument: str, seed: int) -> Dataset:
-    """Three channels: grey is repeated; images with three channels stay as they are."""
+    """Convert images to three channels, repeating grey; images with three channels are unchanged."""
 
     def three_channels(images: Images) -> Reshaped:
         if images.shape[1] == 1:
@@ -83,22 +83,22 @@ def colour(dataset: Dataset, argument: str, seed: int) -> Dataset:
 
 
 def upside_down(dataset: Dataset, argument: str, seed: int) -> Dataset:
-    """Rows in reverse order (Liu et al. 2019, section 5.1)."""
+    """Reverse the rows of images (Liu et al. 2019, section 5.1)."""
     return map_images(dataset, lambda images: images[:, :, ::-1])
 
 
 def mirror(dataset: Dataset, argument: str, seed: int) -> Dataset:
-    """Columns in reverse order."""
+    """Reverse the columns of images."""
     return map_images(dataset, lambda images: images[:, :, :, ::-1])
 
 
 def invert(dataset: Dataset, argument: str, seed: int) -> Dataset:
-    """White becomes black: 255 - x in bytes, 1 - x in floating point."""
+    """Invert images: 255 - x in bytes, 1 - x in floating point."""
     return map_images(dataset, lambda images: full_scale(images) - images)
 
 
 def permuted(dataset: Dataset, argument: str, seed: int) -> Dataset:
-    """Pixels moved to other places, by one random permutation for all images and channels, drawn from `seed`.
+    """Permute the pixels of all images and channels alike, by a permutation drawn from `seed`.
 
     Every label can still be told from the pixels, and nothing is near what it was near before: what convolutions and
     pooling assume about images is gone.
@@ -115,7 +115,7 @@ def permuted(dataset: Dataset, argument: str, seed: int) -> Dataset:
 
 
 def pad(dataset: Dataset, argument: str, seed: int) -> Dataset:
-    """Black borders up to a square of the given side, the image in the middle ("pad:32"); a DataError if larger."""
+    """Pad images with black borders to a square of the given side ("pad:32"); raises DataError if they are larger."""
     side = side_of_images(argument, "pad:32")
 
     def padded(images: Images) -> Reshaped:
@@ -162,7 +162,7 @@ def resize(dataset: Dataset, argument: str, seed: int) -> Dataset:
 
 
 def short_side(dataset: Dataset, argument: str, seed: int) -> Dataset:
-    """Images whose shorter side has the given length and whose proportions are kept ("short-side:28:bicubic").
+    """Resize the shorter side to the given length, keeping proportions ("short-side:28:bicubic").
 
     The longer side is rounded down, as in torchvision and transformers. Arguments and errors as of `resize`.
     """
@@ -184,7 +184,7 @@ def _side_and_kernel(argument: str, example: str) -> tuple[int, str]:
 
 
 def crop(dataset: Dataset, argument: str, seed: int) -> Dataset:
-    """The square of the given side in the middle of each image ("crop:4"); of an odd rest, the larger half is below.
+    """Crop the centred square of the given side ("crop:4"); of an odd margin, the larger half is below.
 
     With "crop:4:even" half of the rest is rounded to an even number, as by `CenterCrop` of torchvision, which timm uses
     as well; transformers rounds down.
@@ -209,7 +209,7 @@ def crop(dataset: Dataset, argument: str, seed: int) -> Dataset:
 
 
 def resized(images: Images, shape: tuple[int, int], kernel: str = "") -> Reshaped:
-    """Images at another height and width, by antialiased interpolation along one axis and then the other.
+    """Resize images by antialiased interpolation along one axis and then the other.
 
     Bytes come out the same on every processor: the weights are whole numbers of 2^-22, so that all sums are exact.
 
@@ -261,7 +261,7 @@ _UNIT = 2.0**22
 
 
 def resampling_matrix(n_in: int, n_out: int, kernel: str = "") -> Float[np.ndarray, "n_out n_in"]:
-    """Weights of resampling along one axis, with a kernel k that is wider by n_in / n_out when shrinking.
+    """Return weights of resampling along one axis, with a kernel k that is wider by n_in / n_out when shrinking.
 
         w_ij = k(|j + 1/2 - c_i| / s) / sum_l k(|l + 1/2 - c_i| / s),
         c_i = (i + 1/2) n_in / n_out,   s = max(1, n_in / n_out)
