@@ -94,7 +94,7 @@ def to_parts(
         labels = [_to_targets(part, name=name) for part in labels]
     elif kind == "dense regression":
         maps = (part[:, None] if part.ndim == 3 else part for part in labels)
-        labels = [_to_float32(part, name=name, what="labels") for part in maps]
+        labels = [to_float32(part, name=name, what="labels") for part in maps]
     elif kind == "segmentation":
         labels = [_to_masks(part, name=name) for part in labels]
         known = np.unique(labels[0][labels[0] != UNLABELLED])
@@ -246,7 +246,7 @@ def to_inputs(
     if array.dtype.kind not in _REAL:
         raise DataError(f"{name}: inputs have type {array.dtype}; expected numbers")
     if array.ndim == 2:
-        return _to_float32(array, name=name, what="inputs")
+        return to_float32(array, name=name, what="inputs")
     if array.ndim == 3:
         return _to_pixels(array[:, None], name=name)
     if array.ndim != 4:
@@ -278,7 +278,7 @@ def _to_targets(labels: np.ndarray, *, name: str) -> Float64[np.ndarray, "N K"]:
             "(N, n_outputs)"
         )
     numbers = labels.reshape(len(labels), -1)
-    _to_float32(numbers, name=name, what="labels")
+    to_float32(numbers, name=name, what="labels")
     return numbers.astype(np.float64)
 
 
@@ -447,7 +447,14 @@ def _labelled(inputs: np.ndarray, labels: np.ndarray, classes: tuple[str, ...] |
         raise DataError(f"{what}: {error}") from error
 
 
-def _to_float32(numbers: np.ndarray, *, name: str, what: str) -> np.ndarray:
+def to_float32(numbers: np.ndarray, *, name: str, what: str) -> np.ndarray:
+    """Return numbers as float32; those that are already stay as they are.
+
+    Raises:
+        DataError: They are beyond its range.
+    """
+    if numbers.dtype == np.float32:
+        return numbers
     with np.errstate(over="ignore"):
         values = numbers.astype(np.float32)
     if not np.isfinite(values).all() and np.isfinite(numbers).all():

@@ -3,7 +3,7 @@
 import datetime
 import functools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Literal
 
 import numpy as np
@@ -72,7 +72,7 @@ _FEW = 3
 
 def is_text(column: pd.Series) -> bool:
     """Return whether all non-missing values are text, of which there is at least one."""
-    if isinstance(column.dtype, pd.StringDtype):
+    if isinstance(column.dtype, pd.StringDtype | pd.ArrowDtype):  # of Arrow, by `as_codes` alone
         return bool(column.notna().any())
     return column.dtype == object and bool(pd.api.types.infer_dtype(column, skipna=True) == "string")
 
@@ -86,7 +86,10 @@ def are_codes(texts: Sequence[str]) -> bool:
 
 
 def as_arrow(column: pd.Series) -> pa.ChunkedArray:
-    """Return a column of text for Arrow, null where there is nothing."""
+    """Return a column of text for Arrow, null where there is nothing; one of `as_codes` as it is."""
+    if isinstance(column.array, pd.arrays.ArrowExtensionArray):
+        given: pa.ChunkedArray = column.array.__arrow_array__()
+        return given
     return pa.chunked_array([pa.array(column.astype(object), pa.string(), from_pandas=True)])
 
 
@@ -96,11 +99,33 @@ def as_objects(text: pa.ChunkedArray) -> pd.Series:
     return pd.Series(np.array([*distinct, None], dtype=object)[places], dtype=object)
 
 
+def as_codes(text: pa.ChunkedArray) -> pd.Series:
+    """Return text as its different cells and the place of each among them, which takes and compares quickly."""
+    return pd.Series(pd.arrays.ArrowExtensionArray(text.dictionary_encode().unify_dictionaries()))
+
+
 def _encoded(text: pa.ChunkedArray) -> tuple[np.ndarray, list[str]]:
-    """Return the index of each cell among the distinct ones, -1 if missing, and the distinct ones."""
-    encoded = text.combine_chunks().dictionary_encode()
+    """Return the place of each cell among the distinct ones, -1 where there is nothing, and these."""
+    whole = text.unify_dictionaries().combine_chunks()
+    encoded = whole if pa.types.is_dictionary(whole.type) else whole.dictionary_encode()
     places = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    return places, encoded.dictionary.to_pylist()
+    return _used(places, encoded.dictionary.to_pylist(), frozenset())
+
+
+def _used(places: np.ndarray, distinct: list[str], without: Collection[str]) -> tuple[np.ndarray, list[str]]:
+    """Return the places and texts without those that no cell has, as where some rows are taken, and some others."""
+    counts = np.bincount(places + 1, minlength=len(distinct) + 1)[1:]
+    kept = [k for k, one in enumerate(distinct) if counts[k] and one.strip() not in without]
+    if len(kept) == len(distinct):
+        return places, distinct
+    at = np.full(len(distinct) + 1, -1)
+    at[kept] = np.arange(len(kept))
+    return at[places], [distinct[k] for k in kept]
+
+
+def coded(column: pd.Series) -> tuple[np.ndarray, list[str]]:
+    """Return the place of each cell of a column of text among its different ones, -1 for `GAPS`, and these."""
+    return _used(*_encoded(as_arrow(column)), GAPS)
 
 
 def plain_numbers(text: pa.ChunkedArray) -> np.ndarray | None:
@@ -154,7 +179,7 @@ def typed(column: pd.Series) -> pd.Series:
     if not is_text(column):
         return column
     text = as_arrow(column)
-    values = plain_numbers(text)
+    values = None if pa.types.is_dictionary(text.type) else plain_numbers(text)
     values = _read_apart(text) if values is None else values
     return pd.Series(values, index=column.index, name=column.name, dtype=values.dtype)
 
@@ -185,13 +210,18 @@ Cells = Mapping[str, pa.ChunkedArray | pd.Series]
 """Columns by name: text as Arrow has it, and others."""
 
 
-def read_cells(columns: Cells, separator: str) -> tuple[pd.DataFrame, Cells, tuple[str, ...]]:
+def read_cells(
+    columns: Cells, separator: str, *, as_places: bool = False
+) -> tuple[pd.DataFrame, Cells, tuple[str, ...]]:
     """Convert columns of plain numbers, and remove summary rows.
 
     A column in another way of writing numbers is changed where all of it is numbers in one: a point for decimals and
     nothing between thousands then. One that could be in two ways (1.234, 1,234) is read as the other columns of its
     file are, or as a comma between values has it; else a comma stays, for whoever needs the number to refuse, and a
     point is read before decimals, which is said.
+
+    Args:
+        as_places: Whether text is returned by `as_codes`.
 
     Returns:
         The table, by the place of each row; the columns that became numbers, as they are written in all rows; and what
@@ -207,7 +237,9 @@ def read_cells(columns: Cells, separator: str) -> tuple[pd.DataFrame, Cells, tup
     def held(name: str) -> object:
         values = numbers.get(name)
         one = given[name]
-        return values if values is not None else one if isinstance(one, pd.Series) else as_objects(one)
+        if values is not None or isinstance(one, pd.Series):
+            return one if values is None else values
+        return as_codes(one) if as_places else as_objects(one)
 
     rows, left = without_summaries(pd.DataFrame({name: held(name) for name in given}))
     written = {name: given[name] for name, values in numbers.items() if values is not None}
@@ -249,7 +281,7 @@ def _without_marks(
         clear |= {True} if any(pc.any(pc.match_substring(one, ".")).as_py() for one in others) else set()
     of_file = clear.pop() if len(clear) == 1 else None
     changed: dict[str, pa.ChunkedArray] = {}
-    commas, points = [], []
+    commas, points, both = [], [], []
     for name, (known, point, comma) in ways.items():
         tied, told = point and comma and len(marked[name]) > 0, of_file is not None or separator == ","
         if not (point or comma) or (tied and has_comma[name] and not told):
@@ -258,6 +290,8 @@ def _without_marks(
             continue
         points += [name] if tied and not told else []
         decimal_comma = comma and (not point or of_file is False)
+        if tied and has_comma[name] and not decimal_comma and pc.any(pc.match_substring(marked[name], ".")).as_py():
+            both.append(name)
         text = texts[name]
         is_plain = _all_match(known, NUMBER) and not pc.any(pc.match_substring(text, "−")).as_py()
         if not decimal_comma and is_plain:
@@ -270,7 +304,11 @@ def _without_marks(
         commas += [name] if decimal_comma and has_comma[name] else []
     notes = [
         f"{words} in {few(names)}"
-        for words, names in (("numbers with a decimal comma", commas), ("points read before decimals", points))
+        for words, names in (
+            ("numbers with a decimal comma", commas),
+            ("points read before decimals", points),
+            ("points read before decimals and commas between thousands", both),
+        )
         if names
     ]
     return changed, tuple(notes)
@@ -361,12 +399,12 @@ def without_summaries(table: pd.DataFrame, naming: Sequence[str] = ()) -> tuple[
     shown: set[str] = set()
     for name in table.columns:
         column = table[name]
-        if column.dtype != object and not isinstance(column.dtype, pd.StringDtype):
+        if column.dtype != object and not isinstance(column.dtype, pd.StringDtype | pd.ArrowDtype):
             continue
-        distinct = column.unique() if is_text(column) else [one for one in column if isinstance(one, str)]
+        distinct = coded(column)[1] if is_text(column) else [one for one in column if isinstance(one, str)]
         if not any(_word(one) in _SUMS for one in distinct if isinstance(one, str) and _BEGINS.match(one)):
             continue
-        text = column.where(column.notna(), "").map(lambda one: one if isinstance(one, str) else "0")
+        text = column.astype(object).where(column.notna(), "").map(lambda one: one if isinstance(one, str) else "0")
         words = text.map(_word)
         here = words.isin(_SUMS | _BESIDE_SUMS)
         others = text[~here & (text.str.strip() != "")]

@@ -15,9 +15,9 @@ from typing import Literal, get_args
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float64, Int64
+from jaxtyping import Bool, Float, Float64, Int64
 
-from transferscope.data.arrays import counts_rows, epoch_unit, lost_in_float32
+from transferscope.data.arrays import counts_rows, epoch_unit, lost_in_float32, to_float32
 from transferscope.data.cells import (
     ANY_NUMBER,
     GAPS,
@@ -25,6 +25,7 @@ from transferscope.data.cells import (
     NUMBER,
     DayOrder,
     are_codes,
+    coded,
     days_of,
     has_no_order,
     is_date,
@@ -169,10 +170,27 @@ class TableEncoding:
         made += f" ({gaps} with gaps)" if gaps else ""
         return "; ".join([made, *([f"left out: {few(left)}"] if left else []), *seen[:3]])
 
-    def apply(self, table: pd.DataFrame, path: Path) -> Float64[np.ndarray, "N D"]:
-        """Return the features of rows with these columns, in any order; raises DataError for another kind of column."""
-        features = [_features(table[one.name], one, path) for one in self.columns if one.kind != "left out"]
-        return np.column_stack(features) if features else np.empty((len(table), 0))
+    def apply(self, table: pd.DataFrame, path: Path, kind: type = np.float64) -> Float[np.ndarray, "N D"]:
+        """Return the features of rows with these columns, in any order.
+
+        Args:
+            kind: Of floating-point numbers.
+
+        Raises:
+            DataError: A column is of another kind, or holds numbers that 32 bits do not where these are asked for.
+        """
+        made, at = np.zeros((len(table), len(self.features)), dtype=kind), 0
+        for one in self.columns:
+            if one.features:
+                _write_features(made[:, at : at + len(one.features)], table[one.name], one, path)
+                at += len(one.features)
+        return made
+
+    def lost(self, table: pd.DataFrame, path: Path) -> tuple[str, ...]:
+        """Return the features in which rows differ by digits that the 32 bits of training lose."""
+        of_numbers = [one for one in self.columns if one.kind in ("number", "date")]
+        read = {one.features[0]: _filled(table[one.name], one, path)[0] - one.offset for one in of_numbers}
+        return tuple(name for name, numbers in read.items() if lost_in_float32(numbers))
 
     def remarks(self, table: pd.DataFrame, train: pd.DataFrame | None = None) -> tuple[str, ...]:
         """Describe values that no training row has, one sentence per column.
@@ -191,7 +209,7 @@ class TableEncoding:
                 new = f"column {one.name!r}: {counted(n, 'row')} with a value that {few}"
                 taken = f"taken as '{one.name}: other'" if one.has_others else "for which there is no feature"
                 remarks += [f"{new}, {taken}"] if n else []
-            n_gaps = int(_without_blanks(table[one.name]).isna().sum()) if one.kind != "left out" else 0
+            n_gaps = _n_gaps(table[one.name]) if one.kind != "left out" else 0
             if n_gaps and not one.has_gaps:
                 filled = "no feature says so" if one.kind == "category" else "the median of these stands there"
                 remarks.append(
@@ -327,7 +345,12 @@ def _fitted_category(column: pd.Series, declared: bool, beside: Sequence[pd.Seri
 
 def _kind_of(column: pd.Series, path: Path) -> ColumnKind:
     """Return the kind of a column, by its type and, for text, by all of its values."""
-    values = _without_blanks(typed(column)).dropna()
+    values = typed(column)
+    if is_text(values):
+        distinct = coded(values)[1]
+        whole = pd.Series(distinct, name=column.name, dtype=object).str.strip()
+        return _kind_of_text(whole, path) if distinct else "left out"
+    values = _without_blanks(values).dropna()
     if not len(values):
         return "left out"
     if pd.api.types.is_bool_dtype(values):
@@ -389,34 +412,52 @@ def _unit(text: str) -> str | None:
     return None if match is None else match["sign"] or match["unit"]
 
 
-def _features(column: pd.Series, one: ColumnEncoding, path: Path) -> Float64[np.ndarray, "N K"]:
+def _write_features(made: Float[np.ndarray, "N K"], column: pd.Series, one: ColumnEncoding, path: Path) -> None:
+    """Write the features of a column into columns of zeros."""
     if one.kind == "category":
         places, texts = _as_category(column)
         missing, n = places < 0, len(one.values) + one.has_others
         known = {value: place for place, value in enumerate(one.values)}
         feature = np.array([*(known.get(text, n - 1 if one.has_others else n) for text in texts), n])[places]
-        held = np.zeros((len(column), n + 1))
-        held[np.arange(len(column)), feature] = 1.0
-        features: list[np.ndarray] = [held[:, :n]]
+        rows = np.flatnonzero(feature < n)
+        made[rows, feature[rows]] = 1.0
     else:
-        numbers = _as_numbers(column, one.kind, one.order, path)
-        missing = np.isnan(numbers)
-        other = epoch_unit(numbers[~missing]) - {one.epoch} if one.epoch else set()
-        if other:
-            raise DataError(
-                f"{path}: column {column.name!r} holds times since 1970 in {' and in '.join(sorted(other))}, and in "
-                f"{one.epoch} in the training rows; write all of them in one unit"
-            )
-        filled = np.where(missing, one.middle, numbers)
-        features = [filled - one.offset]
-        for cycle in one.cycles:
+        filled, missing = _filled(column, one, path)
+        numbers = filled - one.offset
+        if made.dtype == np.float32:
+            numbers = to_float32(numbers, name=str(path), what=f"column {column.name!r}")
+        made[:, 0] = numbers
+        for k, cycle in enumerate(one.cycles):
             angle = 2 * np.pi * filled / _CYCLES[cycle]
-            features += [np.sin(angle), np.cos(angle)]
-    return np.column_stack([*features, missing] if one.has_gaps else features).astype(np.float64)
+            made[:, 2 * k + 1], made[:, 2 * k + 2] = np.sin(angle), np.cos(angle)
+    if one.has_gaps:
+        made[:, -1] = missing
+
+
+def _filled(
+    column: pd.Series, one: ColumnEncoding, path: Path
+) -> tuple[Float64[np.ndarray, " N"], Bool[np.ndarray, " N"]]:
+    """Return numbers with the middle in the place of gaps, and where these are."""
+    numbers = _as_numbers(column, one.kind, one.order, path)
+    missing = np.isnan(numbers)
+    other = epoch_unit(numbers[~missing]) - {one.epoch} if one.epoch else set()
+    if other:
+        raise DataError(
+            f"{path}: column {column.name!r} holds times since 1970 in {' and in '.join(sorted(other))}, and in "
+            f"{one.epoch} in the training rows; write all of them in one unit"
+        )
+    return np.where(missing, one.middle, numbers), missing
 
 
 def _as_numbers(column: pd.Series, kind: ColumnKind, order: DayOrder | None, path: Path) -> Float64[np.ndarray, " N"]:
     """Return numbers, truth values, or dates as days since 1970 (UTC with an offset); NaN if missing."""
+    if kind == "date" and is_text(column):
+        places, texts = coded(column)
+        days = [np.nan if one.strip() in MARKS else days_of(one, order) for one in texts]
+        wrong = np.isin(places, [k for k, day in enumerate(days) if day is None])
+        if wrong.any():
+            raise _strange(column, int(wrong.argmax()), kind, path)
+        return np.array([*days, np.nan], dtype=np.float64)[places]
     given = _without_blanks(column if kind == "date" else typed(column))
     if kind == "date" and pd.api.types.is_datetime64_any_dtype(given):
         naive = given if given.dt.tz is None else given.dt.tz_convert("UTC").dt.tz_localize(None)
@@ -437,18 +478,22 @@ def _as_numbers(column: pd.Series, kind: ColumnKind, order: DayOrder | None, pat
     if kind == "truth":
         strange |= ~np.isnan(values) & ~np.isin(values, (0.0, 1.0))
     if strange.any():
-        place = int(strange.argmax())
-        expected = {"truth": "a truth value, 0 or 1,", "date": "a date, as 2021-03-31,"}.get(kind, "a finite number")
-        raise DataError(
-            f"{path}: column {column.name!r} holds {str(column.iloc[place])!r} in {place_of(column.index, place)}; "
-            f"expected {expected} or nothing"
-        )
+        raise _strange(column, int(strange.argmax()), kind, path)
     return np.asarray(values)
+
+
+def _strange(column: pd.Series, place: int, kind: ColumnKind, path: Path) -> DataError:
+    expected = {"truth": "a truth value, 0 or 1,", "date": "a date, as 2021-03-31,"}.get(kind, "a finite number")
+    return DataError(
+        f"{path}: column {column.name!r} holds {str(column.iloc[place])!r} in {place_of(column.index, place)}; "
+        f"expected {expected} or nothing"
+    )
 
 
 def _day_order(column: pd.Series, asked: DayOrder | None, path: Path) -> DayOrder | None:
     """Return the given order, or the one in which all dates of a column are valid; None if they are unambiguous."""
-    values = [value.strip() for value in _without_blanks(column).dropna().unique() if isinstance(value, str)]
+    texts = coded(column)[1] if is_text(column) else _without_blanks(column).dropna().unique()
+    values = [value.strip() for value in texts if isinstance(value, str)]
     values = [value for value in values if has_no_order(value)]
     if asked is not None or not values:
         return asked if values else None
@@ -475,10 +520,10 @@ def _as_category(column: pd.Series) -> tuple[Int64[np.ndarray, " N"], list[str]]
         places, values = pd.factorize(column)
         distinct = [_as_text(value) for value in values.tolist()]
     else:
-        column = _without_blanks(column.astype(object))
-        column = column if is_text(column) else column.map(str, na_action="ignore")
-        places, values = pd.factorize(column)
-        distinct = [value.strip() for value in values.tolist()]
+        if not is_text(column):
+            column = _without_blanks(column.astype(object)).map(str, na_action="ignore")
+        places, texts = coded(column) if is_text(column) else (np.full(len(column), -1), [])
+        distinct = [value.strip() for value in texts]
         if distinct and all(re.fullmatch(NUMBER, one) for one in distinct) and not are_codes(distinct):
             distinct = [_as_text(int(o) if re.fullmatch(r"[+-]?\d+", o) else float(o)) for o in distinct]
     own = {text: place for place, text in enumerate(dict.fromkeys(distinct))}
@@ -493,7 +538,7 @@ def _as_text(number: float) -> str:
 
 def _without_blanks(column: pd.Series) -> pd.Series:
     """Return the column with missing-value text as missing, and bytes and categories decoded."""
-    if isinstance(column.dtype, pd.CategoricalDtype | pd.StringDtype):
+    if isinstance(column.dtype, pd.CategoricalDtype | pd.StringDtype | pd.ArrowDtype):
         column = column.astype(object)
     if column.dtype != object:
         return column
@@ -509,10 +554,11 @@ def _without_blanks(column: pd.Series) -> pd.Series:
                 ) from error
         return None if isinstance(value, str) and value.strip() in GAPS else value
 
-    if is_text(column):
-        blank = [one for one in column.unique() if isinstance(one, str) and one.strip() in GAPS]
-        return column.mask(column.isna() | column.isin(blank), None)
     return column.map(plain).where(lambda read: read.notna(), None)
+
+
+def _n_gaps(column: pd.Series) -> int:
+    return int((coded(column)[0] < 0).sum() if is_text(column) else _without_blanks(column).isna().sum())
 
 
 def _day(days: float) -> str:

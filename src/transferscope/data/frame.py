@@ -126,6 +126,7 @@ def read_frame(
     quoted: bool = True,
     has_header: bool = True,
     of_runs: bool = False,
+    as_places: bool = False,
     check: Callable[[Sequence[str]], None] = lambda _: None,
 ) -> Frame:
     """Read a table, whatever its encoding (UTF-8, UTF-16 or -32 with a mark, else Windows-1252), separator (a comma,
@@ -138,6 +139,7 @@ def read_frame(
         quoted: Whether quotation marks stand around values of csv and tab-separated text.
         has_header: Whether its first line names the columns; otherwise they are numbered from 1.
         of_runs: Whether rows are runs; NaN in JSON is then infinite, as of a run that diverged, and no gap.
+        as_places: Whether text is returned by `cells.as_codes`, where many rows share few texts.
         check: Refuses names of columns, of csv and tab-separated text before the cells are read.
 
     Raises:
@@ -148,7 +150,7 @@ def read_frame(
     require_regular(path, f"a {_words(form)} file")
     if not path.is_file():
         raise CorruptDataError(f"{path} cannot be read as a {_words(form)} file (there is none); write it again")
-    frame = read_rows(path, form, as_it_is, quoted, has_header, of_runs, check)
+    frame = read_rows(path, form, as_it_is, quoted, has_header, of_runs, as_places, check)
     check([str(name) for name in frame.rows.columns])
     return replace(frame, rows=frame.rows.copy(deep=False))
 
@@ -165,6 +167,7 @@ def read_rows(
     quoted: bool,
     has_header: bool,
     of_runs: bool,
+    as_places: bool,
     check: Callable[[Sequence[str]], None],
 ) -> Frame:
     """Read a file like `read_frame`, without its checks."""
@@ -213,7 +216,7 @@ def read_rows(
     if as_it_is:
         held = {name: one if isinstance(one, pd.Series) else as_objects(one) for name, one in by_name.items()}
         return Frame(pd.DataFrame(held).set_axis(index, axis=0), notes, np.arange(n), {}, checksum)
-    rows, written, changed = read_cells(by_name, separator)
+    rows, written, changed = read_cells(by_name, separator, as_places=as_places)
     numbers = rows.index.to_numpy()
     return Frame(rows.set_axis(index[numbers], axis=0), (*notes, *changed), numbers, written, checksum)
 

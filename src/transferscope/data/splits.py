@@ -287,7 +287,12 @@ def _stratified_order(examples: LabelledSet, n: int, *, seed: int) -> Int64[np.n
     first_round = sorted(range(len(members)), key=lambda c: -sizes[c])[:n]
     order = [members[c][0] for c in first_round]
     taken = [1] * len(members)
-    waiting = [(len(examples) // size, c) for c, size in enumerate(sizes)]  # a class is below its share from then on
+    whole = len(examples)
+    if (at_once := _in_order_of_quotients(np.array(sizes), whole, n - len(order))) is not None:
+        classes, places = at_once
+        starts = np.cumsum([0, *sizes[:-1]])
+        return np.concatenate([order, np.concatenate(members)[starts[classes] + places]]).astype(np.int64)
+    waiting = [(whole // size, c) for c, size in enumerate(sizes)]  # a class is below its share from then on
     below: list[tuple[float, int]] = []  # the most deserving first
     heapify(waiting)
     for i in range(len(members), n):
@@ -297,8 +302,27 @@ def _stratified_order(examples: LabelledSet, n: int, *, seed: int) -> Int64[np.n
         _, chosen = heappop(below)
         order.append(members[chosen][taken[chosen]])
         taken[chosen] += 1
-        heappush(waiting, (taken[chosen] * len(examples) // sizes[chosen], chosen))
+        heappush(waiting, (taken[chosen] * whole // sizes[chosen], chosen))
     return np.array(order, dtype=np.int64)
+
+
+def _in_order_of_quotients(
+    sizes: Int64[np.ndarray, " C"], whole: int, n: int
+) -> tuple[Int64[np.ndarray, " n"], Int64[np.ndarray, " n"]] | None:
+    """Return classes and places within them after the first of each, by the largest size / place.
+
+    Returns:
+        None where the class with the largest is above its share rounded up somewhere, so that another is called up.
+    """
+    most = np.minimum(sizes - 1, n * sizes // whole + 2)
+    classes = np.repeat(np.arange(len(sizes)), most)
+    places = np.arange(len(classes)) - np.repeat(np.cumsum(most) - most, most) + 1
+    first = np.argsort(-sizes[classes] / (places + 1), kind="stable")[:n]
+    classes, places = classes[first], places[first]
+    called = len(sizes) + np.arange(n)
+    if len(first) < n or (places * whole // sizes[classes] > called).any():
+        return None
+    return classes, places
 
 
 LEAST_GROUPS = 5

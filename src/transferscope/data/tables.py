@@ -21,11 +21,10 @@ from transferscope.data.apart import (
 from transferscope.data.arrays import (
     Parts,
     kind_of_numbers,
-    lost_in_float32,
     to_inputs,
     to_parts,
 )
-from transferscope.data.cells import ANY_NUMBER, NUMBER, DayOrder, is_text, typed
+from transferscope.data.cells import ANY_NUMBER, NUMBER, DayOrder, as_arrow, as_objects, coded, is_text, typed
 from transferscope.data.column_encoding import TableEncoding, check_same_columns, fit_encoding
 from transferscope.data.frame import Format, Frame, place_of, read_frame
 from transferscope.data.label_sets import flags, label_matrix, named_labels
@@ -151,8 +150,7 @@ def load_table(
     train, test = (part.as_text(encoding.texts).rows for part in (own_rows, test_rows))
     own, names = read_labels(train, settings, kind, path)
     others, _ = read_labels(test, settings, kind, test_path, names=names)
-    inputs = encoding.apply(train, path)
-    both = (inputs, encoding.apply(test, test_path))
+    both = (encoding.apply(train, path, np.float32), encoding.apply(test, test_path, np.float32))
     parts = to_parts(both, (own, others), name=str(path), kind=kind, label_names=names)
     parts = kept_apart(parts, train, test, settings, path)
     notes = (*notes, *filter(None, [parts.words, "" if settings.group else group_note(train[features])]))
@@ -160,9 +158,9 @@ def load_table(
         new = [f"of test rows, {remark}" for remark in encoding.remarks(test, train)]
     else:
         lost = [
-            f"feature {encoding.features[k]!r} lies so far from the rows that decided the encoding that the 32 bits of "
+            f"feature {feature!r} lies so far from the rows that decided the encoding that the 32 bits of "
             "training lose the digits in which rows differ (subtract one number from the column in both tables)"
-            for k in np.flatnonzero(lost_in_float32(inputs)).tolist()
+            for feature in encoding.lost(train, path)
         ]
         new = [f"of its rows, {remark}" for remark in (*encoding.remarks(pd.concat([train, test])), *lost)]
     own_part, other_part = (replace(part, indicators=encoding.indicators) for part in (parts.train, parts.test))
@@ -197,7 +195,7 @@ def _parts(
             require_column(columns, name, path)
 
     files = [path] if settings.test_file is None else [path, settings.test_file]
-    frames = [read_frame(path, form, check=check)]
+    frames = [read_frame(path, form, as_places=True, check=check)]
     names = list(frames[0].rows.columns)
     if settings.test_file is not None:
 
@@ -208,7 +206,7 @@ def _parts(
                     "same"
                 )
 
-        test = read_frame(settings.test_file, form, check=check_test)
+        test = read_frame(settings.test_file, form, as_places=True, check=check_test)
         frames.append(replace(test, rows=test.rows[names]))
     texts = {*_named((*settings.labels, *settings.categories), names), *apart}
     frames = [frame.as_text(texts) for frame in frames]
@@ -242,7 +240,7 @@ def read_features(
     """
     if encoding is None:
         raise DataError(f"{path} is a table and the network was trained on data of another kind; give such data")
-    frame = read_frame(path, form).as_text(encoding.texts)
+    frame = read_frame(path, form, as_places=True).as_text(encoding.texts)
     table = frame.rows
     needed = [one.name for one in encoding.columns if one.kind != "left out"]
     lacking = [column for column in needed if column not in table.columns]
@@ -251,7 +249,7 @@ def read_features(
             f"{path.name} lacks {', '.join(map(repr, lacking[:5]))}, which the network reads; its columns are "
             f"{', '.join(map(str, table.columns))}"
         )
-    inputs = to_inputs(encoding.apply(table, path), name=str(path))
+    inputs = to_inputs(encoding.apply(table, path, np.float32), name=str(path))
     return inputs, tuple(map(str, frame.numbers)), (*frame.notes, *encoding.remarks(table))
 
 
@@ -288,6 +286,8 @@ def with_labels(
         UnknownNameError: A label column does not exist.
         DataError: They could mean several things.
     """
+    named = {*_named(settings.labels, tables[0].columns), settings.split, settings.group, settings.time}
+    tables = [_as_objects(table, named) for table in tables]
     first = tables[0]
     labels, drop, categories, keep = (
         _named(one, first.columns) for one in (settings.labels, settings.drop, settings.categories, settings.keep)
@@ -301,7 +301,7 @@ def with_labels(
         whole[name] = _typed_labels(texts[name])
     kind = settings.kind or ("multi-label" if settings.separator else _kind_of(whole, files[0]))
     for name in labels if kind in ("classification", "regression") else ():
-        held = texts[name].dropna().str.strip() if is_text(texts[name]) else pd.Series(dtype=str)
+        held = pd.Series(texts[name].dropna().unique() if is_text(texts[name]) else [], dtype=object).str.strip()
         if held.str.fullmatch(ANY_NUMBER).all() and not held.str.fullmatch(NUMBER).all():
             raise DataError(
                 f"{files[0]}: label column {name!r} holds {held.iloc[0]!r}, whose marks could be of decimals or "
@@ -314,19 +314,26 @@ def with_labels(
     return settings, kind, [table.assign(**part) for table, part in zip(tables, parts, strict=True)]
 
 
+def _as_objects(table: pd.DataFrame, names: Set[str | None]) -> pd.DataFrame:
+    """Return the table with some of its columns of text as texts."""
+    places = [one for one in table if one in names and isinstance(table[one].dtype, pd.ArrowDtype)]
+    return table.assign(**{one: as_objects(as_arrow(table[one])).set_axis(table.index) for one in places})
+
+
 def _typed_labels(column: pd.Series) -> pd.Series:
     """Return labels as numbers or truth values if all are; otherwise as text, in which None or NA is a class."""
     if column.dtype != object or not is_text(column):  # text of a parquet file is meant to be text
         return column
     values = typed(column)
-    distinct = {one: one.strip() for one in column.dropna().unique()}
-    too_long = any(re.fullmatch(r"[+-]?\d{19,}", one) for one in distinct.values())
+    places, distinct = pd.factorize(column)
+    made: list[str | None] = [one if one.strip() else None for one in distinct]
+    too_long = any(re.fullmatch(r"[+-]?\d{19,}", one.strip()) for one in distinct)
     if pd.api.types.is_numeric_dtype(values) and not too_long:
         return values
-    if all(one.lower() in ("true", "false", "none", "na", "nan", "null") for one in distinct.values()):
-        truths = {raw: one.capitalize() for raw, one in distinct.items() if one.lower() in ("true", "false")}
-        return column.map(lambda one: truths.get(one, one), na_action="ignore")
-    return column.where(column.map(lambda one: one is not None and bool(str(one).strip())), None)
+    if all(one.strip().lower() in ("true", "false", "none", "na", "nan", "null") for one in distinct):
+        truths = (one.strip().capitalize() for one in distinct)
+        made = [one if one in ("True", "False") else raw for one, raw in zip(truths, distinct, strict=True)]
+    return pd.Series(np.array([*made, None], dtype=object)[places], column.index, name=column.name)
 
 
 def read_labels(
@@ -373,7 +380,9 @@ def _refuse_one_value_in_two_spellings(column: pd.Series, path: Path) -> None:
 
 def _checked_labels(labels: pd.DataFrame, kind: Kind, path: Path) -> np.ndarray:
     for name in labels.columns:
-        missing = (labels[name].isna() | labels[name].isin([np.inf, -np.inf])).to_numpy()
+        missing = labels[name].isna().to_numpy()
+        if not is_text(labels[name]):
+            missing = missing | labels[name].isin([np.inf, -np.inf]).to_numpy()
         if missing.any():
             raise DataError(
                 f"{path}: label column {name!r} is empty, NA or infinite in {missing.sum()} of {len(labels)} rows "
@@ -529,7 +538,8 @@ def _refuse_names_of_parts(unread: pd.DataFrame, path: Path, *, otherwise: str) 
         otherwise: What to do if it is not meant so; "{column}" stands for its name.
     """
     for column in [one for one in unread if not pd.api.types.is_numeric_dtype(unread[one])]:
-        said = (str(value).strip().lower() for value in unread[column].dropna())
+        texts = coded(unread[column])[1] if is_text(unread[column]) else unread[column].dropna()
+        said = (str(value).strip().lower() for value in texts)
         values = set[str]()
         for value in filter(None, said):  # empty cells say nothing
             values.add(value)
