@@ -138,6 +138,15 @@ def cell_text(cell: object) -> str:
     return str(cell).strip()
 
 
+def texts_of(column: pd.Series) -> pd.Series:
+    """Return `cell_text` of each cell, made once for each different one."""
+    if column.dtype == object and not is_text(column):  # 1 and True are equal, and lists have no hash
+        return column.map(cell_text).astype("str")
+    places, distinct = pd.factorize(column)
+    made = pd.array([*map(cell_text, distinct), ""], dtype="str")
+    return pd.Series(made[places], column.index, name=column.name)
+
+
 _TIMES = {
     **dict.fromkeys(("k", "thousand"), 1e3),
     **dict.fromkeys(("m", "mn", "million"), 1e6),
@@ -319,7 +328,7 @@ def rows_where(table: pd.DataFrame, where: Mapping[str, str]) -> pd.DataFrame:
         name = column if column in table else column.removesuffix("!")
         if name not in table:
             raise unknown_name("column", name, map(str, table.columns))
-        texts = table[name].map(cell_text)
+        texts = texts_of(table[name])
         if not (texts == value).any():
             raise unknown_name(f"value of {name}", value, list(dict.fromkeys(texts)))
         table = table[(texts == value) == (name == column)]

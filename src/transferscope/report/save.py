@@ -6,6 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure as Canvas
 from matplotlib.text import Text
@@ -41,10 +42,14 @@ def csv_text(table: pd.DataFrame) -> str:
     A spreadsheet takes a cell that begins with = + - or @ for a formula, so a name that does gets an apostrophe before
     it, which a spreadsheet shows as text. Numbers stay as they are.
     """
-    harmless = table.rename(columns=_harmless, index=_harmless)
+    harmless = table.rename(columns=_harmless)
     for position, kind in enumerate(harmless.dtypes):
-        if not pd.api.types.is_numeric_dtype(kind):
-            harmless.isetitem(position, harmless.iloc[:, position].astype(object).map(_harmless).to_numpy())
+        column = harmless.iloc[:, position]
+        if isinstance(kind, pd.StringDtype):  # by its different texts
+            places, distinct = pd.factorize(column)
+            harmless.isetitem(position, np.array([*map(_harmless, distinct), None], dtype=object)[places])
+        elif not pd.api.types.is_numeric_dtype(kind):
+            harmless.isetitem(position, column.astype(object).map(_harmless).to_numpy())
     return harmless.to_csv(index=False, lineterminator="\n")
 
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any, TypedDict
 
 import numpy as np
@@ -30,11 +31,8 @@ class Arm:
 
 def arms_of(frames: StudyFrames, n_target: int) -> list[Arm]:
     """Return the arms that a study plans at one number of labels: baselines first, then as in its file."""
-    cells = frames.method_cells
-    own = cells.loc[cells["n_target"] == n_target, ["method", "source"]].drop_duplicates()
-    planned = {Arm(str(method), str(source)) for method, source in own.itertuples(index=False)}
     in_order = [Arm(method, source) for source in ["", *frames.sources] for method in frames.methods]
-    return [arm for arm in in_order if arm in planned]
+    return [arm for arm in in_order if (n_target, arm.method, arm.source) in frames.planned_arms]
 
 
 def arms_by_key(frames: StudyFrames) -> dict[str, str]:
@@ -79,10 +77,14 @@ def scores_of(
     metric = frames.metric
     arms = arms_of(frames, n_target) if arms is None else arms
     seeds = frames.seeds if seeds is None else seeds
-    row = {arm: i for i, arm in enumerate(arms)}
+    row = {(arm.method, arm.source): i for i, arm in enumerate(arms)}
     cells = frames.method_cells
     own = cells[cells["n_target"] == n_target]
-    places = [row[Arm(method, source)] for method, source in zip(own["method"], own["source"], strict=True)]
+    (methods, known), (sources_of, from_) = (pd.factorize(own[name]) for name in ("method", "source"))
+    there = np.full((len(known) + 1, len(from_) + 1), -1)
+    for (i, method), (j, source) in product(enumerate(known), enumerate(from_)):
+        there[i, j] = row.get((method, source), -1)
+    places = there[methods, sources_of]
     columns = pd.Index(seeds).get_indexer(pd.Index(own["seed"]))
     values = np.full((len(arms), len(seeds)), np.nan)
     failed = np.zeros(values.shape, dtype=bool)
@@ -197,7 +199,7 @@ def best_without(frames: StudyFrames) -> Arm | None:
     return None
 
 
-def _seconds(frames: StudyFrames, own: pd.DataFrame, places: list[int], n_arms: int) -> Float[np.ndarray, " arms"]:
+def _seconds(frames: StudyFrames, own: pd.DataFrame, places: np.ndarray, n_arms: int) -> Float[np.ndarray, " arms"]:
     """Return the mean time of a run of each arm including its pretraining; NaN if unknown."""
     at = frames.pretrained_at[frames.keys.get_indexer(pd.Index(own["key"]))]
     before = np.where(at >= 0, frames.cells["seconds"].to_numpy(dtype=np.float64)[at], 0.0)
@@ -206,7 +208,7 @@ def _seconds(frames: StudyFrames, own: pd.DataFrame, places: list[int], n_arms: 
 
 
 def _example_variance(
-    frames: StudyFrames, own: pd.DataFrame, places: list[int], columns: np.ndarray, values: np.ndarray
+    frames: StudyFrames, own: pd.DataFrame, places: np.ndarray, columns: np.ndarray, values: np.ndarray
 ) -> Float[np.ndarray, "arms arms"] | None:
     """Return the variance due to the draw of test examples, from stored predictions; None without them.
 

@@ -51,6 +51,8 @@ def arm_trainings(frames: StudyFrames) -> tuple[ArmTraining, ...]:
     the middle half of the steps says nothing, and its arm is left out unless it has learnt nothing. So are arms that
     are solved in closed form.
     """
+    if frames.is_of_others:  # of which no curves are known
+        return ()
     by_arm = dict(list(run_trainings(frames).groupby(["n_target", "method", "source"], sort=False)))
     trainings = []
     for n_target in frames.sizes:

@@ -87,6 +87,12 @@ class StudyFrames:
         return sorted(self.method_cells["n_target"].unique().tolist())
 
     @cached_property
+    def planned_arms(self) -> frozenset[tuple[int, str, str]]:
+        """Numbers of labels with the method and source ("" for none) of every arm that is planned at them."""
+        arms = self.method_cells[["n_target", "method", "source"]].drop_duplicates()
+        return frozenset(arms.itertuples(index=False, name=None))
+
+    @cached_property
     def seeds(self) -> list[int]:
         """The seeds of the study, ascending."""
         return sorted(self.method_cells["seed"].unique().tolist())

@@ -106,12 +106,14 @@ def chosen_settings(frames: StudyFrames) -> tuple[ArmSettings, ...]:
 
 
 def _searched(frames: StudyFrames) -> pd.DataFrame:
-    cells = frames.method_cells
-    return cells[[len(note.get("trials", ())) > 1 for note in cells["tuning"]]]
+    cells = frames.method_cells.iloc[: 0 if frames.is_of_others else None]
+    return cells[np.array([len(note.get("trials", ())) > 1 for note in cells["tuning"]], dtype=np.bool_)]
 
 
 def searches(frames: StudyFrames) -> Iterator[Statement]:
     """Yield how settings were chosen, choices at an end of the grid, and missing searches for lack of labels."""
+    if frames.is_of_others:
+        return
     arms, notes = chosen_settings(frames), frames.method_cells["tuning"]
     if arms:
         yield state(

@@ -4,12 +4,10 @@ import numpy as np
 import pandas as pd
 
 from transferscope.analyses.results.runs import Runs
-from transferscope.records import Cost, Failure
-from transferscope.store import PlannedCell, StoredCell, StudyRow
+from transferscope.store import StudyRow
 from transferscope.study.frames import StudyFrames, cells_frame, records_frame
 
-_LABELS = ("method", "source", "n_target", "seed")
-_FAILED = Failure("exception", "it is marked as failed, or its score is not a finite number")
+_FAILED = "it is marked as failed, or its score is not a finite number"
 
 
 def frames_of(
@@ -23,15 +21,6 @@ def frames_of(
         worth: Seconds of a run that a point is worth; None for the cheapest within the margin.
         planned: Number of seeds of every arm that was fixed before the first run; None where it was not.
     """
-    stored = [
-        StoredCell(
-            PlannedCell(str(at), "method", {label: row[label] for label in _LABELS}, {}),
-            row["state"],
-            cost=Cost(seconds=row["seconds"]) if row["state"] == "done" else None,
-            failure=_FAILED if row["state"] == "failed" else None,
-        )
-        for at, row in enumerate(runs.rows.to_dict("records"))
-    ]
     done = runs.rows[runs.rows["state"] == "done"]
     records = pd.DataFrame(
         {
@@ -44,8 +33,7 @@ def frames_of(
             "status": "ok",
         }
     )
-    cells = cells_frame(stored)
-    cells[["peak_memory", "trained_parameters", "examples_seen"]] = np.nan  # nothing says them
+    cells = _cells(runs.rows)
     unnamed = sorted(arm.method for arm in runs.with_source if not arm.source)
     facts = {"of_others": True, "measure": runs.measure.as_json(), "source_unnamed": unnamed, "target": {"name": name}}
     asked = {name: value for name, value in (("margin", margin), ("worth", worth)) if value is not None}
@@ -57,3 +45,25 @@ def frames_of(
         test_labels=None,
         documents={},
     )
+
+
+def _cells(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return what `cells_frame` makes of cells, of runs of which no more is known."""
+    n, failed = len(rows), rows["state"] == "failed"
+    known = pd.DataFrame(
+        {
+            "key": rows.index.astype("str"),
+            "role": "method",
+            "origin": rows["source"],
+            **{name: rows[name] for name in ("state", "source", "method", "n_target", "seed")},
+            "n_source": 0,
+            **dict.fromkeys(("diagnostic", "headline", "pretrained", "failure_details"), ""),
+            "failure_kind": np.where(failed, "exception", ""),
+            "failure_message": np.where(failed, _FAILED, ""),
+            "stopped_early": False,
+            "seconds": rows["seconds"].where(rows["state"] == "done"),
+        }
+    )
+    of_none = cells_frame(())  # whose other columns hold what runs of others lack
+    objects = {"meaning": [None] * n, "left_out": [()] * n, "tuning": [{}] * n}
+    return known.assign(**objects).reindex(columns=of_none.columns)

@@ -24,13 +24,14 @@ from transferscope.analyses.columns import (
     numbers_in,
     plain_name,
     rows_where,
+    texts_of,
     with_joined,
     words_in,
 )
 from transferscope.analyses.columns import cell_text as _text
 from transferscope.analyses.results.by_example import scores_by_example
 from transferscope.data.arrays import check_spellings
-from transferscope.data.cells import without_summaries
+from transferscope.data.cells import is_text, without_summaries
 from transferscope.data.frame import Frame
 from transferscope.errors import DataError, SettingsError, unknown_name
 from transferscope.settings.questions import Better
@@ -222,10 +223,10 @@ def read_runs(
             f"{counted(planned, 'row')} without a final score {'is' if planned == 1 else 'are'} still to be run"
         )
     with_source = _with_source(rows, without, has_column="source" in columns)
-    arms = [Arm(method, source) for method, source in zip(rows["method"], rows["source"], strict=True)]
-    free = [bool(arm.source) and arm not in with_source for arm in arms]  # such as scratch, whose source is "none"
-    rows["method"] = [str(arm) if is_free else arm.method for arm, is_free in zip(arms, free, strict=True)]
-    rows["source"] = ["" if is_free else arm.source for arm, is_free in zip(arms, free, strict=True)]
+    for method, source in rows[["method", "source"]].drop_duplicates().itertuples(index=False):
+        if source and Arm(method, source) not in with_source:  # such as scratch, whose source is "none"
+            own = (rows["method"] == method) & (rows["source"] == source)
+            rows.loc[own, ["method", "source"]] = [str(Arm(method, source)), ""]
     runs = Runs(
         rows.reset_index(drop=True),
         {},
@@ -317,7 +318,7 @@ def _score_column(table: pd.DataFrame, asked: RunColumns) -> tuple[str, str, pd.
     if asked.metric in columns:
         return asked.metric, asked.metric, table
     if of_measure:
-        there = list(dict.fromkeys(table[of_measure[0]].map(_text)))
+        there = texts_of(table[of_measure[0]]).unique().tolist()
         values = [name for name in _VALUES if name in columns]
         if len(values) == 1:
             if asked.metric is None and len(there) > 1:
@@ -328,7 +329,7 @@ def _score_column(table: pd.DataFrame, asked: RunColumns) -> tuple[str, str, pd.
             chosen = asked.metric or there[0]
             if chosen not in there:
                 raise unknown_name(f"value of {of_measure[0]}", chosen, there)
-            return values[0], chosen, table[table[of_measure[0]].map(_text) == chosen]
+            return values[0], chosen, table[texts_of(table[of_measure[0]]) == chosen]
     if asked.metric is not None:
         raise unknown_name("column of scores", asked.metric, columns)
     named = {getattr(asked, role) for role in _ROLES}
@@ -358,17 +359,19 @@ def _without_signs(table: pd.DataFrame) -> tuple[pd.DataFrame, set[str]]:
     """Convert columns of percentages with a sign, as in "71.5 %", to numbers, and return their names."""
     table, names = table.copy(), set()
     for name in table.columns[[not pd.api.types.is_numeric_dtype(kind) for kind in table.dtypes]]:
-        table[name] = table[name].map(lambda cell: str(cell) if isinstance(cell, list | dict) else cell)  # of JSON
-        texts = table[name].map(_text)
+        if not is_text(table[name]):
+            table[name] = table[name].map(lambda cell: str(cell) if isinstance(cell, list | dict) else cell)  # of JSON
+        texts = texts_of(table[name])
         there = texts != ""
-        if there.any() and texts[there].str.fullmatch(r"[-+]?\d+(\.\d*)?\s*%").all():
+        shares = [re.fullmatch(r"[-+]?\d+(\.\d*)?\s*%", one) for one in texts[there].unique()]
+        if shares and all(shares):
             table[name] = pd.to_numeric(texts.where(there).str.removesuffix("%"))
             names.add(str(name))
     return table, names
 
 
 def _names(table: pd.DataFrame, column: str, what: str, *, may_lack: bool = False) -> "pd.Series[str]":
-    names = table[column].map(_text)
+    names = texts_of(table[column])
     if not may_lack and (names == "").any():
         row = names.index[names == ""][0]
         raise DataError(f"{row} has no name in column {column}; expected the arm of every run")
@@ -402,7 +405,9 @@ def _each_once(table: pd.DataFrame, columns: Mapping[str, str]) -> tuple[pd.Data
     """Remove rows equal to an earlier one, if seeds identify runs, and describe them."""
     if "seed" not in columns:
         return table, []
-    again = table.astype(str).duplicated()  # of parquet, cells may be lists
+    named = {role: texts_of(table[columns[role]]) for role in ("arm", "source", "seed", "labels") if role in columns}
+    again, alike = np.zeros(len(table), dtype=np.bool_), pd.DataFrame(named).duplicated(keep=False).to_numpy()
+    again[alike] = table[alike].astype(str).duplicated()  # of parquet, cells may be lists
     places = table.index[again].tolist()
     said = f"left out {counted(len(places), 'row')} equal to one before in every column ({few(places, 4)})"
     return table[~again], [said] if places else []
@@ -410,7 +415,7 @@ def _each_once(table: pd.DataFrame, columns: Mapping[str, str]) -> tuple[pd.Data
 
 def _state_words(table: pd.DataFrame, column: str | None) -> "pd.Series[str]":
     """Return the state of every run in the table, in lower case; "" without one."""
-    words = pd.Series("", index=table.index) if column is None else table[column].map(_text).str.lower()
+    words = pd.Series("", index=table.index) if column is None else texts_of(table[column]).str.lower()
     unknown = ~words.isin(_DONE | _FAILED | _UNDER_WAY)
     if column is not None and unknown.any():
         row = unknown.index[unknown][0]
@@ -426,7 +431,7 @@ def _attributed(
 ) -> tuple[pd.DataFrame, list[str]]:
     """Remove runs without a score that name no arm, and count them."""
     naming = [columns[role] for role in ("arm", "seed", "labels") if role in columns]
-    lacking = ~words.isin(_DONE) & (table[naming].map(_text) == "").any(axis=1)
+    lacking = ~words.isin(_DONE) & np.any([texts_of(table[name]) == "" for name in naming], axis=0)
     said = f"left out without a score and without {listed(naming, last='or')}: {counted(int(lacking.sum()), 'run')}"
     return table[~lacking], [said] if lacking.any() else []
 
@@ -447,7 +452,7 @@ def _repeated(table: pd.DataFrame, rows: pd.DataFrame, columns: Mapping[str, str
     if "seed" not in columns:
         return pd.Series(False, index=rows.index)
     order = {"done": 0, "planned": 1, "failed": 2}
-    run = rows[["method", "source", "n_target"]].assign(seed=table[columns["seed"]].map(_text))
+    run = rows[["method", "source", "n_target"]].assign(seed=texts_of(table[columns["seed"]]))
     first = rows["state"].map(order).sort_values(kind="stable").index
     return run.loc[first].duplicated().reindex(rows.index) & (rows["state"] != "done")
 
@@ -466,12 +471,13 @@ def _strange(table: pd.DataFrame, rows: pd.DataFrame, columns: Mapping[str, str]
         notes.append(f"{named(few_of[0])}, the only one {'below' if few_of is below else 'above'} 0: check its sign")
     for _, own in scores.groupby([rows["method"], rows["source"], rows["n_target"]]):
         beside = own if len(own) > 3 else scores[rows["n_target"] == rows["n_target"][own.index[0]]]
-        sizes = beside.abs()
-        ends = own.index[own.index.isin([sizes.idxmin(), sizes.idxmax()])]  # no other score can be far from all
-        for row in ends if len(beside) > 3 else ():
-            others, size = beside.drop(row).abs(), abs(own[row])
-            low, high = others.min(), others.max()
-            middle = others.median()
+        sizes = beside.abs().to_numpy()
+        ends = sorted({int(sizes.argmin()), int(sizes.argmax())})  # no other score can be far from all
+        for at in ends if len(beside) > 3 else ():
+            row, size, others = beside.index[at], sizes[at], np.delete(sizes, at)
+            if beside is not own and row not in own.index:
+                continue
+            low, high, middle = others.min(), others.max(), np.median(others)
             if low > 0 and (
                 (size >= _FAR * middle and size >= 2 * high) or (0 < size * _FAR <= middle and 2 * size <= low)
             ):
@@ -483,14 +489,14 @@ def _check_once(table: pd.DataFrame, rows: pd.DataFrame, columns: Mapping[str, s
     """Refuse two rows of one run: several tasks, several settings, or duplicates."""
     keys = ["method", "source", "n_target"]
     seed = columns.get("seed")
-    paired = seed is not None and _are_shared(table[seed].map(_text), rows)
-    marked = rows.assign(seed=table[seed].map(_text) if paired else 0)
+    paired = seed is not None and _are_shared(texts_of(table[seed]), rows)
+    marked = rows.assign(seed=texts_of(table[seed]) if paired else 0)
     twice = marked[marked.duplicated([*keys, "seed"], keep=False)]
     if twice.empty or (not paired and not _are_several(table, marked, columns)):
         return
     first = twice[(twice[[*keys, "seed"]] == twice.iloc[0][[*keys, "seed"]]).all(axis=1)]
     group = table.loc[first.index]
-    apart = [c for c in _free(table, columns) if group[c].map(_text).nunique() > 1]
+    apart = [c for c in _free(table, columns) if texts_of(group[c]).nunique() > 1]
     apart = [c for c in apart if not words_in(c) & (RISING | FALLING)] or apart  # scores may differ
     shown = ["arm", "source", "labels", *(["seed"] if paired else [])]
     which = ", ".join(f"{columns[role]} = {_text(group.iloc[0][columns[role]])}" for role in shown if role in columns)
@@ -511,9 +517,9 @@ def _of_seeds(table: pd.DataFrame, rows: pd.DataFrame, columns: Mapping[str, str
     seed = columns.get("seed")
     if seed is None:
         return []
-    seeds, notes = table[seed].map(_text), []
+    seeds, notes = texts_of(table[seed]), []
     for name in _free(table, columns):
-        texts = table[name].map(_text)
+        texts = texts_of(table[name])
         several = 1 < texts.nunique() < seeds.nunique()
         if several and texts.groupby(seeds).nunique().max() == 1 and seeds.groupby(seeds).size().min() > 1:
             notes.append(f"runs that differ in {name} were read as repeats; --where {name}=VALUE keeps those of one")
@@ -529,7 +535,7 @@ def _are_several(table: pd.DataFrame, marked: pd.DataFrame, columns: Mapping[str
     that has the same values in every arm, such as epochs or learning rates.
     """
     for name in _free(table, columns):
-        texts = table[name].map(_text)
+        texts = texts_of(table[name])
         groups = texts.groupby([marked["method"], marked["source"], marked["n_target"]])
         is_name = table[name].map(lambda cell: isinstance(cell, str)).any()
         in_arms = {tuple(sorted(values)) for _, values in groups}
@@ -554,7 +560,7 @@ def _seeds(
         several = bool((in_order > 0).any())
         notes = ["no column says which seed a run has: runs of an arm are numbered in their order"] if several else []
         return in_order, None, notes
-    texts = table[column].map(_text)
+    texts = texts_of(table[column])
     if (texts == "").any():
         row = texts.index[texts == ""][0]
         raise DataError(f"{row} has no seed in column {column}; expected one for every run")
@@ -568,7 +574,8 @@ def _seeds(
 
 def _with_source(rows: pd.DataFrame, without: Collection[str] | None, *, has_column: bool) -> frozenset[Arm]:
     """Return the transfer arms: those with a source, or not among the named baselines."""
-    arms = [Arm(method, source) for method, source in dict.fromkeys(zip(rows["method"], rows["source"], strict=True))]
+    pairs = rows[["method", "source"]].drop_duplicates().itertuples(index=False)
+    arms = [Arm(method, source) for method, source in pairs]
     names = sorted({str(arm) for arm in arms} | {arm.method for arm in arms} | {arm.source for arm in arms} - {""})
     if without is None:
         if has_column and any(not arm.source for arm in arms):
