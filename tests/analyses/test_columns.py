@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import transferscope
-from transferscope.analyses.columns import ROLES, measured_rows, size_in
+from transferscope.analyses.columns import ROLES, cell_text, measured_rows, size_in, texts_of
 from transferscope.analyses.plan.measurements import read_scores
 from transferscope.analyses.results.runs import RunColumns, read_runs
 from transferscope.analyses.scaling.measurements import found_columns
@@ -165,3 +165,11 @@ def test_wide_sizes_are_called_what_the_table_has() -> None:
     )
     with pytest.raises(SettingsError, match="3 rows at column = 100 differ in model"):
         transferscope.scaling(table, columns=Columns(error="accuracy"))
+
+
+def test_the_text_of_cells_does_not_depend_on_how_often_they_are_there() -> None:
+    for cells in ([1, True, 1.0, "1", None], [3.0, 2.5, np.nan, 3.0], ["a ", " a", None, "a "], [[1], [1], {"b": 2}]):
+        column = pd.Series(cells, index=range(5, 5 + len(cells)))
+        texts = texts_of(column)
+        assert texts.tolist() == [cell_text(cell) for cell in column]
+        assert list(texts.index) == list(column.index)

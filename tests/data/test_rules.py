@@ -227,6 +227,13 @@ def test_a_table_says_the_same_however_it_is_written(tmp_path: Path, writing: st
     assert "category of 2 values" in own.provenance["columns"]
 
 
+def test_a_column_of_points_and_commas_is_read_as_its_file_has_them_and_that_is_said(tmp_path: Path) -> None:
+    (tmp_path / "own.csv").write_text("x,kind\n" + '1.101,a\n"2,101",b\n' * 6)
+    found = load(f"csv:{tmp_path}/own.csv?label=kind&test_share=0.5")
+    assert set(np.unique(found.train.inputs)) == {np.float32(1.101), np.float32(2101)}
+    assert "commas between thousands in x" in found.provenance["understood"]
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from transferscope.data import splits
 from transferscope.data.splits import few_shot, folds, split_off_test
 from transferscope.data.task import LabelledSet
 from transferscope.errors import DataError
@@ -59,6 +60,17 @@ def test_small_subsets_are_contained_in_larger_ones(counts: list[int], seed: int
     assert sorted(whole) == list(range(len(train)))
     for n in {1, len(counts), len(train) // 3 + 1, len(train) // 2 + 1}:
         assert positions(few_shot(train, n, seed=seed)) == whole[:n]
+
+
+@steady
+@given(COUNTS, st.integers(0, 5), st.floats(0.01, 1.0))
+def test_examples_are_called_up_at_once_as_one_after_the_other(counts: list[int], seed: int, share: float) -> None:
+    train = with_counts(counts)
+    n = max(len(counts), round(share * len(train)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(splits, "_in_order_of_quotients", lambda *_: None)
+        one_by_one = positions(few_shot(train, n, seed=seed))
+    assert positions(few_shot(train, n, seed=seed)) == one_by_one
 
 
 @steady

@@ -179,7 +179,8 @@ class TableEncoding:
         Raises:
             DataError: A column is of another kind, or holds numbers that 32 bits do not where these are asked for.
         """
-        made, at = np.zeros((len(table), len(self.features)), dtype=kind), 0
+        made: np.ndarray = np.zeros((len(table), len(self.features)), dtype=kind)
+        at = 0
         for one in self.columns:
             if one.features:
                 _write_features(made[:, at : at + len(one.features)], table[one.name], one, path)
@@ -457,7 +458,7 @@ def _as_numbers(column: pd.Series, kind: ColumnKind, order: DayOrder | None, pat
         wrong = np.isin(places, [k for k, day in enumerate(days) if day is None])
         if wrong.any():
             raise _strange(column, int(wrong.argmax()), kind, path)
-        return np.array([*days, np.nan], dtype=np.float64)[places]
+        return np.asarray(np.array([*days, np.nan], dtype=np.float64)[places])
     given = _without_blanks(column if kind == "date" else typed(column))
     if kind == "date" and pd.api.types.is_datetime64_any_dtype(given):
         naive = given if given.dt.tz is None else given.dt.tz_convert("UTC").dt.tz_localize(None)

@@ -314,13 +314,13 @@ def _in_order_of_quotients(
     Returns:
         None where the class with the largest is above its share rounded up somewhere, so that another is called up.
     """
-    most = np.minimum(sizes - 1, n * sizes // whole + 2)
+    most = np.minimum(sizes - 1, (n + len(sizes)) * sizes // whole + 2)
     classes = np.repeat(np.arange(len(sizes)), most)
     places = np.arange(len(classes)) - np.repeat(np.cumsum(most) - most, most) + 1
     first = np.argsort(-sizes[classes] / (places + 1), kind="stable")[:n]
     classes, places = classes[first], places[first]
-    called = len(sizes) + np.arange(n)
-    if len(first) < n or (places * whole // sizes[classes] > called).any():
+    called, all_called = len(sizes) + np.arange(n), np.bincount(classes, minlength=len(sizes)) == most
+    if (all_called & (most < sizes - 1)).any() or (places * whole // sizes[classes] > called).any():
         return None
     return classes, places
 

@@ -1,5 +1,7 @@
 """Runs of others in the form in which a study is read, so that one decision and one set of words serve both."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
@@ -65,5 +67,5 @@ def _cells(rows: pd.DataFrame) -> pd.DataFrame:
         }
     )
     of_none = cells_frame(())  # whose other columns hold what runs of others lack
-    objects = {"meaning": [None] * n, "left_out": [()] * n, "tuning": [{}] * n}
+    objects: dict[str, Any] = {"meaning": [None] * n, "left_out": [()] * n, "tuning": [{}] * n}
     return known.assign(**objects).reindex(columns=of_none.columns)
