@@ -18,9 +18,23 @@ prints it and exits with status 2. An error that is not in this tree is a bug: i
 
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
-from typing import TypeVar
+from typing import Any, Protocol, TypeVar
 
 T = TypeVar("T")
+
+
+class HasShape(Protocol):
+    """An array of NumPy or a tensor."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The sizes of its axes."""
+        ...
+
+    @property
+    def dtype(self) -> Any:
+        """The type of its numbers."""
+        ...
 
 
 class TransferscopeError(Exception):
@@ -78,6 +92,21 @@ def unknown_name(kind: str, seen: str, valid: Iterable[str]) -> UnknownNameError
     hint = f"did you mean {' or '.join(repr(name) for name in near)}? " if near else ""
     known = f"known are {', '.join(names)}" if names else "there is none yet"
     return UnknownNameError(f"unknown {kind} {seen!r}: {hint}{known}")
+
+
+def missing_file(kind: str, path: object, advice: str) -> MissingDataError:
+    """Return the error for a file or folder that does not exist; kind as in "study file"."""
+    return MissingDataError(f"there is no {kind} {path}; {advice}")
+
+
+def out_of_range(name: str, value: object, expected: str) -> SettingsError:
+    """Return the error for a setting beyond its range; expected as in "a number above 0"."""
+    return SettingsError(f"{name} = {value} is out of range; expected {expected}")
+
+
+def wrong_shape(what: str, array: HasShape, expected: str) -> DataError:
+    """Return the error for an array of another shape or type; what is a plural, as in "class labels"."""
+    return DataError(f"{what} have shape {tuple(array.shape)} and type {array.dtype}; expected {expected}")
 
 
 def each_once(pairs: Iterable[tuple[str, T]], kind: str) -> dict[str, T]:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from transferscope.errors import CorruptDataError, DataError, StoreError
+from transferscope.errors import CorruptDataError, DataError, StoreError, missing_file
 
 _KINDS = {
     stat.S_IFDIR: "a folder",
@@ -42,6 +42,18 @@ def require_regular(path: Path, expected: str) -> None:
         raise DataError(f"{path} is {kind}; expected {expected}")
     if any(folder.is_mount() and folder.stat().st_dev == status.st_dev for folder in (Path("/proc"), Path("/sys"))):
         raise DataError(f"{path} is a file of the operating system, which may never end; expected {expected}")
+
+
+def require_file(path: Path, kind: str, expected: str) -> None:
+    """Refuse a path without a regular file; kind as in "file of weights", `expected` as for `require_regular`.
+
+    Raises:
+        MissingDataError: There is no file.
+        DataError: As `require_regular`.
+    """
+    require_regular(path, expected)
+    if not path.is_file():
+        raise missing_file(kind, path, f"expected {expected}")
 
 
 def json_object(path: Path, expected: str, advice: str) -> dict[str, Any]:

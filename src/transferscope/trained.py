@@ -29,9 +29,9 @@ from transferscope.data.unlabelled import as_in_study, far_from_training, read_u
 from transferscope.errors import (
     CorruptDataError,
     DataError,
-    MissingDataError,
     StoreError,
     TransferscopeError,
+    missing_file,
 )
 from transferscope.models import Network, NetworkSettings, input_of
 from transferscope.models.build import frame_network
@@ -308,9 +308,7 @@ def load_model(place: str | Path, *, trust_code: bool = False) -> TrainedModel:
     """
     file = Path(place) / WEIGHTS if Path(place).is_dir() else Path(place)
     if not file.is_file():
-        raise MissingDataError(
-            f"there is no exported network {file}; `transferscope export STUDY --out FOLDER` makes one"
-        )
+        raise missing_file("exported network", file, "`transferscope export STUDY --out FOLDER` makes one")
     notes = read_notes(file)
     no_export = CorruptDataError(
         f"{file} does not say which network it is, so it was not written by `transferscope export` or is damaged"

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float64, Num, Shaped
 
 from transferscope.data.task import UNLABELLED, Kind, LabelledSet
-from transferscope.errors import DataError, SettingsError
+from transferscope.errors import DataError, SettingsError, wrong_shape
 from transferscope.wording import few
 
 LARGEST_SIDE = 4096
@@ -220,10 +220,7 @@ def _to_masks(labels: np.ndarray, *, name: str) -> np.ndarray:
 
 def _to_flags(labels: np.ndarray, *, name: str) -> Bool[np.ndarray, "N K"]:
     if labels.ndim != 2 or labels.dtype.kind not in _REAL or not np.isin(labels, (0, 1)).all():
-        raise DataError(
-            f"{name}: several labels of each input have shape {labels.shape} and type {labels.dtype}; expected 0 and 1 "
-            "or truth values, (N, n_labels)"
-        )
+        raise wrong_shape(f"{name}: several labels of each input", labels, "0 and 1 or truth values, (N, n_labels)")
     return labels.astype(np.bool_)
 
 
@@ -250,10 +247,8 @@ def to_inputs(
     if array.ndim == 3:
         return _to_pixels(array[:, None], name=name)
     if array.ndim != 4:
-        raise DataError(
-            f"{name}: inputs have shape {array.shape}; expected vectors (N, D), grey images (N, H, W), "
-            "or colour images (N, H, W, C) or (N, C, H, W)"
-        )
+        expected = "vectors (N, D), grey images (N, H, W), or colour images (N, H, W, C) or (N, C, H, W)"
+        raise wrong_shape(f"{name}: inputs", array, expected)
     _, one, two, three = array.shape
     if channels is not None:
         return _to_pixels(array if channels == "first" else array.transpose(0, 3, 1, 2), name=name)
@@ -273,10 +268,7 @@ def to_inputs(
 def _to_targets(labels: np.ndarray, *, name: str) -> Float64[np.ndarray, "N K"]:
     """Return numbers (N,) or (N, n_outputs) as float64 (N, n_outputs), within what 32 bits hold."""
     if labels.ndim not in (1, 2) or labels.dtype.kind not in _REAL:
-        raise DataError(
-            f"{name}: regression labels have shape {labels.shape} and type {labels.dtype}; expected numbers (N,) or "
-            "(N, n_outputs)"
-        )
+        raise wrong_shape(f"{name}: regression labels", labels, "numbers (N,) or (N, n_outputs)")
     numbers = labels.reshape(len(labels), -1)
     to_float32(numbers, name=name, what="labels")
     return numbers.astype(np.float64)
@@ -424,10 +416,8 @@ def _label_column(labels: np.ndarray, *, name: str) -> np.ndarray:
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
     if labels.ndim != 1:
-        raise DataError(
-            f"{name}: class labels have shape {labels.shape}; expected one label for each input (N,), or "
-            "floating-point numbers (N, n_outputs) for regression"
-        )
+        expected = "one label for each input (N,), or floating-point numbers (N, n_outputs) for regression"
+        raise wrong_shape(f"{name}: class labels", labels, expected)
     if labels.dtype.kind == "S":
         try:
             return np.char.decode(labels, "utf-8")

@@ -22,7 +22,7 @@ from transferscope.data.apart import check_one_way
 from transferscope.data.arrays import kind_of_numbers
 from transferscope.data.split_names import split_names
 from transferscope.data.task import Dataset, LabelledSet
-from transferscope.errors import DataError, SettingsError, refuse_unused
+from transferscope.errors import DataError, SettingsError, out_of_range, refuse_unused
 from transferscope.files import written_whole
 from transferscope.wording import few, slug
 
@@ -65,7 +65,7 @@ class InMemory:
     def __post_init__(self) -> None:
         check_one_way(*(None if one is None else name for one, name in ((self.group, "group"), (self.time, "time"))))
         if self.test_share is not None and not 0 < self.test_share < 1:
-            raise SettingsError(f"test_share = {self.test_share:g}; expected a share between 0 and 1, as 0.2")
+            raise out_of_range("test_share", self.test_share, "a number between 0 and 1, as in 0.2")
 
     def marked(self, mark: str) -> "InMemory":
         """Return the settings with the column or array of the groups, or of the times, under that name."""

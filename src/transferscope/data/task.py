@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Int64, Num, Shaped
 
 from transferscope.data.places import cache_folder
-from transferscope.errors import DataError
+from transferscope.errors import DataError, wrong_shape
 
 Kind = Literal["classification", "regression", "multi-label", "segmentation", "dense regression"]
 """What labels are: one class of each input, numbers, or any number of labels of each input (multi-label
@@ -63,10 +63,7 @@ class LabelledSet:
     def __post_init__(self) -> None:
         _check_arrays(self.inputs, self.labels)
         if self.groups is not None and (self.groups.shape != self.labels.shape[:1] or self.groups.dtype != np.int64):
-            raise DataError(
-                f"groups have shape {self.groups.shape} and type {self.groups.dtype} for {len(self.labels)} examples; "
-                "expected one int64 for each"
-            )
+            raise wrong_shape("groups", self.groups, f"one int64 for each of {len(self.labels)} examples")
         if self.indicators is not None and self.input_shape != (len(self.indicators),):
             raise DataError(
                 f"inputs have shape {self.inputs.shape} and {len(self.indicators)} features are said to be 0 or 1 or "
@@ -79,10 +76,8 @@ class LabelledSet:
             )
         if self.classes is None:
             if self.labels.ndim not in (2, 4) or not np.issubdtype(self.labels.dtype, np.floating):
-                raise DataError(
-                    f"regression labels have shape {self.labels.shape} and type {self.labels.dtype}; expected floats "
-                    "(N, n_outputs), or (N, n_outputs, h, w) on a grid over each image"
-                )
+                expected = "floats (N, n_outputs), or (N, n_outputs, h, w) on a grid over each image"
+                raise wrong_shape("regression labels", self.labels, expected)
             if not np.isfinite(self.labels).all():
                 raise DataError("regression labels hold NaN or infinity; drop those examples")
         elif self.kind == "multi-label":
@@ -314,9 +309,7 @@ def _check_arrays(inputs: np.ndarray, labels: np.ndarray) -> None:
         if not isinstance(given, np.ndarray):  # a pandas.Series would give rows by its index, not by their place
             raise DataError(f"{name} are given as {type(given).__name__}; give a NumPy array, as of np.asarray({name})")
     if inputs.ndim < 2 or inputs.size == 0:
-        raise DataError(
-            f"inputs have shape {inputs.shape}; expected an array (N, ...) with at least one example and no empty side"
-        )
+        raise wrong_shape("inputs", inputs, "an array (N, ...) with at least one example and no empty side")
     rows, columns, last = inputs.shape[1:] if inputs.ndim == 4 else (0, 0, 0)
     if min(rows, columns) > 4 and (last in (3, 4) or (last == 1 and rows == columns)):  # (N, 8, 100, 1) are signals
         raise DataError(
@@ -341,7 +334,7 @@ def _check_arrays(inputs: np.ndarray, labels: np.ndarray) -> None:
 
 def _check_tokens(inputs: np.ndarray) -> None:
     if inputs.ndim != 3 or inputs.shape[1] not in (2, 4):
-        raise DataError(f"tokens have shape {inputs.shape}; expected ids and texts, (N, 2, L), or (N, 4, L) for pairs")
+        raise wrong_shape("tokens", inputs, "ids and texts, (N, 2, L), or (N, 4, L) for pairs")
     ids, texts = inputs[:, ::2], inputs[:, 1::2]
     if ids.min() < -1 or texts.min() < -1 or texts.max() > 1 or not np.array_equal(ids < 0, texts < 0):
         raise DataError(
@@ -351,10 +344,7 @@ def _check_tokens(inputs: np.ndarray) -> None:
 
 def _check_label_columns(labels: np.ndarray, names: tuple[str, ...]) -> None:
     if labels.ndim != 2 or labels.shape[1] != len(names) or not names:
-        raise DataError(
-            f"labels of several classes have shape {labels.shape} for {len(names)} names; expected truth values "
-            "(N, n_labels), one column for each name"
-        )
+        raise wrong_shape("labels of several classes", labels, f"truth values (N, {len(names)}), one column per name")
     if len(set(names)) < len(names):
         raise DataError(f"the names of the labels hold one twice: {', '.join(names)[:200]}; give each its own")
     _check_names(names)
@@ -362,10 +352,7 @@ def _check_label_columns(labels: np.ndarray, names: tuple[str, ...]) -> None:
 
 def _check_classes(labels: np.ndarray, classes: tuple[str, ...]) -> None:
     if labels.ndim not in (1, 3) or not np.issubdtype(labels.dtype, np.integer):
-        raise DataError(
-            f"class labels have shape {labels.shape} and type {labels.dtype}; expected integers (N,), or (N, h, w) on "
-            "a grid over each image"
-        )
+        raise wrong_shape("class labels", labels, "integers (N,), or (N, h, w) on a grid over each image")
     _check_names(classes)
     if labels.ndim == 3 and labels.size and labels.min() == UNLABELLED:
         without = np.flatnonzero((labels == UNLABELLED).all(axis=(1, 2)))

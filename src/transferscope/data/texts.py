@@ -29,6 +29,8 @@ from transferscope.errors import (
     SettingsError,
     first_line,
     missing_extra,
+    missing_file,
+    out_of_range,
     unknown_name,
 )
 from transferscope.files import expanded, json_object
@@ -134,7 +136,7 @@ class TextSettings:
 
     def __post_init__(self) -> None:
         if not 1 <= self.max_length <= _MOST_TOKENS:
-            raise SettingsError(f"max_length = {self.max_length}; expected 1 to {_MOST_TOKENS} tokens")
+            raise out_of_range("max_length", self.max_length, f"1 to {_MOST_TOKENS} tokens")
         if self.separator is not None and (not self.several or len(self.labels) > 1):
             raise SettingsError(
                 f"separator={self.separator} is for the names of several labels in one column; leave it out, or name "
@@ -413,7 +415,7 @@ def _tokenizer_file(name: str) -> Path:
         folder = find_path(name)
     except MissingDataError as error:
         if expanded(name).is_absolute() or name.startswith((".", "~")) or name.count("/") > 1:
-            raise MissingDataError(f"there is no folder {name}; give one with the model's tokenizer.json") from error
+            raise missing_file("folder", name, "give one with the model's tokenizer.json") from error
         from huggingface_hub import snapshot_download
 
         try:

@@ -9,7 +9,7 @@ from transferscope.decision.settles import what_settles
 from transferscope.decision.standing import Standing, stand
 from transferscope.decision.whether import LEAST_SEEDS
 from transferscope.decision.which import SETTLED
-from transferscope.errors import SettingsError
+from transferscope.errors import SettingsError, out_of_range
 from transferscope.numerics.intervals import check_level
 
 
@@ -44,9 +44,9 @@ def decide(
     """
     check_level(level)
     if not 0 < margin < np.inf:
-        raise SettingsError(f"margin = {margin} was given; expected a number of points above 0")
+        raise out_of_range("margin", margin, "a number of points above 0")
     if worth is not None and not 0 < worth < np.inf:
-        raise SettingsError(f"worth = {worth} was given; expected a number of seconds above 0")
+        raise out_of_range("worth", worth, "a number of seconds above 0")
     now = stand(scores, margin=margin, level=level, planned=planned, worth=worth)
     if now is not None and worth is not None and np.isnan(scores.cost).all():
         raise SettingsError("worth was given, and the time of no run is known; give a column of seconds, or no worth")

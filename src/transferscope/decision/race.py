@@ -14,7 +14,7 @@ from transferscope.decision.settles import what_settles
 from transferscope.decision.standing import Standing, stand
 from transferscope.decision.whether import LEAST_SEEDS, pairs
 from transferscope.decision.which import SETTLED
-from transferscope.errors import SettingsError
+from transferscope.errors import out_of_range
 
 Done = Literal["", "decided", "seeds", "not worth it"]
 """Why no run is proposed: both questions are decided, the arms that matter have all their seeds, or no run is worth its
@@ -98,7 +98,7 @@ def next_runs(
         SettingsError: `at_once` is below 1.
     """
     if at_once < 1:
-        raise SettingsError(f"at_once = {at_once} was given; expected at least 1")
+        raise out_of_range("at_once", at_once, "at least 1")
     none = [np.zeros(scores.values.shape, dtype=bool) for scores in tables]
     looks = [
         _Look(scores, margin, planned, worth, busy.copy(), shut, scores.cost if seconds is None else seconds[at])

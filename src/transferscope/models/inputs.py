@@ -11,7 +11,7 @@ from typing import Annotated, Literal, NamedTuple, get_args
 import numpy as np
 from jaxtyping import Float
 
-from transferscope.errors import CorruptDataError, SettingsError, unknown_name
+from transferscope.errors import CorruptDataError, SettingsError, out_of_range, unknown_name
 from transferscope.models.fields import refusal_of
 from transferscope.records import Says
 
@@ -101,9 +101,9 @@ class NetworkInput:
 
     def __post_init__(self) -> None:
         if self.size is not None and not 1 <= self.size <= _LARGEST:
-            raise SettingsError(f"size = {self.size} is out of range; expected pixels from 1 to {_LARGEST}")
+            raise out_of_range("size", self.size, f"pixels from 1 to {_LARGEST}")
         if self.resize is not None and not (self.size is not None and self.size <= self.resize <= _LARGEST):
-            raise SettingsError(f"resize = {self.resize}; expected pixels from size = {self.size} to {_LARGEST}")
+            raise out_of_range("resize", self.resize, f"pixels from size = {self.size} to {_LARGEST}")
         if self.resample is not None and self.resample not in RESAMPLES:
             raise unknown_name("interpolation (resample)", self.resample, list(RESAMPLES))
         if self.fit is not None:
@@ -115,7 +115,7 @@ class NetworkInput:
             if self.vocabulary < 1 or any(other is not None for other in others):
                 raise SettingsError("a network of texts has a vocabulary of at least 1 token, and no size or scaling")
         if self.channels not in (None, 1, 3):
-            raise SettingsError(f"channels = {self.channels}; expected 1 (grey) or 3 (colour)")
+            raise out_of_range("channels", self.channels, "1 (grey) or 3 (colour)")
         mean, std = self._mean_and_std
         if not all(map(math.isfinite, (*mean, *std))) or min(std, default=0.0) <= 0 or not mean:
             raise SettingsError(
@@ -123,7 +123,7 @@ class NetworkInput:
                 "above 0"
             )
         if self.scale is not None and not 0 < self.scale < math.inf:
-            raise SettingsError(f"scale = {self.scale} is out of range; expected a number above 0, as in 1 or 0.00392")
+            raise out_of_range("scale", self.scale, "a number above 0, as in 1 or 0.00392")
         lengths = {len(numbers) for numbers in (mean, std) if len(numbers) > 1}
         if len(lengths) > 1 or (lengths and self.channels is not None and lengths != {self.channels}):
             of_channels = "" if self.channels is None else f" and channels = {self.channels}"

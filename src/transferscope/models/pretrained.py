@@ -10,7 +10,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from transferscope.errors import CorruptDataError, NetworkError, SettingsError
+from transferscope.errors import CorruptDataError, NetworkError, out_of_range
 from transferscope.models.adapt import OneTensor
 from transferscope.models.build import NetworkSettings, build_network, frame_network, input_of, split
 from transferscope.models.network import Network, new_head
@@ -60,7 +60,7 @@ class Pretrained:
         if self.weights is not None:
             object.__setattr__(self, "weights", Path(self.weights))  # a text will do
         if not 0 < self.least_share <= 1:
-            raise SettingsError(f"least_share = {self.least_share} is out of range; expected above 0 and at most 1")
+            raise out_of_range("least_share", self.least_share, "a number above 0 and at most 1")
 
     @property
     def name(self) -> str:

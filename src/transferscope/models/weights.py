@@ -13,8 +13,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from transferscope.errors import CorruptDataError, DataError, MissingDataError, NetworkError
-from transferscope.files import require_regular, written_whole
+from transferscope.errors import CorruptDataError, DataError, NetworkError
+from transferscope.files import require_file, written_whole
 from transferscope.models.neighbours import NeighbourHead, neighbours_of
 from transferscope.models.network import Network, TwoLayerHead, device_of, scaled_in, seeded
 
@@ -238,9 +238,7 @@ def read_state_dict(path: Path) -> dict[str, Tensor]:
 
 
 def _require_weights(path: Path) -> None:
-    require_regular(path, "a safetensors file or a state dict")
-    if not path.is_file():
-        raise MissingDataError(f"there is no file of weights {path}; expected a safetensors file or a state dict")
+    require_file(path, "file of weights", "a safetensors file or a state dict")
 
 
 def _named_tensors(stored: Any, path: Path) -> dict[str, Tensor]:

@@ -17,8 +17,8 @@ from transferscope.data.load import check_name, load
 from transferscope.data.task import Dataset, LabelledSet, TransferTask, check_label_units
 from transferscope.data.transforms import apply_transforms
 from transferscope.diagnostics import check_labels_suit
-from transferscope.errors import DataError, MissingDataError, SettingsError, TransferscopeError
-from transferscope.files import content_digest, require_regular
+from transferscope.errors import DataError, SettingsError, TransferscopeError
+from transferscope.files import content_digest, require_file
 from transferscope.methods import Method
 from transferscope.methods.common import LEAST_MOMENTUM, batch_norms, check_batch_norm, slow_statistics
 from transferscope.methods.recipes import Traits, augmentation_of
@@ -487,9 +487,7 @@ def surroundings() -> dict[str, Any]:
 
 def checksum(path: Path) -> str:
     """Return the SHA-256 digest of a network's file; raises MissingDataError if there is none."""
-    require_regular(path, "a file of weights")
-    if not path.is_file():
-        raise MissingDataError(f"there is no network file {path}; give the path of a safetensors file")
+    require_file(path, "network file", "a file of weights")
     return content_digest(path)
 
 

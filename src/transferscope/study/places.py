@@ -10,7 +10,7 @@ from shlex import quote
 from typing import Any
 
 from transferscope import consent
-from transferscope.errors import MissingDataError, SettingsError, StoreError, unknown_name
+from transferscope.errors import SettingsError, StoreError, missing_file, unknown_name
 from transferscope.files import expanded
 from transferscope.numerics.class_measures import CLASS_MEASURES, ClassMeasure
 from transferscope.store import Store, without_password
@@ -68,7 +68,7 @@ def read_toml(path: Path) -> dict[str, Any]:
             raise SettingsError(f"{path} has {path.stat().st_size:,} bytes; expected a study file, of a few thousand")
         text = path.read_text(encoding="utf-8-sig")  # some editors begin a file with a mark
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
-        raise MissingDataError(f"there is no study file {path}; give the path of a TOML file") from error
+        raise missing_file("study file", path, "give the path of a TOML file") from error
     except UnicodeDecodeError as error:
         raise SettingsError(f"{path} is not UTF-8 text; expected a study file in TOML") from error
     tables = parse_toml(text, place=str(path))

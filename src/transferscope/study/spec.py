@@ -315,7 +315,7 @@ class Header:
             fine, shown = distinct and min(self.seeds, default=-1) >= 0, str(list(self.seeds))
         if not fine:
             raise SettingsError(
-                f"seeds = {shown}; expected how many, from 1 to {MOST_SEEDS}, or a list of different ones, each at "
+                f"seeds = {shown}; expected a number from 1 to {MOST_SEEDS}, or a list of distinct numbers, each at "
                 "least 0"
             )
 

@@ -10,7 +10,7 @@ import pandas as pd
 from transferscope.analyses.history.proposals import predict
 from transferscope.analyses.history.records import groups_of, known_rows, shipped_rows
 from transferscope.analyses.history.result import Proposal, ProposalResult
-from transferscope.errors import DataError, SettingsError, unknown_name
+from transferscope.errors import DataError, SettingsError, out_of_range, unknown_name
 from transferscope.records import HEADLINES
 from transferscope.settings.questions import LabelColumns
 from transferscope.wording import candidate_words, few, listed
@@ -77,7 +77,7 @@ def propose(
     if not task.strip():
         raise SettingsError("the new task has no name; give the name of a data set, or any other")
     if labels is not None and not (math.isfinite(labels) and labels > 0):
-        raise SettingsError(f"labels = {labels} is out of range; expected a number of labels above 0")
+        raise out_of_range("labels", labels, "a number of labels above 0")
     for arm, score in tried.items():
         if not math.isfinite(score):
             raise SettingsError(f"{arm} was tried with the score {score}; expected a finite number")

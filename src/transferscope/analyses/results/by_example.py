@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from transferscope.analyses.columns import words_in
 from transferscope.data.frame import read_frame
-from transferscope.errors import DataError, MissingDataError
+from transferscope.errors import DataError, missing_file
 from transferscope.files import require_regular
 from transferscope.study.example_scores import example_scores
 
@@ -32,7 +32,7 @@ def scores_by_example(
         DataError: It holds something else, or its mean is another number than the score.
     """
     if not path.is_file():
-        raise MissingDataError(f"there is no file of predictions {path}; check the path in the table")
+        raise missing_file("file of predictions", path, "check the path in the table")
     if path.suffix == ".npz":
         columns = _arrays(path)
     else:

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from PIL import Image, ImageDraw, ImageFont
 
-from transferscope.errors import DataError, MissingDataError
+from transferscope.errors import DataError, MissingDataError, missing_file
 from transferscope.files import require_regular
 
 _SUFFIXES = (".ttf", ".otf")
@@ -56,7 +56,7 @@ def load_font(file: Path, size: int) -> ImageFont.FreeTypeFont:
 
 def _in_folder(folder: Path) -> list[Path]:
     if not folder.is_dir():
-        raise MissingDataError(f"the folder of fonts {folder} does not exist; name one with .ttf or .otf files")
+        raise missing_file("folder of fonts", folder, "name one with .ttf or .otf files")
     files = sorted(file for file in folder.iterdir() if file.suffix.lower() in _SUFFIXES)
     if not files:
         raise MissingDataError(f"the folder {folder} holds no .ttf or .otf files; name one with fonts")

@@ -13,7 +13,14 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import nn
 
-from transferscope.errors import CorruptDataError, MissingDataError, NetworkError, TransferscopeError, first_line
+from transferscope.errors import (
+    CorruptDataError,
+    MissingDataError,
+    NetworkError,
+    TransferscopeError,
+    first_line,
+    missing_file,
+)
 from transferscope.files import require_regular
 from transferscope.models.adapt import NO_HEAD
 from transferscope.models.fields import check_folder, read_json
@@ -85,9 +92,7 @@ class HuggingFace(NamedModule):
                     require_regular(path, "the files that save_pretrained wrote")
             return given
         if given.is_absolute() or place.startswith((".", "~")) or place.count("/") > 1:
-            raise MissingDataError(
-                f"there is no folder {given}; give one that save_pretrained wrote, or an id of the hub"
-            )
+            raise missing_file("folder", given, "give one that save_pretrained wrote, or an id of the hub")
         hub = imported("huggingface_hub", "hf")
         try:
             return Path(hub.snapshot_download(place, allow_patterns=["*.json", "*.safetensors"]))

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
-from transferscope.errors import DataError, SettingsError
+from transferscope.errors import DataError, out_of_range
 from transferscope.estimate import Estimate
 from transferscope.scaling.advice.costs import Costs
 from transferscope.scaling.advice.next_run import FEASIBLE_FACTOR, STEPS_AHEAD, NextRun, information, next_run_by_cost
@@ -153,9 +153,9 @@ def advise(
         SettingsError: The target or the limit is out of range.
     """
     if target_error is not None and not (np.isfinite(target_error) and target_error > 0):
-        raise SettingsError(f"target_error = {target_error} is out of range; expected a number above 0, such as 0.1")
+        raise out_of_range("target_error", target_error, "a number above 0, such as 0.1")
     if largest_size is not None and not (np.isfinite(largest_size) and largest_size > 0):
-        raise SettingsError(f"largest_size = {largest_size} is out of range; expected a number of examples above 0")
+        raise out_of_range("largest_size", largest_size, "a number of examples above 0")
     measured = observe(sizes, errors, stderr=stderr, rows=rows)
     shown = measured.take(measured.sizes[:, 0] > 0)
     data = usable(measured, POWER_FLOOR, "log")

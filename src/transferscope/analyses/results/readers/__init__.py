@@ -13,7 +13,7 @@ from transferscope.analyses.results.readers import (
 )
 from transferscope.analyses.results.readers.run import Found, frame_of
 from transferscope.data.frame import Frame
-from transferscope.errors import DataError, MissingDataError
+from transferscope.errors import DataError, missing_file
 
 
 @runtime_checkable
@@ -46,7 +46,7 @@ def read_place(place: Path, metric: str | None = None) -> Frame | None:
         DataError: It is a folder without runs of a kind that is known, or they cannot be read.
     """
     if not place.exists():
-        raise MissingDataError(f"there is no {place}; give a table with a row for each run, or a folder of runs")
+        raise missing_file("file", place, "give a table with a row for each run, or a folder of runs")
     reader = next((one for one in READERS if one.holds(place)), None)
     if reader is not None:
         found = reader.read(place)
