@@ -207,7 +207,7 @@ def test_a_study_as_json_says_everything_and_can_be_stored() -> None:
         ({"engine": {"backend": "ray", "workers": 0}}, "[engine] workers = 0 does not go with backend = 'ray'"),
         (
             {"engine": {"backend": "ray", "resources": {"methods": {"cpus": 1}}}},
-            "[engine] resources: unknown kind of cell 'methods': did you mean 'method'?",
+            "[engine] resources: unknown kind of run 'methods': did you mean 'method'?",
         ),
         (
             {"engine": {"backend": "ray", "resources": {"method": {"gpu": 1}}}},
