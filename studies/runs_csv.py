@@ -14,25 +14,11 @@ import json
 from pathlib import Path
 
 import pandas as pd
+from theory.stored import COLUMNS, KEYS
 
 from transferscope import __version__
 from transferscope.store import Store
 from transferscope.study.frames import read_study
-
-COLUMNS = [
-    "study",
-    "method",
-    "source",
-    "n_source",
-    "n_target",
-    "seed",
-    "pretrain_step",
-    "diagnostic",
-    "part",
-    "name",
-    "step",
-    "value",
-]
 
 
 def rows(store: Store, study: str, *, diagnostics: str, step: int | None) -> pd.DataFrame:
@@ -44,7 +30,7 @@ def rows(store: Store, study: str, *, diagnostics: str, step: int | None) -> pd.
     if step is not None:
         measured &= records["step"] == step
     found = records[is_final | measured]
-    return found.assign(study=study)[COLUMNS].sort_values(COLUMNS[:-1], ignore_index=True)
+    return found.assign(study=study)[list(COLUMNS)].sort_values(list(KEYS), ignore_index=True)
 
 
 def chosen(store: Store, study: str) -> dict[str, object]:
@@ -67,7 +53,7 @@ def main() -> None:
         names = [study.name for study in store.studies()]
         table = pd.concat([rows(store, name, diagnostics=given.diagnostics, step=given.step) for name in names])
         searched = {key: value for name in names for key, value in chosen(store, name).items()}
-    table = table.drop_duplicates(COLUMNS[1:-1] if len(names) == 1 else COLUMNS[:-1])
+    table = table.drop_duplicates(KEYS[1:] if len(names) == 1 else KEYS)
     settings = json.dumps(searched, sort_keys=True) if searched else "none searched"
     text = table.to_csv(index=False, float_format="%.5g", lineterminator="\n")
     given.table.write_text(f"# transferscope {__version__}; settings: {settings}\n{text}", encoding="utf-8")

@@ -12,18 +12,8 @@ from typing import Any
 
 import pandas as pd
 from imagenet_heads import study_of as heads_of
-from verdicts import (
-    CLAIMED_OF_WEIGHTS,
-    RUNS,
-    STUDIES,
-    UNFITTED,
-    every_study,
-    points,
-    runs_of,
-    source_adds,
-    study_of,
-    times,
-)
+from stored import RUNS, UNFITTED, runs_of
+from verdicts import CLAIMED_OF_WEIGHTS, STUDIES, every_study, points, source_adds, study_of, times
 
 from transferscope.errors import DataError
 from transferscope_papers.catalogue import PAPERS

@@ -9,21 +9,22 @@ reads.
 
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import disjoint_law
 import numpy as np
 import pandas as pd
 from scipy.stats import spearmanr
+from stored import RUNS, csv_of, holds_runs, runs_of
 
-from transferscope.errors import DataError, MissingDataError
 from transferscope.estimate import Estimate
 from transferscope.numerics.intervals import t_interval
+from transferscope_papers.mikami2021.rows import rendering_pairs
 
 STUDIES = Path(__file__).parents[1]
-RUNS = STUDIES.parent / "docs" / "results" / "runs"
 WORDS = ("reproduced", "order only", "inconclusive", "not reproduced", "not tested")
 FITTED = 0.99
 """Least mean accuracy on training labels of arms that the paper trains to (nearly) zero training error."""
@@ -86,46 +87,6 @@ def one_rate(name: str) -> bool:
     return bool(study_of(name)["methods"]["fine-tune"].get("lr_scale") == 1.0)
 
 
-COLUMNS = {
-    "study",
-    "method",
-    "source",
-    "n_target",
-    "seed",
-    "pretrain_step",
-    "diagnostic",
-    "part",
-    "name",
-    "step",
-    "value",
-}
-UNFITTED = ("why.csv", "imagenet-why.csv")
-"""Runs of before accuracies on training labels were kept: no verdict on arms that must have fitted rests on them."""
-
-
-def runs_of(name: str) -> pd.DataFrame:
-    """Return the runs that `studies/runs_csv.py` wrote; no source and no diagnostic are "", the end of training −1.
-
-    Raises:
-        MissingDataError: The file is not there.
-        DataError: It has other columns, or no accuracy on training labels where `UNFITTED` does not name it.
-    """
-    if not (RUNS / name).is_file():
-        raise MissingDataError(f"{name} is not in docs/results/runs; run its study and write it with runs_csv.py")
-    table: pd.DataFrame = pd.read_csv(RUNS / name, comment="#", dtype={"source": str, "diagnostic": str})
-    if lacking := sorted(COLUMNS - set(table)):
-        raise DataError(f"{name} has no column {', '.join(lacking)}; write it with studies/runs_csv.py")
-    has_fitted = bool(((table["part"] == "target_train") & (table["name"] == "accuracy")).any())
-    if has_fitted == (name in UNFITTED):
-        raise DataError(
-            f"{name} has accuracies on training labels; take it out of UNFITTED"
-            if has_fitted
-            else f"{name} has no accuracy on training labels (part target_train); write it from runs that kept it"
-        )
-    texts = {column: table[column].fillna("") for column in ("source", "diagnostic")}
-    return table.assign(**texts, **{column: table[column].fillna(-1) for column in ("step", "pretrain_step")})
-
-
 def seeds_of(
     runs: pd.DataFrame,
     method: str,
@@ -173,12 +134,15 @@ def below(found: Estimate) -> bool:
     return found.interval is not None and found.interval.high < 0
 
 
+def signed(value: float) -> str:
+    """Return a number with its sign and one digit."""
+    return f"{value:+.1f}".replace("-", "−")
+
+
 def points(found: Estimate) -> str:
     """Return a difference in points with its interval."""
     assert found.interval is not None
-    ends = (found.value, found.interval.low, found.interval.high)
-    value, low, high = (f"{end:+.1f}".replace("-", "−") for end in ends)
-    return f"{value} ({low}, {high})"
+    return f"{signed(found.value)} ({signed(found.interval.low)}, {signed(found.interval.high)})"
 
 
 def percent(arm: pd.Series) -> str:
@@ -213,16 +177,18 @@ CLAIMED_OF_WEIGHTS = {
 """Numbers that Liu et al. claim to be larger from scratch than after pre-training, with the step (−1: the end)."""
 
 
+def every_run() -> Iterator[pd.DataFrame]:
+    """Yield the finished runs of each CSV."""
+    yield from (runs_of(file.name) for file in sorted(RUNS.glob("*.csv")) if holds_runs(file))
+
+
 def every_study(name: str, step: int) -> list[tuple[str, str, Estimate]]:
     """Return study, source and the ratio of a number from scratch to that of fine-tuning, of everything that is stored.
 
     Of a landscape all layers move; a study without both arms, or with fewer than two seeds of both, has no ratio.
     """
     found = []
-    for file in sorted(RUNS.glob("*.csv")):
-        if not set(pd.read_csv(file, comment="#", nrows=0)) >= COLUMNS:
-            continue
-        runs = runs_of(file.name)
+    for runs in every_run():
         runs = runs[(runs["name"] == name) & ~runs["diagnostic"].str.fullmatch("landscape-(?!all).*")]
         tuned = runs[runs["method"] == "fine-tune"]
         for study, source in sorted(set(zip(tuned["study"].map(str), tuned["source"].map(str), strict=True))):
@@ -235,10 +201,7 @@ def every_study(name: str, step: int) -> list[tuple[str, str, Estimate]]:
 def source_adds() -> list[tuple[str, str, int, Estimate]]:
     """Return study, source, labels and MeRLin less its objective without a source in points, of all that is stored."""
     found = []
-    for file in sorted(RUNS.glob("*.csv")):
-        if not set(pd.read_csv(file, comment="#", nrows=0)) >= COLUMNS:
-            continue
-        runs = runs_of(file.name)
+    for runs in every_run():
         own = runs[runs["method"].eq("merlin") & runs["part"].eq("target_test")]
         for study, source, n in sorted(set(zip(own["study"], own["source"], own["n_target"].map(int), strict=True))):
             arms = [seeds_of(runs, *arm, study=study, n=n) for arm in (("merlin", source), ("merlin-target-only", ""))]
@@ -447,17 +410,17 @@ def liu_figure_7() -> Verdict:
 
 
 def liu_figure_8ab() -> Verdict:
-    """A source whose labels mean something else (colour) does not help."""
-    runs = runs_of("why.csv")
-    found = {
-        study: apart(*(seeds_of(runs, *arm, study=study) for arm in (("fine-tune", "brightness"), SCRATCH)), among=2)
-        for study in ("why", "why-svhn")
-    }
+    """A source whose labels mean something else (brightness) does not help."""
+    runs, arms = runs_of("why-labels.csv"), (("fine-tune", "brightness"), SCRATCH)
+    studies = ("why-labels", "why-labels-svhn")
+    found = {study: apart(*(seeds_of(runs, *arm, study=study) for arm in arms), among=2) for study in studies}
+    trained = [seeds_of(runs, *arm, study=study, part="target_train") for study in studies for arm in arms]
+    least = min(one.mean() for one in trained)
     return judge(
-        {},
+        {f"both arms fit their training labels on both targets (the least {100 * least:.0f} %)": fitted(trained)},
         [not above(one) for one in found.values()],
         "brightness as label over scratch, two intervals at once: "
-        f"USPS {points(found['why'])}, SVHN {points(found['why-svhn'])} points",
+        f"USPS {points(found['why-labels'])}, SVHN {points(found['why-labels-svhn'])} points",
         differs="8b with LeNet; deviations order sources (8a) on USPS and not on CIFAR-10",
     )
 
@@ -476,6 +439,11 @@ def liu_figure_8cd() -> Verdict:
         study: apart(*(seeds_of(runs, "fine-tune", ends[study], study=study) for ends in (nearer, further)), among=4)
         for study in nearer
     }
+    trained = [
+        seeds_of(runs, "fine-tune", ends[study], study=study, part="target_train")
+        for study in nearer
+        for ends in (nearer, further)
+    ]
     other = [study for study in nearer if not one_task(study, nearer[study])]
     shown = "; ".join(
         f"{study_of(study)['target']['data'].split(':')[-1]} {points(one)}" for study, one in found.items()
@@ -484,7 +452,8 @@ def liu_figure_8cd() -> Verdict:
         {
             "two sources that are other tasks, each ahead on one target (clothes and CIFAR-10 have themselves)": (
                 len({nearer[study] for study in other}) > 1
-            )
+            ),
+            "accuracies on training labels are kept and about 100 %": fitted(trained),
         },
         [*found.values()],
         f"nearer over further source, four intervals at once: {shown}",
@@ -522,22 +491,41 @@ PUBLISHED_HALVES = {"B": 0.92, "A": 0.46}
 
 def merlin_figure_1() -> Verdict:
     """On half images MeRLin is above scratch, joint training and fine-tuning."""
-    small, long = runs_of("merlin-more.csv"), runs_of("halves-length.csv")
-    merlin, joint, tuned = (seeds_of(small, m, "AB", study="halves-features") for m in ("merlin", "joint", "fine-tune"))
-    lead = [apart(merlin, other, among=2) for other in (joint, tuned)]
-    read = {half: seeds_of(long, "joint", "AB", part=f"source_test/{half}").mean() for half in PUBLISHED_HALVES}
-    scratch = seeds_of(long, "scratch")
-    over = {m: apart(seeds_of(long, m, "AB"), scratch, among=3) for m in ("fine-tune", "joint", "merlin")}
-    shown = ", ".join(f"{name} {points(one)}" for name, one in over.items())
+    runs = runs_of("halves-resized.csv")
+    read = {
+        source: [seeds_of(runs, "linear-probe", source, part=f"source_test/{half}").mean() for half in PUBLISHED_HALVES]
+        for source in ("noise-20", "noise-45")
+    }
+    accepted = [
+        source
+        for source, own in read.items()
+        if all(abs(one - at) < 0.1 for one, at in zip(own, PUBLISHED_HALVES.values(), strict=True))
+    ]
+    arms = {m: seeds_of(runs, m, (accepted or ["noise-20"])[0]) for m in ("fine-tune", "joint", "merlin")}
+    alone = seeds_of(runs, "merlin-target-only")
+    leads = {
+        name: apart(arms["merlin"], other, among=3)
+        for name, other in (
+            ("scratch", seeds_of(runs, "scratch")),
+            ("joint training", arms["joint"]),
+            ("fine-tuning", arms["fine-tune"]),
+        )
+    }
+    heads = " and ".join(
+        f"{100 * b:.0f} and {100 * a:.0f} % (noise {noise})"
+        for noise, (b, a) in zip((".2", ".447"), read.values(), strict=True)
+    )
     return judge(
         {
-            "a source head that reads 92 % of half B alone and 46 % of half A, as published "
-            f"(ours {100 * read['B']:.0f} and {100 * read['A']:.0f} %: images are resized after halving, which leaves "
-            "a third of the paper's noise)": all(abs(read[half] - at) < 0.1 for half, at in PUBLISHED_HALVES.items())
+            f"a source head that reads 92 % of half B alone and 46 % of half A, as published (ours {heads})": bool(
+                accepted
+            )
         },
-        [over["merlin"], *lead],
-        f"LeNet, 32 px, 500 steps: MeRLin over joint training {points(lead[0])}, over fine-tuning {points(lead[1])}, "
-        f"the published order; ResNet-8, 16 px, 150 passes, over scratch ({percent(scratch)}): {shown}",
+        [*leads.values()],
+        f"conv4, 16 px, resized before halving, 500 labels, {len(alone)} seeds, three intervals at once: MeRLin over "
+        + ", over ".join(f"{name} {points(one)}" for name, one in leads.items())
+        + f"; over its objective without a source {points(apart(arms['merlin'], alone))}",
+        differs="conv4 at 16 pixels for ResNet-32 at 32",
     )
 
 
@@ -598,16 +586,19 @@ def merlin_table_3() -> Verdict:
 
 def merlin_figures_3_4a() -> Verdict:
     """MeRLin has the smallest variance ratio and the best alignment of features and labels."""
-    runs, leads, shown = runs_of("why.csv"), [], []
+    runs, leads, shown = runs_of("why-methods.csv"), [], []
+    arms = (("scratch", ""), *((method, "fashion-mnist") for method in ("fine-tune", "joint", "merlin")))
+    trained = [seeds_of(runs, *arm, part="target_train") for arm in arms]
+    least = min(one.mean() for one in trained)
     for name, form in (("variance_ratio", "{:.2f}"), ("feature_label_alignment", "{:,.0f}")):
-        chosen = runs[(runs["study"] == "why-methods") & (runs["name"] == name) & (runs["part"] == "target_test")]
+        chosen = runs[(runs["name"] == name) & (runs["part"] == "target_test")]
         table = chosen[chosen["step"] == -1].pivot_table(index="seed", columns="method", values="value")
         others = [method for method in table if method != "merlin"]
         leads += [ratio(table[method], table["merlin"], among=6) for method in others]
         ends = (table["merlin"].mean(), table[others].mean().min(), table[others].mean().max())
         shown.append("{} for {} to {}".format(*map(form.format, ends)))
     return judge(
-        {},
+        {f"every method fits its training labels (the least {100 * least:.0f} %)": fitted(trained)},
         leads,
         f"Fashion-MNIST to USPS: variance ratio {shown[0]}, cost of reading the labels {shown[1]}; six intervals "
         "at once",
@@ -672,34 +663,67 @@ def merlin_theorem_2_images() -> Verdict:
 
 DIGITS = "0123456789BSZgOlIoszqb"
 """Digits, and characters that look like one."""
+ATTRIBUTES = {
+    attribute: [(few, more) for added, few, more in rendering_pairs() if added == attribute]
+    for attribute in ("several", "light", "background", "texture")
+}
 
 
 def mikami_own_law() -> Verdict:
-    """The error falls with n from classes that are not the target's, and ends the lower the more there are of them."""
-    sources = study_of("glyph-classes")["sources"]
-    classes = {name: source["data"].partition("characters=")[2].partition("&")[0] for name, source in sources.items()}
-    disjoint = not any(set(DIGITS) & set(characters) for characters in classes.values())
-    premises = {"sources whose classes are no digits and look like none": disjoint}
-    runs, slopes, gains = runs_of("glyph-classes.csv"), {}, {}
-    fewest, most = min(classes, key=lambda k: len(classes[k])), max(classes, key=lambda k: len(classes[k]))
-    tuned = runs[(runs["method"] == "fine-tune") & (runs["part"] == "target_test")]
-    tuned = tuned.assign(source=tuned["source"].str.partition(" (")[0])  # without the number of examples
-    wide = tuned.pivot_table(index=["n_target", "source", "seed"], columns="n_source", values="value")
-    labels, largest = sorted(tuned["n_target"].unique()), tuned["n_source"].max()
+    """From classes that are not the target's the error falls with n to a floor, lower with more of them."""
+    sources = study_of(disjoint_law.STUDIES["MNIST"])["sources"]
+    classes = {name: one["data"].partition("characters=")[2].partition("&")[0] for name, one in sources.items()}
+    digits = classes.pop(disjoint_law.DIGITS)
+    few, many = "classes-12", "classes-94"
+    errors = disjoint_law.errors_of(disjoint_law.STUDIES["MNIST"])
+    labels, largest = sorted(set(errors.index.get_level_values("s"))), errors.index.get_level_values("n").max()
+    slopes, gains = {}, {}
     for s in labels:
-        table = wide.loc[s, most]
-        by_seed = np.polyfit(np.log(table.columns.to_numpy(np.float64)), 100 * table.to_numpy().T, 1)[0]
+        table = errors.loc[many, s]
+        by_seed = np.polyfit(np.log(table.index.to_numpy(np.float64)), -100 * table.to_numpy(), 1)[0]
         slopes[s] = t_interval(by_seed, level=1 - 0.05 / len(labels))
-        gains[s] = apart(wide.loc[s, most][largest], wide.loc[s, fewest][largest], among=len(labels))
+        gains[s] = apart(errors.loc[(few, s, largest)], errors.loc[(many, s, largest)], among=len(labels))
+    own = disjoint_law.disjoint(errors)
+    alpha, low, high = disjoint_law.jackknife(own)
+    held = disjoint_law.held_out(own)["n"]
     return judge(
-        premises,
-        [*slopes.values(), *gains.values()],
-        f"to MNIST, {len(wide.loc[labels[0], most])} seeds, {len(labels)} intervals at once: from {len(classes[most])} "
-        "classes the accuracy rises per factor e of n by "
+        {
+            "sources whose classes are no digits and look like none": (
+                not digits and not any(set(DIGITS) & set(characters) for characters in classes.values())
+            ),
+            "three seeds": errors.shape[1] >= 3,
+        },
+        [*slopes.values(), *gains.values(), bool(held["one alpha"] < held["power law"])],
+        f"to MNIST, {errors.shape[1]} seeds, {len(labels)} intervals at once: from 94 classes the accuracy rises per "
+        "factor e of n by "
         + ", ".join(f"{points(one)} at {s} labels" for s, one in slopes.items())
-        + f"; {len(classes[most])} classes over {len(classes[fewest])} at n = {largest:,.0f}: "
-        + ", ".join(points(one) for one in gains.values()),
+        + f"; 94 classes over 12 at n = {largest:,.0f}: "
+        + ", ".join(points(one) for one in gains.values())
+        + f"; one alpha for K = 4 to 94: {share(alpha)} ({share(low)} to {share(high)}); log error at the left-out "
+        f"largest n {held['one alpha']:.3f}, of a power law {held['power law']:.3f}, of the last value "
+        f"{held['last value']:.3f}",
         differs="characters at 16 pixels for scenes of objects",
+    )
+
+
+def mikami_figure_7() -> Verdict:
+    """The negative entropy of features of a network of real images falls with each attribute of the scenes."""
+    runs = csv_of("scene-entropy.csv", {"network", "source", "value"})
+    table = runs.pivot_table(index="network", columns="source", values="value")
+    changes = {
+        attribute: t_interval(
+            np.mean([table[few] - table[more] for few, more in pairs], axis=0), level=1 - 0.05 / len(ATTRIBUTES)
+        )
+        for attribute, pairs in ATTRIBUTES.items()
+    }
+    shown = ", ".join(f"{attribute} {signed(-one.value)}" for attribute, one in changes.items())
+    sure = sum(map(below, changes.values()))
+    return judge(
+        {"five networks": len(table) >= 5},
+        [*changes.values()],
+        f"features of {len(table)} networks of CIFAR-10, 2,000 rendered solids each: negative entropy (nats a feature) "
+        f"changes by {shown} with each attribute; of four it rises surely with {sure}",
+        differs="rendered solids for the paper's objects, conv4 at 16 pixels for a network of COCO",
     )
 
 
@@ -724,5 +748,6 @@ VERDICTS: Mapping[tuple[str, str], Callable[[], Verdict]] = {
     ("merlin2020", "Theorem 1 on images"): merlin_theorem_1_images,
     ("merlin2020", "Theorem 2 on images"): merlin_theorem_2_images,
     ("mikami2021", "The law with own runs"): mikami_own_law,
+    ("mikami2021", "Figure 7"): mikami_figure_7,
 }
 """Rows of papers.csv whose verdict and numbers are computed; the others rest on figures whose claims are checked."""

@@ -1,0 +1,184 @@
+"""The law of synthetic pre-training with disjoint classes: fitted over classes K, images n, labels s and seeds at once.
+
+    python studies/theory/disjoint_law.py        # prints the tables of docs/results/glyph-law.md
+
+The error of K source classes, s labels and n images is C(K, s) + D(K, s) (n / 256)^-alpha, C and D at least 0, with one
+alpha. A seed draws labels once for all K and n, so that its effect is random and the same for them: it moves all errors
+of a seed and s together, and leaves alpha, D and differences of C alone. Weights are those of what is left of each s.
+Runs are those of studies/glyph-disjoint*.toml.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+from scipy.optimize import minimize_scalar, nnls
+from scipy.stats import chi2
+from stored import runs_of
+
+from transferscope.numerics.intervals import t_interval
+
+STUDIES = {"MNIST": "glyph-disjoint", "USPS": "glyph-disjoint-usps"}
+DIGITS = "digits"
+UNIT, STEEPEST = 256.0, 3.0
+TIED = ("", "C", "D")
+"""What all sources may share beside alpha: nothing, C(s) or D(s)."""
+
+
+def errors_of(study: str, method: str = "fine-tune") -> pd.DataFrame:
+    """Return test errors: rows (source, s, n), columns the complete seeds; of scratch the source is "", n 0."""
+    runs = runs_of("glyph-disjoint.csv")
+    runs = runs[(runs["study"] == study) & (runs["method"] == method) & (runs["part"] == "target_test")]
+    named = runs.assign(source=runs["source"].str.partition(" (")[0], n_source=runs["n_source"].fillna(0).astype(int))
+    wide = named.pivot_table(index=["source", "n_target", "n_source"], columns="seed", values="value")
+    return 1 - wide.rename_axis(index=["source", "s", "n"]).dropna(axis=1)
+
+
+@dataclass(frozen=True)
+class Law:
+    """One fit.
+
+    Attributes:
+        alpha: The exponent of n that all sources share.
+        chi2: Weighted squares that are left, of means over seeds.
+        D, C: By source and s.
+    """
+
+    alpha: float
+    chi2: float
+    D: pd.Series
+    C: pd.Series
+
+    def predict(self, source: str, s: int, n: float) -> float:
+        """Return the error at a size."""
+        return float(self.C[source, s] + self.D[source, s] * (n / UNIT) ** -self.alpha)
+
+
+def fit(errors: pd.DataFrame, *, tied: str = "", weights: Mapping[int, float] | None = None) -> Law:
+    """Return the law with one alpha by weighted least squares.
+
+    Args:
+        errors: From `errors_of`, of one method.
+        tied: One of `TIED`.
+        weights: Of each s; None for those of these errors.
+    """
+    weights = weights_of(errors) if weights is None else weights
+    means = errors.mean(axis=1)
+    found = minimize_scalar(
+        lambda alpha: _solve(means, alpha, tied, weights).chi2, bounds=(0.01, STEEPEST), method="bounded"
+    )
+    return _solve(means, float(found.x), tied, weights)
+
+
+def weights_of(errors: pd.DataFrame) -> dict[int, float]:
+    """Return the inverse standard error of a mean over seeds at each s, without the effect that a seed has on all."""
+    found = {}
+    for s, own in errors.groupby(level="s"):
+        rest = own.sub(own.mean(axis=1), axis=0)
+        rest = rest - rest.mean()
+        degrees = (len(own) - 1) * (own.shape[1] - 1)
+        found[int(s)] = float(np.sqrt(own.shape[1] * degrees / (rest.to_numpy() ** 2).sum()))
+    return found
+
+
+def _solve(means: pd.Series, alpha: float, tied: str, weights: Mapping[int, float]) -> Law:
+    D, C, left = {}, {}, 0.0
+    for s, own in means.groupby(level="s"):
+        sources = list(dict.fromkeys(own.index.get_level_values("source")))
+        which = np.array([sources.index(name) for name in own.index.get_level_values("source")])
+        falls = (own.index.get_level_values("n").to_numpy(np.float64) / UNIT) ** -alpha
+        member = np.eye(len(sources))[which]
+        parts = {"D": member * falls[:, None], "C": member}
+        design = [part.sum(axis=1, keepdims=True) if tied == name else part for name, part in parts.items()]
+        solution, norm = nnls(np.hstack(design), own.to_numpy())
+        left += (norm * weights[int(s)]) ** 2
+        of_d, of_c = np.split(solution, [design[0].shape[1]])
+        for k, name in enumerate(sources):
+            D[name, int(s)], C[name, int(s)] = of_d[k % len(of_d)], of_c[k % len(of_c)]
+    return Law(alpha, left, pd.Series(D), pd.Series(C))
+
+
+@dataclass(frozen=True)
+class Tests:
+    """Whether sources share alpha, D or C: the rise of chi2 when they must, its degrees of freedom and p."""
+
+    alpha: tuple[float, int, float]
+    D: tuple[float, int, float]
+    C: tuple[float, int, float]
+
+
+def equality(errors: pd.DataFrame) -> Tests:
+    """Return tests of one alpha against one for each source, and of one D or C at each s against one for each."""
+    weights, sources = weights_of(errors), errors.index.get_level_values("source")
+    free = sum(fit(errors[sources == name], weights=weights).chi2 for name in set(sources))
+    one, k, labels = fit(errors, weights=weights), len(set(sources)), len(weights)
+    rises = {
+        "alpha": (one.chi2 - free, k - 1),
+        **{tied: (fit(errors, tied=tied, weights=weights).chi2 - one.chi2, (k - 1) * labels) for tied in ("D", "C")},
+    }
+    return Tests(**{name: (rise, degrees, float(chi2.sf(rise, degrees))) for name, (rise, degrees) in rises.items()})
+
+
+def jackknife(errors: pd.DataFrame) -> tuple[float, float, float]:
+    """Return alpha with the ends of its 95 % t-interval by leaving out each seed, the effect of a draw of labels."""
+    whole, seeds = fit(errors).alpha, list(errors)
+    parts = np.array([len(seeds) * whole - (len(seeds) - 1) * fit(errors.drop(columns=one)).alpha for one in seeds])
+    found = t_interval(parts)
+    assert found.interval is not None
+    return whole, found.interval.low, found.interval.high
+
+
+def held_out(errors: pd.DataFrame) -> pd.DataFrame:
+    """Return root mean squares of log errors where a law was not fitted, by what is left out (columns) and law (rows).
+
+    Left out are the largest n (fitted up to a quarter of it), and each s in turn.
+    """
+    means = errors.mean(axis=1)
+    largest = means.index.get_level_values("n").max()
+    seen = errors[errors.index.get_level_values("n") < largest]
+    law = fit(seen)
+    misses: dict[str, list[float]] = {name: [] for name in ("one alpha", "power law", "last value")}
+    for (source, s), own in seen.mean(axis=1).groupby(level=["source", "s"]):
+        n, y = own.index.get_level_values("n").to_numpy(np.float64), own.to_numpy()
+        slope, start = np.polyfit(np.log(n), np.log(y), 1)
+        predicted = (law.predict(source, s, largest), float(np.exp(start + slope * np.log(largest))), float(y[-1]))
+        for name, value in zip(misses, predicted, strict=True):
+            misses[name].append(np.log(value / means[source, s, largest]))
+    table = {"n": {name: _rms(values) for name, values in misses.items()}, "s": _left_out_labels(errors)}
+    return pd.DataFrame(table).loc[list(dict.fromkeys([*table["n"], *table["s"]]))]
+
+
+def _left_out_labels(errors: pd.DataFrame) -> dict[str, float]:
+    """At a left-out s, C and D by power laws in s of each source, and each n by a power law in s of its own."""
+    means, misses = errors.mean(axis=1), {"one alpha": [], "power law": []}  # type: ignore[var-annotated]
+    labels = sorted(set(means.index.get_level_values("s")))
+    for left in labels:
+        seen = errors[errors.index.get_level_values("s") != left]
+        law, others = fit(seen), [s for s in labels if s != left]
+        for source, own in means.groupby(level="source"):
+            C, D = (_power(others, [part[source, s] for s in others], left) for part in (law.C, law.D))
+            for n, value in own.xs(left, level="s").droplevel("source").items():
+                at_n = [means[source, s, n] for s in others]
+                misses["one alpha"].append(np.log((C + D * (n / UNIT) ** -law.alpha) / value))
+                misses["power law"].append(np.log(_power(others, at_n, left) / value))
+    return {name: _rms(values) for name, values in misses.items()}
+
+
+def _power(x: Sequence[float], y: Sequence[float], at: float) -> float:
+    """Return a power law through positive values at another x; 0 where fewer than two are positive."""
+    known = [(a, b) for a, b in zip(x, y, strict=True) if b > 0]
+    if len(known) < 2:
+        return 0.0
+    slope, start = np.polyfit(*np.log(known).T, 1)
+    return float(np.exp(start + slope * np.log(at)))
+
+
+def _rms(values: Sequence[float] | Float[np.ndarray, " k"]) -> float:
+    return float(np.sqrt(np.mean(np.square(values))))
+
+
+def disjoint(errors: pd.DataFrame) -> pd.DataFrame:
+    """Return the errors of sources whose classes are not the target's."""
+    return errors[errors.index.get_level_values("source") != DIGITS]

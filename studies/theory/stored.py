@@ -1,0 +1,67 @@
+"""The runs that a page of docs/results stands on: CSVs of `studies/runs_csv.py` in docs/results/runs."""
+
+from collections.abc import Collection
+from pathlib import Path
+
+import pandas as pd
+
+from transferscope.errors import DataError, MissingDataError
+
+RUNS = Path(__file__).parents[2] / "docs" / "results" / "runs"
+KEYS = (
+    "study",
+    "method",
+    "source",
+    "n_source",
+    "n_target",
+    "seed",
+    "pretrain_step",
+    "diagnostic",
+    "part",
+    "name",
+    "step",
+)
+COLUMNS = (*KEYS, "value")
+"""Of every CSV that `studies/runs_csv.py` writes; those of before n_source was kept lack it."""
+
+UNFITTED = ("why.csv", "imagenet-why.csv")
+"""Runs of before accuracies on training labels were kept: no verdict on arms that must have fitted rests on them."""
+
+
+def csv_of(name: str, columns: Collection[str]) -> pd.DataFrame:
+    """Return a CSV of runs; texts that are left out are "".
+
+    Raises:
+        MissingDataError: The file is not there.
+        DataError: It lacks a column.
+    """
+    if not (RUNS / name).is_file():
+        raise MissingDataError(f"{name} is not in docs/results/runs; run its study and write it with runs_csv.py")
+    texts = dict.fromkeys(("source", "diagnostic"), str)
+    table: pd.DataFrame = pd.read_csv(RUNS / name, comment="#", dtype=texts)
+    if lacking := sorted(set(columns) - set(table)):
+        raise DataError(f"{name} has no column {', '.join(lacking)}; write it with studies/runs_csv.py")
+    return table.assign(**{column: table[column].fillna("") for column in texts if column in table})
+
+
+def runs_of(name: str) -> pd.DataFrame:
+    """Return the runs that `studies/runs_csv.py` wrote; no source and no diagnostic are "", the end of training −1.
+
+    Raises:
+        MissingDataError: The file is not there.
+        DataError: It has other columns, or no accuracy on training labels where `UNFITTED` does not name it.
+    """
+    table = csv_of(name, set(COLUMNS) - {"n_source"})
+    has_fitted = bool(((table["part"] == "target_train") & (table["name"] == "accuracy")).any())
+    if has_fitted == (name in UNFITTED):
+        raise DataError(
+            f"{name} has accuracies on training labels; take it out of UNFITTED"
+            if has_fitted
+            else f"{name} has no accuracy on training labels (part target_train); write it from runs that kept it"
+        )
+    return table.assign(**{column: table[column].fillna(-1) for column in ("step", "pretrain_step")})
+
+
+def holds_runs(file: Path) -> bool:
+    """Return whether a CSV is one of finished runs."""
+    return set(pd.read_csv(file, comment="#", nrows=0)) >= set(COLUMNS) - {"n_source"}
