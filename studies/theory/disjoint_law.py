@@ -5,7 +5,7 @@
 The error of K source classes, s labels and n images is C(K, s) + D(K, s) (n / 256)^-alpha, C and D at least 0, with one
 alpha. A seed draws labels once for all K and n, so that its effect is random and the same for them: it moves all errors
 of a seed and s together, and leaves alpha, D and differences of C alone. Weights are those of what is left of each s.
-Runs are those of studies/glyph-disjoint*.toml.
+Runs are those of studies/glyph-disjoint.toml.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,17 +20,16 @@ from stored import runs_of
 
 from transferscope.numerics.intervals import t_interval
 
-STUDIES = {"MNIST": "glyph-disjoint", "USPS": "glyph-disjoint-usps"}
-DIGITS = "digits"
+STUDY = "glyph-disjoint"
 UNIT, STEEPEST = 256.0, 3.0
 TIED = ("", "C", "D")
 """What all sources may share beside alpha: nothing, C(s) or D(s)."""
 
 
-def errors_of(study: str, method: str = "fine-tune") -> pd.DataFrame:
+def errors_of(method: str = "fine-tune") -> pd.DataFrame:
     """Return test errors: rows (source, s, n), columns the complete seeds; of scratch the source is "", n 0."""
-    runs = runs_of("glyph-disjoint.csv")
-    runs = runs[(runs["study"] == study) & (runs["method"] == method) & (runs["part"] == "target_test")]
+    runs = runs_of(f"{STUDY}.csv")
+    runs = runs[(runs["method"] == method) & (runs["part"] == "target_test")]
     named = runs.assign(source=runs["source"].str.partition(" (")[0], n_source=runs["n_source"].fillna(0).astype(int))
     wide = named.pivot_table(index=["source", "n_target", "n_source"], columns="seed", values="value")
     return 1 - wide.rename_axis(index=["source", "s", "n"]).dropna(axis=1)
@@ -177,8 +176,3 @@ def _power(x: Sequence[float], y: Sequence[float], at: float) -> float:
 
 def _rms(values: Sequence[float] | Float[np.ndarray, " k"]) -> float:
     return float(np.sqrt(np.mean(np.square(values))))
-
-
-def disjoint(errors: pd.DataFrame) -> pd.DataFrame:
-    """Return the errors of sources whose classes are not the target's."""
-    return errors[errors.index.get_level_values("source") != DIGITS]
