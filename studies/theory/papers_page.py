@@ -30,18 +30,25 @@ claim is not met, which is named.
 """
 
 
+def judged_rows() -> list[dict[str, str]]:
+    """Return the rows of papers.csv, with the verdicts and numbers that are computed."""
+    rows: list[dict[str, str]] = pd.read_csv(ROWS, keep_default_na=False).to_dict("records")
+    for row in rows:
+        if judge := VERDICTS.get((row["paper"], row["item"])):
+            found = judge()
+            row |= {"ours": found.ours, "verdict": found.word, "why": found.why}
+    return rows
+
+
 def page() -> str:
     """The page."""
-    rows, claims = (pd.read_csv(path, keep_default_na=False) for path in (ROWS, RESULTS / "runs" / "papers-claims.csv"))
+    rows, claims = judged_rows(), pd.read_csv(RESULTS / "runs" / "papers-claims.csv", keep_default_na=False)
     claims = claims[claims["what"] == "claim"]
     lines = [INTRODUCTION]
     for paper, known in PAPERS.items():
         lines += [f"## {known.title}", "", "| | published | ours | verdict | claims | page | command, runs |"]
         lines += ["|---|---|---|---|---|---|---|"]
-        for row in rows[rows["paper"] == paper].to_dict("records"):
-            if judge := VERDICTS.get((paper, row["item"])):
-                found = judge()
-                row |= {"ours": found.ours, "verdict": found.word, "why": found.why}
+        for row in (one for one in rows if one["paper"] == paper):
             own = claims[claims["figure"] == f"{paper}-{row['figure']}"]
             runs = f"[{row['runs']}](runs/{row['runs']})" if row["runs"] else ""
             cells = (

@@ -6,6 +6,7 @@ Published settings are data (published/PAPER.toml), each with where it stands in
 file, and the accuracy on training labels from its runs. `papers list --protocol` prints the same table.
 """
 
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from stored import RUNS, UNFITTED, runs_of
 from verdicts import CLAIMED_OF_WEIGHTS, STUDIES, every_study, points, source_adds, study_of, times
 
 from transferscope.errors import DataError
-from transferscope_papers.catalogue import PAPERS
+from transferscope_papers.catalogue import FIGURES, PAPERS
 from transferscope_papers.protocols import TABLE, Setting, protocols
 
 PUBLISHED, PAGE = Path(__file__).with_name("published"), RUNS.parent / "protocols.md"
@@ -55,12 +56,16 @@ HEADINGS = {
 }
 """What is compared, in the order of the tables."""
 
+SIDES = {"mnist": 28, "fashion-mnist": 28, "usps": 16, "svhn": 32, "cifar10": 32}
+"""Pixels on a side of data that no transform resizes."""
+
 
 def ours(study: dict[str, Any]) -> dict[str, str]:
     """Return the settings of a study as the tables show them."""
     training, target = study["training"], study["target"]
     resized = [t.partition(":")[2] for t in target.get("transforms", []) if t.startswith("resize")]
-    size = study["network"].get("input", {}).get("size") or (resized or ["as they are"])[-1]
+    as_is = [side for name, side in SIDES.items() if name in re.split(r"[:_.]", target["data"])]
+    size = study["network"].get("input", {}).get("size") or [*(as_is or ["as they are"]), *resized][-1]
     length = f"{training['steps']} steps" if "steps" in training else f"{training['epochs']} passes"
     share = study["methods"].get("fine-tune", {}).get("lr_scale", 1.0)
     landscape = study.get("diagnostics", {}).get("landscape-all", {})
@@ -93,7 +98,7 @@ def fitted_of(runs: str, study: str) -> str:
     )
 
 
-def published_of(paper: str) -> dict[str, dict[str, str]]:
+def published_of(paper: str) -> dict[str, dict[str, Any]]:
     """Return the published settings by row; a DataError where they do not say where they stand in the paper."""
     file = PUBLISHED / f"{paper}.toml"
     if not file.is_file():
@@ -101,8 +106,28 @@ def published_of(paper: str) -> dict[str, dict[str, str]]:
     listed = tomllib.loads(file.read_text(encoding="utf-8"))
     if not listed.get("source"):
         raise DataError(f'{file.name} has no `source`; say where in the paper its settings stand, as in "appendix A"')
-    found: dict[str, dict[str, str]] = listed["rows"]
+    found: dict[str, dict[str, Any]] = listed["rows"]
     return found
+
+
+def run_with(paper: str, published: dict[str, Any]) -> tuple[str, dict[str, str]]:
+    """Return the study or command that a row rests on, and what it was run with.
+
+    Of a figure these are its settings in the quick profile, whose claims papers.md counts, and with `--full`; `set`
+    holds those that its row changes.
+    """
+    if "figure" in published:
+        figure = FIGURES[f"{paper}-{published['figure']}"]
+        chosen = published.get("set", {})
+        quick, full = (figure.configured(quick=quick, changes=chosen).settings for quick in (True, False))
+        own = {
+            key: f"{value:g}" if value == full[key] else f"{value:g} ({full[key]:g} with --full)"
+            for key, value in quick.items()
+        }
+        return f"papers draw {paper} {published['figure']}", own
+    name = published["study"]
+    is_file = (STUDIES / f"{name}.toml").is_file()
+    return name, ours(study_of(name) if is_file else heads_of(name.removeprefix("imagenet-heads-")))
 
 
 def settings() -> list[Setting]:
@@ -111,15 +136,12 @@ def settings() -> list[Setting]:
     found = []
     for paper in PAPERS:
         for item, published in published_of(paper).items():
-            name = published["study"]
-            is_file = (STUDIES / f"{name}.toml").is_file()
-            study = study_of(name) if is_file else heads_of(name.removeprefix("imagenet-heads-"))
-            own = ours(study)
+            name, own = run_with(paper, published)
             if "fitted" in published:
-                own["fitted"] = fitted_of(str(known.loc[(paper, item), "runs"]), study["name"])
+                own["fitted"] = fitted_of(str(known.loc[(paper, item), "runs"]), name)
             found += [
-                Setting(paper, item, name, heading, published[key], own[key])
-                for key, heading in HEADINGS.items()
+                Setting(paper, item, name, HEADINGS.get(key, key), published[key], own[key])
+                for key in dict.fromkeys((*HEADINGS, *own))
                 if key in published
             ]
     return found

@@ -115,8 +115,9 @@ def seeds_of(
 
 
 def fitted(arms: Iterable[pd.Series]) -> bool:
-    """Return whether all arms, given their accuracies on training labels, fit them: False where they were not kept."""
-    return all(len(arm) > 0 and arm.mean() >= FITTED for arm in arms)
+    """Return whether all arms, given their accuracies on training labels, fit them: False where none were kept."""
+    means = [arm.mean() if len(arm) else 0.0 for arm in arms]
+    return min(means, default=0.0) >= FITTED
 
 
 def apart(first: pd.Series, second: pd.Series, *, among: int = 1) -> Estimate:
@@ -571,10 +572,11 @@ def merlin_table_3() -> Verdict:
 
 def merlin_figures_3_4a() -> Verdict:
     """MeRLin has the smallest variance ratio and the best alignment of features and labels."""
-    runs, leads, shown = runs_of("why-methods.csv"), [], []
-    arms = (("scratch", ""), *((method, "fashion-mnist") for method in ("fine-tune", "joint", "merlin")))
-    trained = [seeds_of(runs, *arm, part="target_train") for arm in arms]
-    least = min(one.mean() for one in trained)
+    runs, leads, shown = runs_of("why.csv"), [], []
+    runs = runs[runs["study"] == "why-methods"]
+    trained = [
+        own["value"] for _, own in runs[runs["part"].eq("target_train") & runs["name"].eq("accuracy")].groupby("method")
+    ]
     for name, form in (("variance_ratio", "{:.2f}"), ("feature_label_alignment", "{:,.0f}")):
         chosen = runs[(runs["name"] == name) & (runs["part"] == "target_test")]
         table = chosen[chosen["step"] == -1].pivot_table(index="seed", columns="method", values="value")
@@ -583,7 +585,7 @@ def merlin_figures_3_4a() -> Verdict:
         ends = (table["merlin"].mean(), table[others].mean().min(), table[others].mean().max())
         shown.append("{} for {} to {}".format(*map(form.format, ends)))
     return judge(
-        {f"every method fits its training labels (the least {100 * least:.0f} %)": fitted(trained)},
+        {"accuracies on training labels are kept and about 100 %": fitted(trained)},
         leads,
         f"Fashion-MNIST to USPS: variance ratio {shown[0]}, cost of reading the labels {shown[1]}; six intervals "
         "at once",

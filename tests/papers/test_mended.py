@@ -1,0 +1,335 @@
+"""docs/results/mended.md: every number of a row with runs, computed again from its CSV without the page's code."""
+
+import itertools
+import math
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import optimize, stats
+
+from papers.pages import RESULTS, module_of
+
+RUNS = RESULTS / "runs"
+
+
+def cells() -> Iterator[list[str]]:
+    for line in (RESULTS / "mended.md").read_text(encoding="utf-8").splitlines():
+        if line.startswith("| ["):
+            yield [cell.strip() for cell in line.strip("|").split(" | ")]
+
+
+def raw(name: str) -> pd.DataFrame:
+    table = pd.read_csv(RUNS / name, comment="#")
+    return table.fillna({"source": "", "diagnostic": "", "step": -1.0, "pretrain_step": -1.0})
+
+
+def number(
+    runs: pd.DataFrame, method: str, source: str = "", name: str = "accuracy", part: str = "target_test", **also: object
+) -> pd.Series:
+    own = runs[(runs["method"] == method) & (runs["source"] == source) & (runs["name"] == name)]
+    own = own[own["part"] == part] if name == "accuracy" else own[own["diagnostic"] != ""]
+    for column, value in ({"step": -1} | also).items():
+        own = own[own[column] == value]
+    return own.drop_duplicates("seed").set_index("seed")["value"].sort_index()
+
+
+def ends(values: pd.Series | np.ndarray, among: int = 1) -> list[float]:
+    own = np.asarray(values, dtype=float)
+    own = own[np.isfinite(own)]
+    half = stats.t.ppf(1 - 0.025 / among, len(own) - 1) * own.std(ddof=1) / math.sqrt(len(own))
+    return [own.mean(), own.mean() - half, own.mean() + half]
+
+
+def ratio(first: pd.Series, second: pd.Series, among: int = 1) -> list[float]:
+    return [math.exp(end) for end in ends(np.log(first / second), among)]
+
+
+def figure_9() -> list[float]:
+    runs, steps = raw("why-long.csv"), (25, 100, 300, 1000, 3000, -1)
+    scratch = number(runs, "scratch")
+    tuned = {c: number(runs, "fine-tune", "first-five", pretrain_step=c) for c in steps}
+    source = {c: number(runs, "fine-tune", "first-five", part="source_test", pretrain_step=c) for c in steps}
+    best = max(steps, key=lambda c: (tuned[c] - scratch).mean())
+    return [
+        100 * scratch.mean(),
+        *(100 * tuned[c].mean() for c in steps),
+        *ends(100 * (tuned[best] - scratch), len(steps)),
+        *ends(100 * (tuned[best] - tuned[-1])),
+        *ends(100 * (source[best] - source[-1])),
+    ]
+
+
+def heads(targets: tuple[str, ...] = ()) -> tuple[pd.DataFrame, pd.DataFrame]:
+    runs = raw("imagenet-heads.csv").query("step == -1")
+    runs = runs.assign(target=runs["study"].str.removeprefix("imagenet-heads-"))
+    runs = runs[runs["target"].isin(targets)] if targets else runs
+    test, moved = runs[runs["part"] == "target_test"], runs[runs["name"] == "weight_deviation"]
+    return (
+        1 - test.pivot_table(index="seed", columns="target", values="value"),
+        moved.pivot_table(index="seed", columns="target", values="value"),
+    )
+
+
+def table_1() -> list[float]:
+    targets = ("cifar10", "svhn", "fashion-mnist", "usps", "mnist")
+    error, moved = heads(targets)
+    by_seed = [stats.spearmanr(error.loc[k, targets], moved.loc[k, targets]).statistic for k in error.index]
+    rank = stats.spearmanr(error.mean()[list(targets)], moved.mean()[list(targets)]).statistic
+    shown = itertools.chain(*((100 * error[t].mean(), moved[t].mean()) for t in targets))
+    return [0.01, rank, min(by_seed), max(by_seed), 0.70, *shown]  # .01: the rate; .70: published
+
+
+def figure_2() -> list[float]:
+    error, moved = heads()
+    found = stats.spearmanr(error.mean(), moved.mean()[error.columns], alternative="greater")
+    assert found.pvalue < 0.01
+    return [found.statistic, 0.01]
+
+
+EQUAL = (("scratch", ""), ("fine-tune", "first-five"))
+
+
+def figure_3() -> list[float]:
+    runs = raw("why-equal.csv")
+    first = ratio(*(number(runs, *arm, name="hessian_eigenvalue/1") for arm in EQUAL))
+    sums = [sum(number(runs, *arm, name=f"hessian_eigenvalue/{k}").mean() for k in range(1, 21)) for arm in EQUAL]
+    return [*first, sums[0] / sums[1]]
+
+
+def figure_4() -> list[float]:
+    runs = raw("why-equal.csv")
+    return [*ratio(*(number(runs, *arm, name="weight_deviation") for arm in EQUAL)), 1.6, 3.8]  # published
+
+
+def landscapes() -> list[float]:
+    runs = raw("why-equal.csv")
+    found = []
+    for what, step in itertools.product(("all", "first", "last"), (0, -1)):
+        own = runs[runs["diagnostic"] == f"landscape-{what}"]
+        found += ratio(*(number(own, *arm, name="landscape_highest_rise", step=step) for arm in EQUAL), among=6)
+    return found
+
+
+def figure_6() -> list[float]:
+    runs, name = raw("why-equal.csv"), "loss_variation_fixed_step"
+    steps = sorted(set(runs.loc[runs["name"] == name, "step"]))
+    logs = [
+        np.log(number(runs, *EQUAL[0], name=name, step=s) / number(runs, *EQUAL[1], name=name, step=s)) for s in steps
+    ]
+    whole = [math.exp(end) for end in ends(np.mean(logs, axis=0))]
+    return [*whole, *ratio(*(number(runs, *arm, name=name, step=0) for arm in EQUAL))]
+
+
+def figure_8ab() -> list[float]:
+    runs, found = raw("why-labels.csv"), []
+    for study in ("why-labels", "why-labels-svhn"):
+        tuned, scratch = (number(runs, *arm, study=study) for arm in (("fine-tune", "brightness"), ("scratch", "")))
+        found += ends(100 * (tuned - scratch), 2)
+    return found
+
+
+def figure_8cd() -> list[float]:
+    runs, found = raw("why.csv"), []
+    for study, near, far in (
+        ("why", "mnist", "fashion-mnist"),
+        ("why-svhn", "mnist", "fashion-mnist"),
+        ("why-clothes", "fashion-mnist", "mnist"),
+        ("why-resnet", "cifar10", "fashion-mnist"),
+    ):
+        found += ends(
+            100 * (number(runs, "fine-tune", near, study=study) - number(runs, "fine-tune", far, study=study)), 4
+        )
+    return found
+
+
+def merlin_figure_1() -> list[float]:
+    small = raw("merlin-more.csv").query("study == 'halves-features'")
+    long = raw("halves-length.csv")
+    merlin = number(small, "merlin", "AB")
+    leads = [end for other in ("joint", "fine-tune") for end in ends(100 * (merlin - number(small, other, "AB")), 2)]
+    scratch = number(long, "scratch")
+    over = [end for m in ("fine-tune", "joint", "merlin") for end in ends(100 * (number(long, m, "AB") - scratch), 3)]
+    return [*leads, 100 * scratch.mean(), *over]
+
+
+def merlin_table_1() -> list[float]:
+    runs = pd.read_csv(RUNS / "methods-fashion-mnist-usps.csv").query("n_target == 600")
+    arms = runs.pivot(index="seed", columns="method", values="accuracy")
+    published = {"scratch": 91.1, "joint": 89.6, "fine-tune": 90.8, "l2-sp": 89.7, "merlin": 93.3}
+    levels = itertools.chain(*((100 * arms[name].mean(), level) for name, level in published.items()))
+    over = ends(100 * (arms["merlin"] - arms["scratch"]), 4)
+    return [*levels, *over, *ends(100 * (arms["merlin"] - arms["merlin-target-only"]))]
+
+
+def fitted_alpha(errors: pd.DataFrame, weights: pd.Series) -> tuple[float, float]:
+    """Alpha and the weighted squares of E = C + D (n / 256)^-alpha with C, D >= 0 for each source and s, one alpha."""
+    means = errors.mean(axis=1)
+
+    def left(alpha: float) -> float:
+        total = 0.0
+        for (_, s), own in means.groupby(level=["source", "s"]):
+            falls = (own.index.get_level_values("n") / 256) ** -alpha
+            design = np.column_stack([falls, np.ones(len(own))]) * weights[s]
+            total += 2 * optimize.lsq_linear(design, own.to_numpy() * weights[s], (0, np.inf), tol=1e-12).cost
+        return total
+
+    found = optimize.minimize_scalar(left, bounds=(0.02, 2.0), method="bounded")
+    return float(found.x), float(found.fun)
+
+
+def weights_by_hand(errors: pd.DataFrame) -> pd.Series:
+    weights = {}
+    for s, own in errors.groupby(level="s"):
+        seeds, places = own.shape[1], len(own)
+        effects = own.mean(axis=0) - own.to_numpy().mean()  # of a seed on all errors at this s
+        rest = own.sub(own.mean(axis=1), axis=0) - effects
+        weights[s] = math.sqrt(seeds * (places - 1) * (seeds - 1) / float((rest**2).to_numpy().sum()))
+    return pd.Series(weights)
+
+
+def alpha_by_hand(errors: pd.DataFrame) -> list[float]:
+    whole, seeds = fitted_alpha(errors, weights_by_hand(errors))[0], list(errors)
+    parts = []
+    for seed in seeds:
+        rest = errors.drop(columns=seed)
+        parts.append(len(seeds) * whole - (len(seeds) - 1) * fitted_alpha(rest, weights_by_hand(rest))[0])
+    return [whole, *ends(np.array(parts))[1:]]
+
+
+def glyph_law() -> pd.DataFrame:
+    runs = pd.read_csv(RUNS / "glyph-law.csv", keep_default_na=False)
+    return runs.pivot_table(index=["source", "s", "n"], columns="seed", values="error")
+
+
+def glyph_alpha() -> list[float]:
+    errors = glyph_law().loc[["plain", "several", "light", "background", "texture", "all"]]
+    weights, sources = weights_by_hand(errors), errors.index.get_level_values("source")
+    one = fitted_alpha(errors, weights)[1]
+    rise = one - sum(fitted_alpha(errors[sources == name], weights)[1] for name in set(sources))
+    return [*alpha_by_hand(errors), rise, stats.chi2.sf(rise, 5)]
+
+
+def glyph_held_out() -> list[float]:
+    means = glyph_law().loc["plain"].mean(axis=1)
+    s, n = (means.index.get_level_values(name).to_numpy(float) for name in ("s", "n"))
+    left, logs = n == n.max(), np.log(means.to_numpy())
+
+    def missed(law: Callable[..., np.ndarray], *starts: list[float]) -> float:
+        fits = [
+            optimize.least_squares(lambda p: np.log(law(np.exp(p), n[~left], s[~left])) - logs[~left], np.log(start))
+            for start in starts
+        ]
+        best = min(fits, key=lambda fit: fit.cost)
+        return float(np.sqrt(np.mean((np.log(law(np.exp(best.x), n[left], s[left])) - logs[left]) ** 2)))
+
+    def effective(p: np.ndarray, n: np.ndarray, s: np.ndarray) -> np.ndarray:
+        return p[0] + p[1] * (s + p[2] * n ** p[3]) ** -p[4]
+
+    def full(p: np.ndarray, n: np.ndarray, s: np.ndarray) -> np.ndarray:
+        return p[0] * (p[1] + n ** -p[2]) * s ** -p[3]
+
+    def floor(p: np.ndarray, n: np.ndarray, s: np.ndarray) -> np.ndarray:
+        return full(p, n, s) + p[4]
+
+    return [
+        missed(effective, [0.01, 3.0, 5.0, 0.3, 0.7], [0.02, 1.0, 20.0, 0.1, 0.9], [0.01, 3.0, 10.0, 0.2, 0.8]),
+        missed(full, [1.0, 0.5, 0.3, 0.5], [1.0, 1.0, 0.1, 0.5], [3.0, 0.1, 0.1, 0.6]),
+        missed(floor, [1.0, 0.5, 0.3, 0.7, 0.01], [3.0, 1.0, 0.3, 0.9, 0.02], [5.0, 0.3, 0.2, 0.9, 0.02]),
+    ]
+
+
+def own_law() -> list[float]:
+    runs = raw("glyph-disjoint.csv").query("method == 'fine-tune' and part == 'target_test'")
+    runs = runs.assign(source=runs["source"].str.split(" ").str[0], s=runs["n_target"], n=runs["n_source"])
+    errors = (1 - runs.pivot_table(index=["source", "s", "n"], columns="seed", values="value")).dropna(axis=1)
+    labels = sorted(set(errors.index.get_level_values("s")))
+    slopes, gains = [], []
+    for s in labels:
+        own = -100 * errors.loc["classes-94", s]
+        slopes += ends(np.array([stats.linregress(np.log(own.index), own[k]).slope for k in own]), len(labels))
+        ended = [100 * errors.loc[(f"classes-{k}", s, 65536)] for k in (12, 94)]
+        gains += ends(ended[0] - ended[1], len(labels))
+    seen = errors[errors.index.get_level_values("n") < 65536]
+    alpha, misses = fitted_alpha(seen, weights_by_hand(seen))[0], []
+    for (source, s), own in seen.mean(axis=1).groupby(level=["source", "s"]):
+        n, last = own.index.get_level_values("n").to_numpy(float), errors.loc[(source, s, 65536)].mean()
+        design = np.column_stack([(n / 256) ** -alpha, np.ones(len(n))])
+        D, C = optimize.lsq_linear(design, own.to_numpy(), (0, np.inf), tol=1e-12).x
+        line = stats.linregress(np.log(n), np.log(own))
+        power = math.exp(line.intercept + line.slope * math.log(65536))
+        misses.append([math.log(one / last) for one in (C + D * 256**-alpha, power, own.iloc[-1])])
+    return [*slopes, *gains, *alpha_by_hand(errors), *np.sqrt(np.mean(np.square(misses), axis=0))]
+
+
+def figure_7() -> list[float]:
+    table = pd.read_csv(RUNS / "scene-entropy.csv").pivot(index="network", columns="source", values="value")
+    pairs = {
+        "several": (("bop-lv0", "bop-lv2"), ("bop-lv1", "bop-lv3")),
+        "light": (("bop-lv2", "bop-lv2.5"), ("bop-lv3", "bop-lv4")),
+        "background": (("bop-lv2.5", "bop-lv5"), ("bop-lv4", "bop")),
+        "texture": (("bop-lv0", "bop-lv1"), ("bop-lv2", "bop-lv3"), ("bop-lv2.5", "bop-lv4"), ("bop-lv5", "bop")),
+    }
+    return [float(np.mean([(table[more] - table[few]).mean() for few, more in own])) for own in pairs.values()]
+
+
+BY_HAND: dict[str, Callable[[], list[float]]] = {
+    "Liu et al. 2019: Figure 9": figure_9,
+    "Liu et al. 2019: Table 1": table_1,
+    "Liu et al. 2019: Figure 2": figure_2,
+    "Liu et al. 2019: Figure 4": figure_4,
+    "Liu et al. 2019: Figure 3": figure_3,
+    "Liu et al. 2019: Figures 5, 10, 12, 13": landscapes,
+    "Liu et al. 2019: Figures 6, 11": figure_6,
+    "Liu et al. 2019: Figure 8a, b": figure_8ab,
+    "Liu et al. 2019: Figure 8c, d": figure_8cd,
+    "Liu et al. 2020: Figure 1": merlin_figure_1,
+    "Liu et al. 2020: Table 1": merlin_table_1,
+    "Mikami et al. 2021: The law with own runs": own_law,
+    "Mikami et al. 2021: Figure 7": figure_7,
+    "glyph page, α": glyph_alpha,
+    "glyph page, held out": glyph_held_out,
+}
+
+
+@pytest.mark.parametrize("name", BY_HAND)
+def test_the_numbers_of_a_row_are_those_of_its_runs(name: str) -> None:
+    (row,) = [own for own in cells() if own[0].startswith(f"[{name}]")]
+    shown = re.findall(r"(?<![\d,])[+−]?\d*\.\d+", row[5].partition("; published")[0])
+    expected = BY_HAND[name]()
+    assert len(shown) >= len(expected)
+    for text, value in zip(shown, expected, strict=False):
+        places = len(text.rpartition(".")[2])
+        assert float(text.replace("−", "-")) == pytest.approx(value, abs=0.51 * 10**-places), (text, expected)
+
+
+def test_the_worth_of_pre_training_by_labels() -> None:
+    errors = glyph_law()
+    scratch = errors.loc[("", slice(None), 0), :].mean(axis=1).droplevel(["source", "n"])
+    tuned = errors.loc[("plain", slice(None), 65536), :].mean(axis=1).droplevel(["source", "n"])
+    (row,) = [own for own in cells() if own[0].startswith("[`scaling` with s]")]
+    shown = row[5].partition("worth ")[2].partition(" labels")[0].split(", ")
+    for s, text in zip(tuned.index, shown, strict=True):
+        below = scratch[scratch > tuned[s]].index.max()
+        above = scratch[scratch <= tuned[s]].index.min()
+        if math.isnan(above):
+            assert text == f"more than {scratch.index.max() - s:,}"
+            continue
+        share = math.log(scratch[below] / tuned[s]) / math.log(scratch[below] / scratch[above])
+        assert float(text) == pytest.approx(below * (above / below) ** share - s, abs=0.51)
+
+
+def test_every_row_with_runs_is_computed_again_and_the_page_is_what_is_written() -> None:
+    with_runs = {own[0][1:].partition("]")[0] for own in cells() if own[6].startswith("[")}
+    assert with_runs == {*BY_HAND, "`scaling` with s"}
+    assert (RESULTS / "mended.md").read_text(encoding="utf-8") == module_of("studies/theory/mended_page.py").page()
+
+
+def test_sentences_of_then_stood_with_a_verdict() -> None:
+    rows = list(cells())
+    assert len(rows) >= 17
+    assert all(own[1] and own[2] and own[3] and own[4].startswith("**") for own in rows)
+    assert Path(RESULTS / "mended.md").stat().st_size < 30_000
