@@ -13,8 +13,9 @@ from typing import Any
 
 import pandas as pd
 from imagenet_heads import study_of as heads_of
+from scipy.stats import spearmanr
 from stored import RUNS, UNFITTED, runs_of
-from verdicts import CLAIMED_OF_WEIGHTS, STUDIES, every_study, points, source_adds, study_of, times
+from verdicts import CLAIMED_OF_WEIGHTS, STUDIES, above, below, every_study, points, share, source_adds, study_of, times
 
 from transferscope.errors import DataError
 from transferscope_papers.catalogue import FIGURES, PAPERS
@@ -37,10 +38,10 @@ SOURCE_ADDS = """
 ## When the source pays for MeRLin
 
 MeRLin less its own objective without a source (`merlin-target-only`), in points, in every stored study that has both,
-largest first, with 95 % t-intervals over seeds, unadjusted. Budgets are those of the papers, equal for all arms.
-
-| study | source | labels | what the source adds |
-|---|---|---|---|"""
+largest first, beside what fine-tuning from the same source gains over training from scratch, which says how near the
+source is; 95 % t-intervals over seeds, unadjusted. Budgets are those of the papers, equal for all arms, or settings are
+searched on the target's labels.
+"""
 HEADINGS = {
     "network": "network",
     "inputs": "inputs",
@@ -147,6 +148,28 @@ def settings() -> list[Setting]:
     return found
 
 
+def map_of_sources() -> list[str]:
+    """Return the lines on when the source pays for MeRLin: one sentence, and a row for each stored pair."""
+    found = source_adds()
+    pays, harms = ([one for one in found if sure(one.added)] for sure in (above, below))
+    near = [(one.added.value, one.gained.value) for one in found if one.gained]
+    rank, large = spearmanr(*zip(*near, strict=True)), sum(one.added.value > 1 for one in pays)
+    lines = [
+        f"**The source surely pays in {len(pays)} of {len(found)} cases, in {large} by more than a point, and surely "
+        f"harms in {len(harms)}.** What it adds goes with what fine-tuning gains: rank correlation "
+        f"{share(float(rank.statistic))} over {len(near)} cases (p {share(float(rank.pvalue))}), which share sources, "
+        "targets and runs.",
+        "",
+        "| study | source | classes | labels | budget | what the source adds | fine-tuning over scratch |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for one in found:
+        budget, gained = "searched" if one.searched else "equal", points(one.gained) if one.gained else ""
+        cells = (one.study, one.source, one.classes, one.labels, budget, points(one.added), gained)
+        lines.append(f"| {' | '.join(map(str, cells))} |")
+    return lines
+
+
 def page() -> str:
     """Return the page."""
     lines, last = [INTRODUCTION], ""
@@ -162,10 +185,7 @@ def page() -> str:
     for item, (name, step) in CLAIMED_OF_WEIGHTS.items():
         ratios = "; ".join(f"{study} after {source} {times(one)}" for study, source, one in every_study(name, step))
         lines += [f"- **{item}** (`{name}`, {'the end' if step < 0 else 'the start'}): {ratios}"]
-    lines += [
-        SOURCE_ADDS,
-        *(f"| {study} | {source} | {n} | {points(one)} |" for study, source, n, one in source_adds()),
-    ]
+    lines += [SOURCE_ADDS, *map_of_sources()]
     return "\n".join([*lines, ""])
 
 

@@ -199,16 +199,50 @@ def every_study(name: str, step: int) -> list[tuple[str, str, Estimate]]:
     return found
 
 
-def source_adds() -> list[tuple[str, str, int, Estimate]]:
-    """Return study, source, labels and MeRLin less its objective without a source in points, of all that is stored."""
+@dataclass(frozen=True)
+class SourceAdds:
+    """What a source adds to MeRLin's objective in one stored study, in points.
+
+    Attributes:
+        classes: Of the target.
+        searched: Whether settings were searched on the target's labels; else all arms have one budget, as in the paper.
+        added: MeRLin less its own objective without a source.
+        gained: Fine-tuning less training from scratch: how near the source is; None where an arm is missing.
+    """
+
+    study: str
+    source: str
+    classes: int
+    labels: int
+    searched: bool
+    added: Estimate
+    gained: Estimate | None
+
+
+def source_adds() -> list[SourceAdds]:
+    """Return what sources add to MeRLin's objective in all that is stored, largest first."""
+    searched = (
+        csv_of(file.name, {"accuracy"}).assign(study=file.stem, part="target_test", name="accuracy", diagnostic="")
+        for file in sorted(RUNS.glob("methods-*.csv"))
+    )
+    wide = (one.rename(columns={"accuracy": "value"}).assign(step=-1, pretrain_step=-1) for one in searched)
     found = []
-    for runs in every_run():
+    for runs in (*every_run(), *wide):
         own = runs[runs["method"].eq("merlin") & runs["part"].eq("target_test")]
         for study, source, n in sorted(set(zip(own["study"], own["source"], own["n_target"].map(int), strict=True))):
-            arms = [seeds_of(runs, *arm, study=study, n=n) for arm in (("merlin", source), ("merlin-target-only", ""))]
-            if len(arms[0].index.intersection(arms[1].index)) > 1:
-                found.append((str(study), str(source), n, apart(*arms)))
-    return sorted(found, key=lambda one: one[3].value, reverse=True)
+            arms = {
+                arm: seeds_of(runs, *arm, study=study, n=n)
+                for arm in (("merlin", source), ("merlin-target-only", ""), ("fine-tune", source), SCRATCH)
+            }
+            merlin, alone, tuned, scratch = arms.values()
+            if len(merlin.index.intersection(alone.index)) < 2:
+                continue
+            table = study_of(study)
+            kept = [one.partition(":")[2] for one in table["target"].get("transforms", []) if one.startswith("classes")]
+            first, last = map(int, kept[0].split("-")) if kept else (0, 10)
+            gained = apart(tuned, scratch) if len(tuned.index.intersection(scratch.index)) > 1 else None
+            found.append(SourceAdds(study, source, last - first, n, "tuning" in table, apart(merlin, alone), gained))
+    return sorted(found, key=lambda one: one.added.value, reverse=True)
 
 
 def read_for(item: str) -> str:

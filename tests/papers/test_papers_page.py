@@ -85,6 +85,9 @@ def test_the_page_of_protocols_is_what_studies_and_published_settings_make() -> 
     assert compared["liu2019", "Table 2", "fine-tuning at"] == ("1 x the rate", "0.1 x the rate")
     assert compared["merlin2020", "Figure 1", "inputs"] == ("32 pixels", "16 pixels")
     assert compared["liu2019", "Table 2", "fitted"][1] == "not kept"
+    assert compared["tahir2024", "Figure 1", "d"] == ("500", "60 (500 with --full)")
+    assert compared["shachaf2021", "Table 1", "samples"] == ("25", "25")  # what its row sets
+    assert {paper for paper, *_ in compared} == set(PAPERS)
 
 
 def test_published_settings_without_a_source_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

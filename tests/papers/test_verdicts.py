@@ -158,8 +158,29 @@ def test_what_the_source_adds_to_merlin_by_hand() -> None:
     added = 100 * (arms["merlin"] - arms["merlin-target-only"]).dropna()
     width = stats.t.ppf(0.975, len(added) - 1) * added.std() / math.sqrt(len(added))
     text = (RESULTS / "protocols.md").read_text(encoding="utf-8")
-    row = next(line for line in text.splitlines() if line.startswith("| merlin-labels | mnist | 50 |"))
-    assert numbers(row) == pytest.approx([added.mean(), added.mean() - width, added.mean() + width], abs=0.051)
+    row = next(line for line in text.splitlines() if line.startswith("| merlin-labels | mnist | 10 | 50 |"))
+    assert numbers(row)[:3] == pytest.approx([added.mean(), added.mean() - width, added.mean() + width], abs=0.051)
+
+
+def test_the_map_of_sources_by_hand() -> None:
+    runs = pd.read_csv(RESULTS / "runs" / "methods-cifar-classes.csv").query("n_target == 600")
+    arms = runs.pivot(index="seed", columns="method", values="accuracy")
+    expected = []
+    for first, second in (("merlin", "merlin-target-only"), ("fine-tune", "scratch")):
+        apart = 100 * (arms[first] - arms[second])
+        width = stats.t.ppf(0.975, len(apart) - 1) * apart.std() / math.sqrt(len(apart))
+        expected += [apart.mean(), apart.mean() - width, apart.mean() + width]
+    lines = (RESULTS / "protocols.md").read_text(encoding="utf-8").splitlines()
+    (row,) = [line for line in lines if line.startswith("| methods-cifar-classes | first-five | 5 | 600 | searched |")]
+    assert numbers(row) == pytest.approx(expected, abs=0.051)
+    below = lines[lines.index("## When the source pays for MeRLin") :]
+    rows = [numbers(line) for line in below if (line.count("|") == 8 and "+" in line) or ("−" in line and "|" in line)]
+    rows = [row for row in rows if len(row) == 6]
+    rank = stats.spearmanr([row[0] for row in rows], [row[3] for row in rows]).statistic
+    (said,) = [line for line in below if "rank correlation" in line]
+    assert float(said.partition("rank correlation ")[2].split()[0]) == pytest.approx(rank, abs=0.02)
+    assert f"surely pays in {sum(row[1] > 0 for row in rows)} of {len(rows)} cases" in said
+    assert f"surely harms in {sum(row[2] < 0 for row in rows)}." in said
 
 
 def test_numbers_above_ten_keep_their_digits() -> None:
