@@ -1,11 +1,13 @@
 """Which figures of which papers can be drawn, by author and year; a figure is imported when it is asked for.
 
-Adding one: a member of `figure.TheoryFigure`, a line here, a line in docs/theory/.
+Adding one: a member of `figure.TheoryFigure`, a line in figures.csv, a line in docs/theory/.
 """
 
+import csv
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from transferscope.errors import unknown_name
@@ -41,103 +43,22 @@ class Paper:
     figures: Mapping[str, Listed]
 
 
-_ROWS = "mikami2021.figures"
-
-PAPERS: dict[str, Paper] = {
-    "liu2019": Paper(
-        "Liu et al. 2019, Towards Understanding the Transferability of Deep Representations",
-        {
-            "theorems": Listed(
-                "Gradients and weight distances of wide networks (Theorems 1, 2)", "liu2019.theorems:KernelFigure"
-            ),
-            "theorem3": Listed(
-                "The rate at which wide networks learn the target (Theorem 3)", "liu2019.theorems:ConvergenceFigure"
-            ),
-            "landscapes": Listed(
-                "The loss around start and end, of each layer (Figures 3, 5, 10, 12, 13)",
-                "liu2019.landscapes:landscapes",
-                "study",
-            ),
-            "fig8cd": Listed("Accuracy along fine-tuning from each source", "liu2019.sources:figure_8cd", "study"),
-        },
-    ),
-    "tahir2024": Paper(
-        "Tahir et al. 2024, Features are fate",
-        {
-            "fig1": Listed(
-                "Transferability of linear transfer with label noise", "tahir2024.linear_transfer:LinearTransferDiagram"
-            ),
-            "fig2": Listed("Linear transfer with a ridge", "tahir2024.linear_transfer:RidgeFigure"),
-            "fig3": Listed(
-                "Transferability of fine-tuning, printed and corrected", "tahir2024.fine_tuning:FineTuningDiagram"
-            ),
-            "fig4": Listed("Linear transfer of two-layer ReLU networks", "tahir2024.relu:ReluFigure"),
-            "fig4-kernels": Listed(
-                "Gram matrices of pretrained students and of their source (Figure 4a, b)",
-                "tahir2024.relu_kernels:KernelFigure",
-            ),
-            "fig5": Listed(
-                "Transferability against distances between the tasks", "tahir2024.linear_transfer:DistanceFigure"
-            ),
-            "fig6": Listed(
-                "Transferability of linear transfer without label noise", "tahir2024.linear_transfer:NoiselessDiagram"
-            ),
-            "fig7": Listed(
-                "The noiseless diagram, computed and simulated", "tahir2024.linear_transfer:SimulatedDiagram"
-            ),
-            "double-descent": Listed(
-                "The peak of training from scratch at n near d", "tahir2024.double_descent:DoubleDescentFigure"
-            ),
-            "sparsification": Listed(
-                "Features after real pretraining, and where their limit stops", "tahir2024.pretrained:PretrainedFigure"
-            ),
-            "fine-tuning-sign": Listed(
-                "Fine-tuning of a noisy target: printed, corrected and trained", "tahir2024.fine_tuning:DecidingFigure"
-            ),
-        },
-    ),
-    "shachaf2021": Paper(
-        "Shachaf et al. 2021, A Theoretical Analysis of Fine-tuning with Linear Teachers",
-        {
-            "fig1": Listed("Fine-tuned risk and where the teachers differ", "shachaf2021.teachers:AlignmentFigure"),
-            "fig2a": Listed("Depth and the scale of the target", "shachaf2021.teachers:DepthFigure"),
-            "fig2b": Listed("Scaling the source or the target", "shachaf2021.teachers:ScaleFigure"),
-            "fig3": Listed("Frozen, fine-tuned and from scratch", "shachaf2021.teachers:FrozenFigure"),
-            "table1": Listed("Bounds and test errors on pairs of digits", "shachaf2021.digits:DigitTable"),
-        },
-    ),
-    "mikami2021": Paper(
-        "Mikami et al. 2021, A Scaling Law for Syn2real Transfer",
-        {
-            "table1": Listed("Rates of fine-tuning by averaged SGD", "mikami2021.rates:RatesFigure"),
-            "fig1": Listed("Cross-task curves with the fitted law", f"{_ROWS}:figure_1", "table"),
-            "fig2": Listed("The full law over both sizes: its points", f"{_ROWS}:figure_9", "table"),
-            "fig3": Listed("Scenarios of the law", "mikami2021.pictures:ScenariosFigure"),
-            "fig4": Listed("Effect of model size", f"{_ROWS}:figure_4", "table"),
-            "fig5": Listed("Extrapolation beyond the fitted sizes", f"{_ROWS}:figure_5", "table"),
-            "fig6": Listed("Effect of the complexity of synthetic images", f"{_ROWS}:figure_6", "table"),
-            "fig7": Listed("Images by their attributes", "mikami2021.pictures:RenderingsFigure"),
-            "fig8": Listed("Rates and transfer gaps of the cross-task setting", f"{_ROWS}:figure_8", "table"),
-            "fig9": Listed("The full law over both sizes", f"{_ROWS}:figure_9", "table"),
-            "fig10": Listed("Figure 1, linearised", f"{_ROWS}:figure_10", "table"),
-            "fig11": Listed("Figure 4, linearised", f"{_ROWS}:figure_11", "table"),
-            "fig12": Listed("Figure 6, linearised", f"{_ROWS}:figure_12", "table"),
-            "fig13": Listed("The landscape of one fit, and the common D", f"{_ROWS}:figure_13", "table"),
-            "fig14": Listed("The landscapes of all tasks", f"{_ROWS}:figure_14", "table"),
-        },
-    ),
-    "merlin2020": Paper(
-        "Liu et al. 2020, Meta-learning Transferable Representations with a Single Target Domain (MeRLin)",
-        {
-            "theorems": Listed("Features of quadratic networks (Theorems 1, 2)", "merlin2020.theorems:QuadraticFigure"),
-            "random-starts": Listed(
-                "Random starts, and the target examples that it takes", "merlin2020.random_starts:RandomStartsFigure"
-            ),
-            "fig2a": Listed("Features of every method, by t-SNE", "merlin2020.features:figure_2a", "study"),
-            "fig4b": Listed("Accuracy over rho and lambda", "merlin2020.sensitivity:figure_4b", "study"),
-        },
-    ),
+_TITLES = {
+    "liu2019": "Liu et al. 2019, Towards Understanding the Transferability of Deep Representations",
+    "tahir2024": "Tahir et al. 2024, Features are fate",
+    "shachaf2021": "Shachaf et al. 2021, A Theoretical Analysis of Fine-tuning with Linear Teachers",
+    "mikami2021": "Mikami et al. 2021, A Scaling Law for Syn2real Transfer",
+    "merlin2020": "Liu et al. 2020, Meta-learning Transferable Representations with a Single Target Domain (MeRLin)",
 }
+
+
+def _figures(paper: str) -> dict[str, Listed]:
+    with Path(__file__).with_name("figures.csv").open(encoding="utf-8", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row.pop("paper") == paper]
+    return {row.pop("name"): Listed(**row) for row in rows}  # type: ignore[arg-type]
+
+
+PAPERS = {paper: Paper(title, _figures(paper)) for paper, title in _TITLES.items()}
 """Every paper by first author (or method) and year. Figures that are missing are sketches, or pictures without data."""
 
 

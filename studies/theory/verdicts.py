@@ -679,6 +679,26 @@ def merlin_theorem_2_images() -> Verdict:
     )
 
 
+# Shachaf et al. 2021 -----------------------------------------------------------------------------------------------
+
+
+def shachaf_figure_2b() -> Verdict:
+    """Scaling the target harms more than twice as much as scaling the source, at factors of 2 and 3.5."""
+    runs = csv_of("shachaf-fig2b.csv", {"share", "scaled", "factor", "risk"})
+    risks = runs.pivot_table(index=["share", "factor"], columns="scaled", values="risk")
+    least = (risks["target"] / risks["source"]).groupby(level="share").min()
+    holds = [at for at in least.index if (least.loc[at:] > 2).all()]
+    shown = ", ".join(f"{one:.2f} at {share(at)} d" for at, one in least.items())
+    return judge(
+        {},
+        [bool(holds)],
+        f"seven layers, exact average over the examples: risk with the target scaled over that with the source scaled, "
+        f"the less of two factors: {shown}" + (f"; above 2 from n = {share(holds[0])} d on" if holds else ""),
+        differs="the sample size of this panel is not given; with the d/10 of panel (a) it does not hold",
+        numbers=True,
+    )
+
+
 # Mikami et al. 2021 ------------------------------------------------------------------------------------------------
 
 
@@ -766,6 +786,7 @@ VERDICTS: Mapping[tuple[str, str], Callable[[], Verdict]] = {
     ("merlin2020", "Figure 4b"): merlin_figure_4b,
     ("merlin2020", "Theorem 1 on images"): merlin_theorem_1_images,
     ("merlin2020", "Theorem 2 on images"): merlin_theorem_2_images,
+    ("shachaf2021", "Figure 2b"): shachaf_figure_2b,
     ("mikami2021", "The law with own runs"): mikami_own_law,
     ("mikami2021", "Figure 7"): mikami_figure_7,
 }
