@@ -2,9 +2,9 @@
 
     python studies/theory/scaling_by_n.py docs/results/runs/shachaf-fig2b.csv
 
-The paper gives n = d/10 for its panel (a) and no n for (b). A row for each n / d, teacher that is scaled and factor: the
-risk of seven layers after fine-tuning (Theorem 5.2, averaged over 20,000 draws of the examples), with d and the distance
-of the teachers as in the full figure. The predicate is `shachaf_figure_2b` in verdicts.py.
+The paper gives n = d/10 for its panel (a) and no n for (b). A row for each n / d, teacher that is scaled and factor:
+the risk of seven layers after fine-tuning (Theorem 5.2, averaged over 20,000 draws of the examples), with d and the
+distance of the teachers as in the full figure. The predicate is `shachaf_figure_2b` in verdicts.py.
 """
 
 import math

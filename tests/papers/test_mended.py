@@ -276,6 +276,14 @@ def figure_7() -> list[float]:
     return [float(np.mean([(table[more] - table[few]).mean() for few, more in own])) for own in pairs.values()]
 
 
+def figure_2b() -> list[float]:
+    runs = pd.read_csv(RUNS / "shachaf-fig2b.csv").set_index(["share", "factor", "scaled"])["risk"]
+    shares = sorted(set(runs.index.get_level_values("share")))
+    least = [min(runs[at, k, "target"] / runs[at, k, "source"] for k in (2.0, 3.5)) for at in shares]
+    first = {times: shares[max(i for i, one in enumerate(least) if one <= times) + 1] for times in (1, 2)}
+    return [*itertools.chain(*zip(least, shares, strict=True)), first[1], first[2]]
+
+
 BY_HAND: dict[str, Callable[[], list[float]]] = {
     "Liu et al. 2019: Figure 9": figure_9,
     "Liu et al. 2019: Table 1": table_1,
@@ -290,6 +298,7 @@ BY_HAND: dict[str, Callable[[], list[float]]] = {
     "Liu et al. 2020: Table 1": merlin_table_1,
     "Mikami et al. 2021: The law with own runs": own_law,
     "Mikami et al. 2021: Figure 7": figure_7,
+    "Shachaf et al. 2021: Figure 2b": figure_2b,
     "glyph page, α": glyph_alpha,
     "glyph page, held out": glyph_held_out,
 }
