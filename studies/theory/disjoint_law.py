@@ -1,6 +1,6 @@
 """The law of synthetic pre-training with disjoint classes: fitted over classes K, images n, labels s and seeds at once.
 
-    python studies/theory/disjoint_law.py        # prints the tables of docs/results/glyph-law.md
+    python studies/theory/disjoint_law.py        # writes docs/img/glyph-disjoint.png, prints the tables of glyph-law.md
 
 The error of K source classes, s labels and n images is C(K, s) + D(K, s) (n / 256)^-alpha, C and D at least 0, with one
 alpha. A seed draws labels once for all K and n, so that its effect is random and the same for them: it moves all errors
@@ -10,15 +10,18 @@ Runs are those of studies/glyph-disjoint.toml.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
 from scipy.optimize import minimize_scalar, nnls
 from scipy.stats import chi2
-from stored import runs_of
+from stored import RUNS, csv_of, runs_of
 
+from transferscope.analyses.scaling.axes import add_legend, log_axes, new_panels, series_styles
 from transferscope.numerics.intervals import t_interval
+from transferscope.report.figures.style import drawing
 
 STUDY = "glyph-disjoint"
 UNIT, STEEPEST = 256.0, 3.0
@@ -176,3 +179,71 @@ def _power(x: Sequence[float], y: Sequence[float], at: float) -> float:
 
 def _rms(values: Sequence[float] | Float[np.ndarray, " k"]) -> float:
     return float(np.sqrt(np.mean(np.square(values))))
+
+
+def digits() -> pd.DataFrame:
+    """Return the errors after ten digits, the target's own classes, at the same width: rows (s, n), columns seeds."""
+    runs = csv_of("glyph-law-others.csv", {"target", "network", "source", "s", "n", "seed", "error"})
+    own = runs[(runs["target"] == "mnist") & (runs["network"] == "8x16x32x32") & (runs["source"] == "plain")]
+    return own.pivot_table(index=["s", "n"], columns="seed", values="error")
+
+
+def classes_of(source: str) -> int:
+    """Return K of a source."""
+    return int(source.rpartition("-")[2])
+
+
+def draw(errors: pd.DataFrame, scratch: pd.DataFrame, path: Path) -> None:
+    """Draw means over seeds with the law, a panel for each s; grey: from scratch."""
+    law, means = fit(errors), errors.mean(axis=1)
+    sources = sorted(set(errors.index.get_level_values("source")), key=classes_of)
+    styles = series_styles([f"{classes_of(one)} classes" for one in sources])
+    with drawing():
+        canvas, axes = new_panels(len(set(errors.index.get_level_values("s"))))
+        for drawn, (s, at_s) in zip(axes, means.groupby(level="s"), strict=True):
+            for source, style in zip(sources, styles.values(), strict=True):
+                own = at_s.xs(source, level="source").droplevel("s")
+                line = np.geomspace(own.index.min(), own.index.max(), 50)
+                drawn.plot(own.index, own, style.mark, color=style.colour, markersize=4)
+                drawn.plot(line, [law.predict(source, int(s), n) for n in line], color=style.colour, linewidth=1.1)
+            drawn.axhline(scratch.xs(s, level="s").mean(axis=1).iloc[0], color="0.5", linestyle="--", linewidth=1)
+            drawn.set_title(f"{s} labels")
+            log_axes(drawn, x_title="Pre-training images n", y_title="Target error")
+        add_legend(canvas, styles, title="Source (dashed: from scratch)")
+        canvas.savefig(path, dpi=110)
+
+
+def tables() -> list[str]:
+    """Return the tables of docs/results/glyph-law.md."""
+    errors, scratch, own_classes = errors_of(), errors_of("scratch"), digits()
+    means, law = 100 * errors.mean(axis=1), fit(errors)
+    sizes = sorted(set(errors.index.get_level_values("n")))
+    sources = sorted(set(errors.index.get_level_values("source")), key=classes_of)
+    lines = [
+        f"| labels, source | from scratch | {' | '.join(f'{n:,}' for n in sizes)} | C | D |",
+        "|---" * (len(sizes) + 4) + "|",
+    ]
+    for s in sorted(set(errors.index.get_level_values("s"))):
+        alone = f"{100 * scratch.xs(s, level='s').mean(axis=1).iloc[0]:.1f}"
+        for source in sources:
+            shown = " | ".join(f"{means[source, s, n]:.1f}" for n in sizes)
+            ends = f"{100 * law.C[source, s]:.1f} | {100 * law.D[source, s]:.1f}"
+            lines.append(f"| {s} labels, {classes_of(source)} classes | {alone} | {shown} | {ends} |")
+        if s in own_classes.index.get_level_values("s"):
+            shown = " | ".join(f"{100 * own_classes.loc[(s, n)].mean():.1f}" for n in sizes)
+            lines.append(f"| {s} labels, ten digits | {alone} | {shown} | | |")
+    alpha, low, high = jackknife(errors)
+    lines += [
+        "",
+        f"alpha {alpha:.3f} ({low:.3f} to {high:.3f}), chi2 {law.chi2:.1f} on {len(errors) - 2 * len(law.C) - 1}",
+    ]
+    lines += [
+        f"{name}: chi2 {rise:.1f} on {degrees}, p {p:.2g}"
+        for name, (rise, degrees, p) in vars(equality(errors)).items()
+    ]
+    return [*lines, "", held_out(errors).to_string(float_format="{:.3f}".format)]
+
+
+if __name__ == "__main__":
+    draw(errors_of(), errors_of("scratch"), RUNS.parents[1] / "img" / "glyph-disjoint.png")
+    print("\n".join(tables()))
