@@ -755,13 +755,14 @@ def mikami_figure_7() -> Verdict:
         )
         for attribute, pairs in ATTRIBUTES.items()
     }
-    shown = ", ".join(f"{attribute} {signed(-one.value)}" for attribute, one in changes.items())
-    sure = sum(map(below, changes.values()))
+    shown = ", ".join(f"{'+' if one.value < 0 else '−'}{share(abs(one.value))} with {a}" for a, one in changes.items())
+    falls, rises = (sum(map(sure, changes.values())) for sure in (above, below))
     return judge(
         {"five networks": len(table) >= 5},
         [*changes.values()],
-        f"features of {len(table)} networks of CIFAR-10, 2,000 rendered solids each: negative entropy (nats a feature) "
-        f"changes by {shown} with each attribute; of four it rises surely with {sure}",
+        f"features of {len(table)} networks of CIFAR-10, 2,000 rendered solids each, four intervals at once: negative "
+        f"entropy (nats a feature) changes by {shown}; it falls surely with {falls} of four attributes and rises with "
+        f"{rises}",
         differs="rendered solids for the paper's objects, conv4 at 16 pixels for a network of COCO",
     )
 

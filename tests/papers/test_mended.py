@@ -5,6 +5,7 @@ import math
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,14 +23,14 @@ def cells() -> Iterator[list[str]]:
             yield [cell.strip() for cell in line.strip("|").split(" | ")]
 
 
-def raw(name: str) -> pd.DataFrame:
-    table = pd.read_csv(RUNS / name, comment="#")
+def raw(name: str) -> Any:
+    table = pd.read_csv(RUNS / name, comment="#", dtype={"source": str, "diagnostic": str})
     return table.fillna({"source": "", "diagnostic": "", "step": -1.0, "pretrain_step": -1.0})
 
 
 def number(
-    runs: pd.DataFrame, method: str, source: str = "", name: str = "accuracy", part: str = "target_test", **also: object
-) -> pd.Series:
+    runs: Any, method: str, source: str = "", name: str = "accuracy", part: str = "target_test", **also: object
+) -> Any:
     own = runs[(runs["method"] == method) & (runs["source"] == source) & (runs["name"] == name)]
     own = own[own["part"] == part] if name == "accuracy" else own[own["diagnostic"] != ""]
     for column, value in ({"step": -1} | also).items():
@@ -37,14 +38,14 @@ def number(
     return own.drop_duplicates("seed").set_index("seed")["value"].sort_index()
 
 
-def ends(values: pd.Series | np.ndarray, among: int = 1) -> list[float]:
+def ends(values: Any, among: int = 1) -> list[float]:
     own = np.asarray(values, dtype=float)
     own = own[np.isfinite(own)]
     half = stats.t.ppf(1 - 0.025 / among, len(own) - 1) * own.std(ddof=1) / math.sqrt(len(own))
     return [own.mean(), own.mean() - half, own.mean() + half]
 
 
-def ratio(first: pd.Series, second: pd.Series, among: int = 1) -> list[float]:
+def ratio(first: Any, second: Any, among: int = 1) -> list[float]:
     return [math.exp(end) for end in ends(np.log(first / second), among)]
 
 
@@ -63,7 +64,7 @@ def figure_9() -> list[float]:
     ]
 
 
-def heads(targets: tuple[str, ...] = ()) -> tuple[pd.DataFrame, pd.DataFrame]:
+def heads(targets: tuple[str, ...] = ()) -> tuple[Any, Any]:
     runs = raw("imagenet-heads.csv").query("step == -1")
     runs = runs.assign(target=runs["study"].str.removeprefix("imagenet-heads-"))
     runs = runs[runs["target"].isin(targets)] if targets else runs
@@ -110,7 +111,8 @@ def landscapes() -> list[float]:
     found = []
     for what, step in itertools.product(("all", "first", "last"), (0, -1)):
         own = runs[runs["diagnostic"] == f"landscape-{what}"]
-        found += ratio(*(number(own, *arm, name="landscape_highest_rise", step=step) for arm in EQUAL), among=6)
+        scratch, tuned = (number(own, *arm, name="landscape_highest_rise", step=step) for arm in EQUAL)
+        found += ratio(scratch, tuned, among=6)
     return found
 
 
@@ -157,7 +159,7 @@ def merlin_figure_1() -> list[float]:
 
 
 def merlin_table_1() -> list[float]:
-    runs = pd.read_csv(RUNS / "methods-fashion-mnist-usps.csv").query("n_target == 600")
+    runs: Any = pd.read_csv(RUNS / "methods-fashion-mnist-usps.csv").query("n_target == 600")
     arms = runs.pivot(index="seed", columns="method", values="accuracy")
     published = {"scratch": 91.1, "joint": 89.6, "fine-tune": 90.8, "l2-sp": 89.7, "merlin": 93.3}
     levels = itertools.chain(*((100 * arms[name].mean(), level) for name, level in published.items()))
@@ -165,7 +167,7 @@ def merlin_table_1() -> list[float]:
     return [*levels, *over, *ends(100 * (arms["merlin"] - arms["merlin-target-only"]))]
 
 
-def fitted_alpha(errors: pd.DataFrame, weights: pd.Series) -> tuple[float, float]:
+def fitted_alpha(errors: Any, weights: Any) -> tuple[float, float]:
     """Alpha and the weighted squares of E = C + D (n / 256)^-alpha with C, D >= 0 for each source and s, one alpha."""
     means = errors.mean(axis=1)
 
@@ -181,7 +183,7 @@ def fitted_alpha(errors: pd.DataFrame, weights: pd.Series) -> tuple[float, float
     return float(found.x), float(found.fun)
 
 
-def weights_by_hand(errors: pd.DataFrame) -> pd.Series:
+def weights_by_hand(errors: Any) -> Any:
     weights = {}
     for s, own in errors.groupby(level="s"):
         seeds, places = own.shape[1], len(own)
@@ -191,7 +193,7 @@ def weights_by_hand(errors: pd.DataFrame) -> pd.Series:
     return pd.Series(weights)
 
 
-def alpha_by_hand(errors: pd.DataFrame) -> list[float]:
+def alpha_by_hand(errors: Any) -> list[float]:
     whole, seeds = fitted_alpha(errors, weights_by_hand(errors))[0], list(errors)
     parts = []
     for seed in seeds:
@@ -200,7 +202,7 @@ def alpha_by_hand(errors: pd.DataFrame) -> list[float]:
     return [whole, *ends(np.array(parts))[1:]]
 
 
-def glyph_law() -> pd.DataFrame:
+def glyph_law() -> Any:
     runs = pd.read_csv(RUNS / "glyph-law.csv", keep_default_na=False)
     return runs.pivot_table(index=["source", "s", "n"], columns="seed", values="error")
 
@@ -218,21 +220,21 @@ def glyph_held_out() -> list[float]:
     s, n = (means.index.get_level_values(name).to_numpy(float) for name in ("s", "n"))
     left, logs = n == n.max(), np.log(means.to_numpy())
 
-    def missed(law: Callable[..., np.ndarray], *starts: list[float]) -> float:
-        fits = [
-            optimize.least_squares(lambda p: np.log(law(np.exp(p), n[~left], s[~left])) - logs[~left], np.log(start))
-            for start in starts
-        ]
+    def missed(law: Callable[..., Any], *starts: list[float]) -> float:
+        def residuals(p: Any) -> Any:
+            return np.log(law(np.exp(p), n[~left], s[~left])) - logs[~left]
+
+        fits = [optimize.least_squares(residuals, np.log(start)) for start in starts]
         best = min(fits, key=lambda fit: fit.cost)
         return float(np.sqrt(np.mean((np.log(law(np.exp(best.x), n[left], s[left])) - logs[left]) ** 2)))
 
-    def effective(p: np.ndarray, n: np.ndarray, s: np.ndarray) -> np.ndarray:
+    def effective(p: Any, n: Any, s: Any) -> Any:
         return p[0] + p[1] * (s + p[2] * n ** p[3]) ** -p[4]
 
-    def full(p: np.ndarray, n: np.ndarray, s: np.ndarray) -> np.ndarray:
+    def full(p: Any, n: Any, s: Any) -> Any:
         return p[0] * (p[1] + n ** -p[2]) * s ** -p[3]
 
-    def floor(p: np.ndarray, n: np.ndarray, s: np.ndarray) -> np.ndarray:
+    def floor(p: Any, n: Any, s: Any) -> Any:
         return full(p, n, s) + p[4]
 
     return [
@@ -266,7 +268,7 @@ def own_law() -> list[float]:
 
 
 def figure_7() -> list[float]:
-    table = pd.read_csv(RUNS / "scene-entropy.csv").pivot(index="network", columns="source", values="value")
+    table: Any = pd.read_csv(RUNS / "scene-entropy.csv").pivot(index="network", columns="source", values="value")
     pairs = {
         "several": (("bop-lv0", "bop-lv2"), ("bop-lv1", "bop-lv3")),
         "light": (("bop-lv2", "bop-lv2.5"), ("bop-lv3", "bop-lv4")),
@@ -277,7 +279,7 @@ def figure_7() -> list[float]:
 
 
 def figure_2b() -> list[float]:
-    runs = pd.read_csv(RUNS / "shachaf-fig2b.csv").set_index(["share", "factor", "scaled"])["risk"]
+    runs: Any = pd.read_csv(RUNS / "shachaf-fig2b.csv").set_index(["share", "factor", "scaled"])["risk"]
     shares = sorted(set(runs.index.get_level_values("share")))
     least = [min(runs[at, k, "target"] / runs[at, k, "source"] for k in (2.0, 3.5)) for at in shares]
     first = {times: shares[max(i for i, one in enumerate(least) if one <= times) + 1] for times in (1, 2)}

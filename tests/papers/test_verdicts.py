@@ -200,7 +200,7 @@ def test_runs_without_training_accuracies_other_columns_or_none_are_refused(
     kept[kept["part"] != "target_train"].to_csv(tmp_path / "unfitted.csv", index=False)
     kept.drop(columns="seed").to_csv(tmp_path / "columns.csv", index=False)
     kept.to_csv(tmp_path / "why.csv", index=False)  # the name of one that is known to lack them
-    monkeypatch.setattr(MODULE, "RUNS", tmp_path)
+    monkeypatch.setitem(MODULE.runs_of.__globals__, "RUNS", tmp_path)
     for name, sentence in (
         ("unfitted.csv", "no accuracy on training labels"),
         ("columns.csv", "no column seed"),
