@@ -3,8 +3,10 @@
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from papers.pages import module_of, numbers, over_seeds, rows_of
 
@@ -171,3 +173,22 @@ def test_scenes_transfer_nothing(script: ModuleType) -> None:
             _, low, high = over_seeds(errors[source], errors[""])
             better, worse = better + (high < 0), worse + (low > 0)
     assert (better, worse) == (0, 17)
+
+
+def test_how_varied_scenes_look_to_networks() -> None:
+    runs = pd.read_csv(ROOT / "docs" / "results" / "runs" / "scene-entropy.csv")
+    table = runs.pivot(index="network", columns="source", values="value")
+    pairs = {
+        "several solids": (("bop-lv0", "bop-lv2"), ("bop-lv1", "bop-lv3")),
+        "random light": (("bop-lv2", "bop-lv2.5"), ("bop-lv3", "bop-lv4")),
+        "random background": (("bop-lv2.5", "bop-lv5"), ("bop-lv4", "bop")),
+        "texture": (("bop-lv0", "bop-lv1"), ("bop-lv2", "bop-lv3"), ("bop-lv2.5", "bop-lv4"), ("bop-lv5", "bop")),
+    }
+    shown = rows_of("syn2real.md", "How varied the scenes look to a network (Figure 7)")
+    assert set(shown) == set(pairs)
+    for attribute, own in pairs.items():
+        changes = np.mean([table[more] - table[few] for few, more in own], axis=0)
+        half = stats.t.ppf(1 - 0.05 / 8, 4) * changes.std(ddof=1) / np.sqrt(5)
+        expected = [changes.mean(), changes.mean() - half, changes.mean() + half]
+        assert numbers(shown[attribute][0]) == pytest.approx(expected, abs=5.1e-4)
+        assert abs(changes.mean()) > half
