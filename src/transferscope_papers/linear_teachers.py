@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from transferscope.estimate import Estimate
-from transferscope_papers.figure import SEEDS, D, Point, TheoryFigure, setting
+from transferscope_papers import figure as fig
 from transferscope_papers.problems import LinearTransfer
 from transferscope_papers.simulate.linear_transfer import draw, fine_tuning, from_scratch, perfectly_pretrained
 from transferscope_papers.simulate.outcomes import Outcomes
@@ -48,37 +48,37 @@ class Training:
 
 
 @dataclass(frozen=True)
-class LinearTeachersFigure(TheoryFigure):
+class LinearTeachersFigure(fig.TheoryFigure):
     """A figure whose source and target are linear teachers, learnt by deep linear networks.
 
     Attributes:
         seeds: Target samples per point.
     """
 
-    d: int = setting(500, D, quick=60)
-    seeds: int = setting(20, SEEDS, quick=60)
+    d: int = fig.setting(500, fig.D, quick=60)
+    seeds: int = fig.setting(20, fig.SEEDS, quick=60)
 
     @abstractmethod
-    def training(self, point: Point) -> Training:
+    def training(self, point: fig.Point) -> Training:
         """How the networks of a point are trained, and on what."""
 
-    def groups(self) -> list[list[Point]]:
+    def groups(self) -> list[list[fig.Point]]:
         """Points whose networks are trained alike are trained together."""
         return self.trained_together(self.points())
 
-    def trained_together(self, trained: Sequence[Point]) -> list[list[Point]]:
+    def trained_together(self, trained: Sequence[fig.Point]) -> list[list[fig.Point]]:
         """Points whose networks are trained alike, as many as fit into `_TOGETHER`.
 
         A step of gradient descent costs nearly the same for one network and for a thousand, so that small figures take
         a fraction of the time. Every network is trained as if it were alone (`simulate.descent`).
         """
         size = max(1, _TOGETHER // (self.seeds * self.d**2))
-        alike: dict[Way, list[Point]] = {}
+        alike: dict[Way, list[fig.Point]] = {}
         for point in trained:
             alike.setdefault(self.training(point).way, []).append(point)
         return [points[i : i + size] for points in alike.values() for i in range(0, len(points), size)]
 
-    def simulate(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
+    def simulate(self, points: Sequence[fig.Point]) -> tuple[Estimate, ...]:
         """Means over target samples of the risk, or of the risk from scratch minus it, of trained networks."""
         trainings = [self.training(point) for point in points]
         way = trainings[0].way

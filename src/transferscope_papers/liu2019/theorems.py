@@ -11,18 +11,7 @@ from jaxtyping import Float64
 
 from transferscope.estimate import Estimate
 from transferscope.numerics.ntk import KernelTransfer, kernel_examples, kernel_transfer, relu_gram
-from transferscope_papers.figure import (
-    Claim,
-    Conclusion,
-    Curve,
-    Panel,
-    Point,
-    Range,
-    Simulated,
-    Theory,
-    TheoryFigure,
-    setting,
-)
+from transferscope_papers import figure as fig
 from transferscope_papers.simulate.outcomes import mean_estimate
 from transferscope_papers.simulate.wide_relu import Labelled, error_curves, wide_transfer
 from transferscope_papers.theory.ntk import Convergence, convergence
@@ -35,7 +24,7 @@ _WIDE = 2000
 
 
 @dataclass(frozen=True)
-class KernelFigure(TheoryFigure):
+class KernelFigure(fig.TheoryFigure):
     """liu2019 Theorems 1 and 2: leading terms as lines, trained networks as points that approach them with the width.
 
     Only the points at the largest width are scored: the theorems are about its limit.
@@ -45,31 +34,31 @@ class KernelFigure(TheoryFigure):
         seeds: Networks per point.
     """
 
-    width: int = setting(20_000, Range(64, 200_000), quick=2048)
-    seeds: int = setting(6, Range(1, 1000), quick=4)
+    width: int = fig.setting(20_000, fig.Range(64, 200_000), quick=2048)
+    seeds: int = fig.setting(6, fig.Range(1, 1000), quick=4)
 
     name: ClassVar[str] = "liu2019-theorems"
     known_error: ClassVar[float] = 0.03
 
-    def theory(self) -> Theory:
+    def theory(self) -> fig.Theory:
         """Constant lines."""
         ends = np.array([self.width / 20, self.width * 1.2])
         curves = []
         for task in _TASKS:
             terms = _terms(task)
-            curves.append(Curve("gradient", task, ends, np.full(2, terms.task_distance.value**2)))
-            curves.append(Curve("distance", f"{task}, transfer", ends, np.full(2, terms.deviation_transfer.value)))
-            curves.append(Curve("distance", f"{task}, scratch", ends, np.full(2, terms.deviation_scratch.value)))
+            curves.append(fig.Curve("gradient", task, ends, np.full(2, terms.task_distance.value**2)))
+            curves.append(fig.Curve("distance", f"{task}, transfer", ends, np.full(2, terms.deviation_transfer.value)))
+            curves.append(fig.Curve("distance", f"{task}, scratch", ends, np.full(2, terms.deviation_scratch.value)))
         panels = (
-            Panel("gradient", "Theorem 1: after pretraining", "width", "squared gradient norm", x_log=True),
-            Panel("distance", "Theorem 2", "width", "distance that weights travel", x_log=True),
+            fig.Panel("gradient", "Theorem 1: after pretraining", "width", "squared gradient norm", x_log=True),
+            fig.Panel("distance", "Theorem 2", "width", "distance that weights travel", x_log=True),
         )
-        return Theory(panels, tuple(curves))
+        return fig.Theory(panels, tuple(curves))
 
-    def points(self) -> tuple[Point, ...]:
+    def points(self) -> tuple[fig.Point, ...]:
         """Three widths for each line."""
         return tuple(
-            Point(
+            fig.Point(
                 curve.panel,
                 curve.series,
                 float(width),
@@ -80,7 +69,7 @@ class KernelFigure(TheoryFigure):
             for width in (self.width // 32 * 2, self.width // 8 * 2, self.width)
         )
 
-    def simulate(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
+    def simulate(self, points: Sequence[fig.Point]) -> tuple[Estimate, ...]:
         """Train on the source, then on the target, and on the target from scratch."""
         estimates = []
         for point in points:
@@ -93,35 +82,35 @@ class KernelFigure(TheoryFigure):
             estimates.append(mean_estimate(shown, run.status))
         return tuple(estimates)
 
-    def conclude(self, simulated: Sequence[Simulated]) -> Conclusion:
+    def conclude(self, simulated: Sequence[fig.Simulated]) -> fig.Conclusion:
         """How far the widest networks are from the limit; `known_error` hides most of that from the scores."""
         scored = [item for item in simulated if not np.isnan(item.point.expected)]
         if not scored:
-            return Conclusion("nothing is simulated at the largest width yet")
+            return fig.Conclusion("nothing is simulated at the largest width yet")
         gaps = [abs(item.estimate.value / item.point.expected - 1) for item in scored]
-        return Conclusion(
+        return fig.Conclusion(
             f"networks of width {self.width} lie within {100 * max(gaps):.2g} % of the leading terms, "
             f"{100 * np.mean(gaps):.2g} % on average; scores are beyond a known error of {self.known_error:g}"
         )
 
-    def claims(self) -> tuple[Claim, ...]:
+    def claims(self) -> tuple[fig.Claim, ...]:
         """What the theorems say of a similar and of an unrelated task, and of wide networks."""
         widest = (float(self.width),)
         narrow = f"Networks of width {self.width} are not wide yet." if self.width < _WIDE else ""
         return (
-            Claim(
+            fig.Claim(
                 "after pretraining gradients at the activations are smaller on a similar task than on another",
                 "liu2019, Theorem 1",
                 lambda drawn: drawn.lower("gradient", "similar", "unrelated", at=widest),
                 narrow,
             ),
-            Claim(
+            fig.Claim(
                 "on a similar task weights travel less from the pretrained start than from scratch",
                 "liu2019, Theorem 2",
                 lambda drawn: drawn.lower("distance", "similar, transfer", "similar, scratch", at=widest),
                 narrow,
             ),
-            Claim(
+            fig.Claim(
                 "the widest networks lie within 5 % of the leading terms",
                 "liu2019, Theorems 1 and 2, for sufficiently many hidden units",
                 lambda drawn: all(
@@ -139,7 +128,7 @@ _SHARES = (0.0, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
 
 
 @dataclass(frozen=True)
-class ConvergenceFigure(TheoryFigure):
+class ConvergenceFigure(fig.TheoryFigure):
     """liu2019 Theorem 3: the error on the target along gradient descent, and its bound, pretrained and from scratch.
 
     Attributes:
@@ -150,10 +139,10 @@ class ConvergenceFigure(TheoryFigure):
         seeds: Networks per point.
     """
 
-    width: int = setting(20_000, Range(64, 200_000), quick=2048)
-    steps: int = setting(20, Range(8, 10_000))
-    stability: float = setting(0.9, Range(0.001, 1))
-    seeds: int = setting(6, Range(1, 1000), quick=4)
+    width: int = fig.setting(20_000, fig.Range(64, 200_000), quick=2048)
+    steps: int = fig.setting(20, fig.Range(8, 10_000))
+    stability: float = fig.setting(0.9, fig.Range(0.001, 1))
+    seeds: int = fig.setting(6, fig.Range(1, 1000), quick=4)
 
     name: ClassVar[str] = "liu2019-theorem3"
     known_error: ClassVar[float] = 0.06
@@ -163,32 +152,32 @@ class ConvergenceFigure(TheoryFigure):
         """The learning rate on the target; both tasks have the same inputs there."""
         return self.stability / float(np.linalg.eigvalsh(relu_gram(_target("similar").inputs))[-1])
 
-    def theory(self) -> Theory:
+    def theory(self) -> fig.Theory:
         """The error of an infinitely wide network as a line, the bound dashed."""
         curves, steps = [], range(self.steps + 1)
         for task in _TASKS:
             for way in _WAYS:
                 computed, x = self._convergence(task, way, steps), np.arange(self.steps + 1.0)
-                curves.append(Curve(task, way, x, computed.errors))
-                curves.append(Curve(task, way, x, computed.bound, dashed=True))
+                curves.append(fig.Curve(task, way, x, computed.errors))
+                curves.append(fig.Curve(task, way, x, computed.bound, dashed=True))
         titles = {"similar": "The source's teacher", "unrelated": "Labels that the source says nothing of"}
         panels = (
-            Panel(task, titles[task], "steps on the target", "squared error (dashed: bound)", y_log=True)
+            fig.Panel(task, titles[task], "steps on the target", "squared error (dashed: bound)", y_log=True)
             for task in _TASKS
         )
-        return Theory(tuple(panels), tuple(curves))
+        return fig.Theory(tuple(panels), tuple(curves))
 
-    def points(self) -> tuple[Point, ...]:
+    def points(self) -> tuple[fig.Point, ...]:
         """Each line at seven numbers of steps, measured on the same networks."""
         marks = sorted({round(share * self.steps) for share in _SHARES})
         return tuple(
-            Point(task, way, float(k), float(error), group=f"{task}, {way}")
+            fig.Point(task, way, float(k), float(error), group=f"{task}, {way}")
             for task in _TASKS
             for way in _WAYS
             for k, error in zip(marks, self._convergence(task, way, marks).errors, strict=True)
         )
 
-    def simulate(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
+    def simulate(self, points: Sequence[fig.Point]) -> tuple[Estimate, ...]:
         """Train on the source, unless from scratch, then on the target."""
         first = points[0]
         source = _labelled(_source(), self.seeds) if first.series == _WAYS[0] else None
@@ -202,7 +191,7 @@ class ConvergenceFigure(TheoryFigure):
         )
         return tuple(mean_estimate(errors, run.status) for errors in run.errors)
 
-    def conclude(self, simulated: Sequence[Simulated]) -> Conclusion:
+    def conclude(self, simulated: Sequence[fig.Simulated]) -> fig.Conclusion:
         """How much faster than its bound the error falls, and how long a pretrained start is ahead."""
         end = max(simulated, key=lambda item: item.point.x).point
         curve = self._convergence(end.panel, end.series, [int(end.x)])
@@ -210,18 +199,18 @@ class ConvergenceFigure(TheoryFigure):
         tuned, scratch = (self._convergence("similar", way, steps).errors for way in _WAYS)
         behind = np.flatnonzero(tuned > scratch)
         until = f"for {behind[0]} steps, and behind from then on" if len(behind) else "throughout"
-        return Conclusion(
+        return fig.Conclusion(
             f"after {end.x:g} steps the squared error is {curve.errors[0]:.2g} by theory ({end.panel}, {end.series}) "
             f"and the bound {curve.bound[0]:.2g}: late in training the error falls by (1 - eta lambda)^2 in a step, "
             "the bound by 1 - eta lambda / 2. On the similar task the pretrained start is ahead of training from "
             f"scratch {until}: it leaves less to fit, and more of that where the kernel learns slowly"
         )
 
-    def claims(self) -> tuple[Claim, ...]:
+    def claims(self) -> tuple[fig.Claim, ...]:
         """The theorem, and what pretraining changes."""
         narrow = f"Networks of width {self.width} are not wide yet." if self.width < _WIDE else ""
         return (
-            Claim(
+            fig.Claim(
                 "the error stays below its bound at every step, from either start",
                 "liu2019, Theorem 3",
                 lambda drawn: all(
@@ -232,7 +221,7 @@ class ConvergenceFigure(TheoryFigure):
                 ),
                 narrow,
             ),
-            Claim(
+            fig.Claim(
                 "on a similar task the pretrained network begins with the smaller error",
                 "liu2019, Theorems 1 and 3",
                 lambda drawn: drawn.lower("similar", *_WAYS, at=(0.0,)),

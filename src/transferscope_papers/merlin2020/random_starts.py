@@ -9,20 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from transferscope.estimate import Estimate
-from transferscope_papers.figure import (
-    Claim,
-    Conclusion,
-    Curve,
-    Drawn,
-    Panel,
-    Point,
-    Range,
-    Simulated,
-    Theory,
-    TheoryFigure,
-    setting,
-    simulated_means,
-)
+from transferscope_papers import figure as fig
 from transferscope_papers.problems import QuadraticProblem
 from transferscope_papers.simulate.quadratic import (
     QuadraticSettings,
@@ -62,7 +49,7 @@ _ENTRIES = 1_000_000
 
 
 @dataclass(frozen=True)
-class RandomStartsFigure(TheoryFigure):
+class RandomStartsFigure(fig.TheoryFigure):
     """merlin2020 Theorems 1 and 2 from random starts, and the number of target examples.
 
     Pretraining that ends at a source minimum has the shared feature with probability 1/k, because nothing tells the k
@@ -79,16 +66,16 @@ class RandomStartsFigure(TheoryFigure):
         samples: Target samples on which features are compared.
     """
 
-    d: int = setting(50, Range(16, 200), quick=24)
-    starts: int = setting(600, Range(6, 10_000), quick=60)
-    data_sets: int = setting(40, Range(2, 1000), quick=8)
-    restarts: int = setting(20, Range(1, 100), quick=6)
-    steps: int = setting(6000, Range(10, 100_000), quick=800)
-    samples: int = setting(20_000, Range(10, 1_000_000), quick=1000)
+    d: int = fig.setting(50, fig.Range(16, 200), quick=24)
+    starts: int = fig.setting(600, fig.Range(6, 10_000), quick=60)
+    data_sets: int = fig.setting(40, fig.Range(2, 1000), quick=8)
+    restarts: int = fig.setting(20, fig.Range(1, 100), quick=6)
+    steps: int = fig.setting(6000, fig.Range(10, 100_000), quick=800)
+    samples: int = fig.setting(20_000, fig.Range(10, 1_000_000), quick=1000)
 
     name: ClassVar[str] = "merlin2020-random-starts"
 
-    def theory(self) -> Theory:
+    def theory(self) -> fig.Theory:
         """1/k, the probability that the shared feature is told, and the examples that it takes."""
         few, many = np.geomspace(_FEATURES[0], _FEATURES[-1], 40), np.geomspace(2, 1e6, 40)
         sizes = np.arange(2, _TRAINED_SIZES[-1] + 1)
@@ -96,14 +83,14 @@ class RandomStartsFigure(TheoryFigure):
         names = [_series(k) for k in (_TRAINED_K, *_COMPARED)]
         needed = np.array([float(examples_needed(float(k), failure=_FAILURE)) for k in many])
         curves = (
-            Curve("start", _PRETRAINED, few, 1 / few),
-            *(Curve("examples", name, sizes.astype(float), told[:, i]) for i, name in enumerate(names)),
-            Curve("needed", _NEEDED, many, needed),
-            Curve("needed", _SUFFICIENT, many, sufficient_examples(many, failure=_FAILURE), dashed=True),
+            fig.Curve("start", _PRETRAINED, few, 1 / few),
+            *(fig.Curve("examples", name, sizes.astype(float), told[:, i]) for i, name in enumerate(names)),
+            fig.Curve("needed", _NEEDED, many, needed),
+            fig.Curve("needed", _SUFFICIENT, many, sufficient_examples(many, failure=_FAILURE), dashed=True),
         )
         features = "features k that solve the source"
         panels = (
-            Panel(
+            fig.Panel(
                 "start",
                 "One random start; line: 1/k",
                 features,
@@ -111,24 +98,24 @@ class RandomStartsFigure(TheoryFigure):
                 x_log=True,
                 shares=True,
             ),
-            Panel("examples", "The shared feature is told", "target examples n", "share of samples", shares=True),
-            Panel("needed", f"Failure at most {_FAILURE:g}", features, "target examples n", x_log=True),
+            fig.Panel("examples", "The shared feature is told", "target examples n", "share of samples", shares=True),
+            fig.Panel("needed", f"Failure at most {_FAILURE:g}", features, "target examples n", x_log=True),
         )
-        return Theory(panels, curves)
+        return fig.Theory(panels, curves)
 
-    def points(self) -> tuple[Point, ...]:
+    def points(self) -> tuple[fig.Point, ...]:
         """Random starts for each k, compared features for each n, and networks trained from several starts."""
-        pretrained = [Point("start", _PRETRAINED, float(k), 1 / k, group="pretraining") for k in _FEATURES]
-        single = [Point("start", _SINGLE, float(k), group="MeRLin") for k in _FEATURES]
-        best = [Point("examples", _BEST, float(n), group="MeRLin") for n in _TRAINED_SIZES]
+        pretrained = [fig.Point("start", _PRETRAINED, float(k), 1 / k, group="pretraining") for k in _FEATURES]
+        single = [fig.Point("start", _SINGLE, float(k), group="MeRLin") for k in _FEATURES]
+        best = [fig.Point("examples", _BEST, float(n), group="MeRLin") for n in _TRAINED_SIZES]
         compared = [
-            Point("examples", _series(k), float(n), float(recovery_probability(n, k)), {"k": k}, group=_series(k))
+            fig.Point("examples", _series(k), float(n), float(recovery_probability(n, k)), {"k": k}, group=_series(k))
             for k in _COMPARED
             for n in _SIZES
         ]
         return (*pretrained, *single, *compared, *best)
 
-    def simulate(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
+    def simulate(self, points: Sequence[fig.Point]) -> tuple[Estimate, ...]:
         """All networks of one way together; features are compared one sample size after the other."""
         if points[0].group == "pretraining":
             return self._pretrained(points)
@@ -139,46 +126,46 @@ class RandomStartsFigure(TheoryFigure):
             for point in points
         )
 
-    def conclude(self, simulated: Sequence[Simulated]) -> Conclusion:
+    def conclude(self, simulated: Sequence[fig.Simulated]) -> fig.Conclusion:
         """How many starts of pretraining ended at a source minimum."""
-        own = [mean.n for mean in simulated_means(simulated, "start", _PRETRAINED).values()]
+        own = [mean.n for mean in fig.simulated_means(simulated, "start", _PRETRAINED).values()]
         if not own:
-            return Conclusion("")
-        return Conclusion(
+            return fig.Conclusion("")
+        return fig.Conclusion(
             f"{sum(own)} of {self.starts * len(own)} starts of pretraining ended at a source minimum and are counted; "
             "the others ended between two features"
         )
 
-    def claims(self) -> tuple[Claim, ...]:
+    def claims(self) -> tuple[fig.Claim, ...]:
         """1/k, log k, and what random starts come to."""
         short = f"{self.steps} steps do not end at a minimum." if self.steps < _LEAST_STEPS else ""
         return (
-            Claim(
+            fig.Claim(
                 "pretraining from a random start has the shared feature with probability 1/k (within 3 standard "
                 "errors), and so a loss of 10/27 or more with probability 1 − 1/k",
                 "merlin2020, Theorem 1",
                 _one_in_k,
                 short,
             ),
-            Claim(
+            fig.Claim(
                 "the target examples that tell the shared feature grow as log k: from 10 features on, each factor of "
                 "ten takes 4 more (3.4 to 4.4)",
                 "merlin2020, Theorem 2: more than Θ(log(k/ξ))",
                 _grows_as_log_k,
             ),
-            Claim(
+            fig.Claim(
                 "the constants in the proof are enough for every k, and three times too large up to 1,000 features",
                 "merlin2020, proof of Theorem 2",
                 _more_than_enough,
             ),
-            Claim(
+            fig.Claim(
                 f"with {_ENOUGH} target examples the best of several random starts by MeRLin's training objective has "
                 "the shared feature in nine data sets of ten or more",
                 "merlin2020, Theorem 2, for gradient descent",
                 lambda drawn: drawn.points("examples", _BEST)[_ENOUGH].value >= 0.9,
                 short or (f"{self.restarts} starts are few." if self.restarts < _FEWEST_RESTARTS else ""),
             ),
-            Claim(
+            fig.Claim(
                 "a single random start of MeRLin is not enough, the less the more features solve the source: its share "
                 "falls to less than half from 2 to 16 of them",
                 "beyond merlin2020, whose Theorem 2 is about minimisers",
@@ -187,7 +174,7 @@ class RandomStartsFigure(TheoryFigure):
             ),
         )
 
-    def _pretrained(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
+    def _pretrained(self, points: Sequence[fig.Point]) -> tuple[Estimate, ...]:
         shares = []
         seeds = [seed for point in points for seed in range(point.seed, point.seed + self.starts)]
         ks = [int(point.x) for point in points for _ in range(self.starts)]
@@ -199,7 +186,7 @@ class RandomStartsFigure(TheoryFigure):
             shares.append(_share((run.target_loss[rows] < _FOUND)[reached[rows]]))
         return tuple(shares)
 
-    def _trained(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
+    def _trained(self, points: Sequence[fig.Point]) -> tuple[Estimate, ...]:
         """Single starts have a sample each, those of one data set share it; one descent for all."""
         sizes: list[int] = []
         sources: list[int] = []
@@ -275,23 +262,23 @@ def _told(features: np.ndarray, labels: np.ndarray, fit: np.ndarray) -> np.ndarr
     return told
 
 
-def _one_in_k(drawn: Drawn) -> bool:
+def _one_in_k(drawn: fig.Drawn) -> bool:
     shares = drawn.points("start", _PRETRAINED)
     return all(abs(mean.value - 1 / k) <= 3 * (mean.stderr or 0.0) for k, mean in shares.items())
 
 
-def _falls_by_half(drawn: Drawn) -> bool:
+def _falls_by_half(drawn: fig.Drawn) -> bool:
     shares = drawn.points("start", _SINGLE)
     return shares[_FEATURES[-1]].value < shares[_FEATURES[0]].value / 2
 
 
-def _more_than_enough(drawn: Drawn) -> bool:
+def _more_than_enough(drawn: fig.Drawn) -> bool:
     needed, enough = drawn.line("needed", _NEEDED), drawn.line("needed", _SUFFICIENT, dashed=True)
     few = needed.x <= 1000
     return bool((enough.y >= needed.y).all()) and bool((enough.y > 3 * needed.y)[few].all())
 
 
-def _grows_as_log_k(drawn: Drawn) -> bool:
+def _grows_as_log_k(drawn: fig.Drawn) -> bool:
     line = drawn.line("needed", _NEEDED)
     counted = line.x >= 10
     slope = np.polyfit(np.log10(line.x[counted]), line.y[counted], 1)[0]

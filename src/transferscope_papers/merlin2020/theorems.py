@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from transferscope.estimate import Estimate
-from transferscope_papers.figure import Claim, Curve, Drawn, Panel, Point, Range, Theory, TheoryFigure, setting
+from transferscope_papers import figure as fig
 from transferscope_papers.problems import QuadraticProblem
 from transferscope_papers.simulate.descent import Weights
 from transferscope_papers.simulate.outcomes import mean_estimate
@@ -47,7 +47,7 @@ _LEAST_STEPS = 2000
 
 
 @dataclass(frozen=True)
-class QuadraticFigure(TheoryFigure):
+class QuadraticFigure(fig.TheoryFigure):
     """merlin2020 Theorems 1 and 2, started at the shared and at a source-specific feature.
 
     The objective tells which end is the global minimum: MeRLin's is lower at the shared feature, that of joint training
@@ -59,46 +59,46 @@ class QuadraticFigure(TheoryFigure):
         seeds: Target samples per point.
     """
 
-    d: int = setting(50, Range(5, 500))
-    steps: int = setting(6000, Range(10, 100_000), quick=2000)
-    seeds: int = setting(8, Range(1, 1000), quick=4)
+    d: int = fig.setting(50, fig.Range(5, 500))
+    steps: int = fig.setting(6000, fig.Range(10, 100_000), quick=2000)
+    seeds: int = fig.setting(8, fig.Range(1, 1000), quick=4)
 
     name: ClassVar[str] = "merlin2020-theorems"
     version: ClassVar[int] = 3
     known_error: ClassVar[float] = 0.003
 
-    def theory(self) -> Theory:
+    def theory(self) -> fig.Theory:
         """Loss of the best wrong feature, and the value of the source minimum."""
         ends = np.array([4.0, 44.0])
         best = float(source_minimum(_PENALTY).value)
         curves = (
-            Curve("target", "best wrong feature, 10/27", ends, np.full(2, WRONG_FEATURE_LOSS), dashed=True),
-            Curve("objective", "source minimum", ends, np.full(2, best), dashed=True),
+            fig.Curve("target", "best wrong feature, 10/27", ends, np.full(2, WRONG_FEATURE_LOSS), dashed=True),
+            fig.Curve("objective", "source minimum", ends, np.full(2, best), dashed=True),
         )
         panels = (
-            Panel("target", f"Target, d = {self.d}, λ = {_PENALTY:g}", "target examples", "loss on the target"),
-            Panel("objective", "Training objective", "target examples", "objective"),
+            fig.Panel("target", f"Target, d = {self.d}, λ = {_PENALTY:g}", "target examples", "loss on the target"),
+            fig.Panel("objective", "Training objective", "target examples", "objective"),
         )
-        return Theory(panels, curves)
+        return fig.Theory(panels, curves)
 
-    def points(self) -> tuple[Point, ...]:
+    def points(self) -> tuple[fig.Point, ...]:
         """Three sizes for each way; who stays at the shared feature has target loss 0 and the source minimum."""
         best = float(source_minimum(_PENALTY).value)
         expected = {("target", _STAYS): 0.0, ("objective", _STAYS): best}
         return tuple(
-            Point(panel, way, float(n), expected.get((panel, way), float("nan")), group=way.split(",")[0])
+            fig.Point(panel, way, float(n), expected.get((panel, way), float("nan")), group=way.split(",")[0])
             for panel in ("target", "objective")
             for way in _WAYS
             for n in (_FEW, _ENOUGH, _MANY)
         )
 
-    def simulate(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
+    def simulate(self, points: Sequence[fig.Point]) -> tuple[Estimate, ...]:
         """Train with Adam from a slightly perturbed source minimum; both panels show the same networks.
 
         Networks of one way are trained together, whatever the size of their sample and the feature they start from.
         """
         cases = list(dict.fromkeys((point.series, point.x) for point in points))
-        own = [Point("target", way, n).seed for way, n in cases]
+        own = [fig.Point("target", way, n).seed for way, n in cases]
         seeds = [seed for first in own for seed in range(first, first + self.seeds)]
         sizes = [int(n) for _, n in cases for _ in range(self.seeds)]
         data = draw_targets(QuadraticProblem(self.d, 1), sizes, seeds, n_signal=_N_SIGNAL)
@@ -117,7 +117,7 @@ class QuadraticFigure(TheoryFigure):
                 runs[panel, *case] = mean_estimate(shown[rows], run.status[rows])
         return tuple(runs[point.panel, point.series, point.x] for point in points)
 
-    def claims(self) -> tuple[Claim, ...]:
+    def claims(self) -> tuple[fig.Claim, ...]:
         """What Theorems 1 and 2 say of the global minima, read off the two starts."""
         short = f"{self.steps} steps do not end at a minimum." if self.steps < _LEAST_STEPS else ""
         many = (
@@ -126,7 +126,7 @@ class QuadraticFigure(TheoryFigure):
             else f"{_FEW} examples are not few for {self.d} inputs (n < 0.13 d)."
         )
         return (
-            Claim(
+            fig.Claim(
                 "pretraining that ends at a source-specific feature has a target loss of 10/27 at least",
                 "merlin2020, Theorem 1",
                 lambda drawn: all(
@@ -135,20 +135,20 @@ class QuadraticFigure(TheoryFigure):
                 ),
                 short,
             ),
-            Claim(
+            fig.Claim(
                 f"joint training with {_FEW} target examples has its lower objective at an overfit feature, with a "
                 "target loss above 0.1",
                 "merlin2020, Theorem 1",
                 _overfits,
                 short or many,
             ),
-            Claim(
+            fig.Claim(
                 "MeRLin's objective is lower at the shared feature than at a source-specific one",
                 f"merlin2020, Theorem 2, for {_ENOUGH} target examples and more",
                 lambda drawn: drawn.lower("objective", _STAYS, _LEAVES, at=(_ENOUGH, _MANY)),
                 short,
             ),
-            Claim(
+            fig.Claim(
                 "there it recovers the target, with a loss below 0.01",
                 f"merlin2020, Theorem 2, for {_ENOUGH} target examples and more",
                 lambda drawn: all(
@@ -159,6 +159,6 @@ class QuadraticFigure(TheoryFigure):
         )
 
 
-def _overfits(drawn: Drawn) -> bool:
+def _overfits(drawn: fig.Drawn) -> bool:
     lower = drawn.lower("objective", _OVERFITS, _SHARES, at=(_FEW,))
     return lower and drawn.points("target", _OVERFITS)[_FEW].value > 0.1

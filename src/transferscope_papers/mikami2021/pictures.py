@@ -10,19 +10,7 @@ import numpy as np
 from transferscope.diagnostics.data_complexity import negative_entropy
 from transferscope.estimate import Estimate
 from transferscope.numerics.intervals import t_interval
-from transferscope_papers.figure import (
-    SEEDS,
-    Claim,
-    Curve,
-    Diagram,
-    Drawn,
-    Panel,
-    Point,
-    Range,
-    Theory,
-    TheoryFigure,
-    setting,
-)
+from transferscope_papers import figure as fig
 from transferscope_papers.mikami2021.rows import RENDERINGS, rendering_pairs
 from transferscope_papers.sources.scenes import SceneSettings, scenes
 
@@ -36,44 +24,46 @@ _SCENARIOS = {
 
 
 @dataclass(frozen=True)
-class ScenariosFigure(TheoryFigure):
+class ScenariosFigure(fig.TheoryFigure):
     """Figure 3: what more images do after 70 % accuracy where 90 % are wanted, by rate and transfer gap."""
 
     name: ClassVar[str] = "mikami2021-fig3"
 
-    def theory(self) -> Theory:
+    def theory(self) -> fig.Theory:
         """The law (1) from the first error on, and the error that is wanted."""
         n = np.geomspace(_FIRST, 1e7, 121)
-        panels = [Panel("a", "measured", "Pretraining images n", "Target error", x_log=True, y_limits=(0, 0.35))]
-        curves = [Curve("a", "law", n[:2], np.full(2, _FIRST_ERROR)), self._wanted("a", n)]
+        panels = [fig.Panel("a", "measured", "Pretraining images n", "Target error", x_log=True, y_limits=(0, 0.35))]
+        curves = [fig.Curve("a", "law", n[:2], np.full(2, _FIRST_ERROR)), self._wanted("a", n)]
         for name, (title, alpha, C) in _SCENARIOS.items():
-            panels.append(Panel(name, title, "Pretraining images n", "Target error", x_log=True, y_limits=(0, 0.35)))
+            panels.append(
+                fig.Panel(name, title, "Pretraining images n", "Target error", x_log=True, y_limits=(0, 0.35))
+            )
             law = C + (_FIRST_ERROR - C) * (n / _FIRST) ** -alpha
-            curves += [Curve(name, "law", n, law), self._wanted(name, n)]
-        return Theory(tuple(panels), tuple(curves))
+            curves += [fig.Curve(name, "law", n, law), self._wanted(name, n)]
+        return fig.Theory(tuple(panels), tuple(curves))
 
-    def _wanted(self, panel: str, n: np.ndarray) -> Curve:
-        return Curve(panel, "wanted", n, np.full(len(n), _WANTED), dashed=True)
+    def _wanted(self, panel: str, n: np.ndarray) -> fig.Curve:
+        return fig.Curve(panel, "wanted", n, np.full(len(n), _WANTED), dashed=True)
 
-    def points(self) -> tuple[Point, ...]:
+    def points(self) -> tuple[fig.Point, ...]:
         """None: nothing is simulated."""
         return ()
 
-    def simulate(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
+    def simulate(self, points: Sequence[fig.Point]) -> tuple[Estimate, ...]:
         """Never asked."""
         raise NotImplementedError
 
-    def claims(self) -> tuple[Claim, ...]:
+    def claims(self) -> tuple[fig.Claim, ...]:
         """Which scenario reaches the wanted error, and where."""
         source = "mikami2021, section 3.3 and Figure 3"
         return (
-            Claim(
+            fig.Claim(
                 "(b) more images lead to the wanted accuracy",
                 source,
                 lambda drawn: _FIRST < _reached(drawn, "b") < _FEASIBLE,
             ),
-            Claim("(c) no number of images does", source, lambda drawn: math.isinf(_reached(drawn, "c"))),
-            Claim(
+            fig.Claim("(c) no number of images does", source, lambda drawn: math.isinf(_reached(drawn, "c"))),
+            fig.Claim(
                 "(d) it takes a number of images that is out of reach",
                 source,
                 lambda drawn: _FEASIBLE < _reached(drawn, "d") < math.inf,
@@ -81,7 +71,7 @@ class ScenariosFigure(TheoryFigure):
         )
 
 
-def _reached(drawn: Drawn, panel: str) -> float:
+def _reached(drawn: fig.Drawn, panel: str) -> float:
     """The first n at which the law is at the wanted error; infinite for none."""
     law, wanted = drawn.line(panel, "law"), drawn.line(panel, "wanted", dashed=True)
     below = law.x[law.y <= wanted.y]
@@ -94,7 +84,7 @@ _STEPS = "1 single, 2 several, 3 + light, 4 + background"
 
 
 @dataclass(frozen=True)
-class RenderingsFigure(TheoryFigure):
+class RenderingsFigure(fig.TheoryFigure):
     """Figure 7 with rendered solids in place of the paper's objects: the same scenes with each set of attributes.
 
     Beside them what section 4.5 says of such data, that the negative entropy falls with their complexity, by a Gaussian
@@ -103,26 +93,26 @@ class RenderingsFigure(TheoryFigure):
 
     name: ClassVar[str] = "mikami2021-fig7"
 
-    n: int = setting(1000, Range(50, 20_000), quick=300)
-    seeds: int = setting(10, SEEDS, quick=3)
+    n: int = fig.setting(1000, fig.Range(50, 20_000), quick=300)
+    seeds: int = fig.setting(10, fig.SEEDS, quick=3)
 
-    def theory(self) -> Theory:
+    def theory(self) -> fig.Theory:
         """Images, a row for each set of attributes."""
         panels = (
-            Panel("images", "Scenes", "scene", "1 to 4, each without and with texture"),
-            Panel("entropy", "Complexity of pixels", _STEPS, "negative entropy (nats per number)"),
+            fig.Panel("images", "Scenes", "scene", "1 to 4, each without and with texture"),
+            fig.Panel("entropy", "Complexity of pixels", _STEPS, "negative entropy (nats per number)"),
         )
         rows = [1 - scenes(_SHOWN, _settings(name, _PIXELS), seed=0).inputs.mean(axis=1) / 255 for name in RENDERINGS]
         values = np.concatenate([np.concatenate(list(row), axis=1) for row in rows])
         x, y = (0.5 + (np.arange(size) + 0.5) / _PIXELS for size in values.shape[::-1])
         y = 0.75 + (y - 0.5) / 2  # rows of a step, without and with texture, lie around its number
-        return Theory(panels, (), (Diagram("images", x, y, values, shows="darkness", colours="Greys"),))
+        return fig.Theory(panels, (), (fig.Diagram("images", x, y, values, shows="darkness", colours="Greys"),))
 
-    def points(self) -> tuple[Point, ...]:
+    def points(self) -> tuple[fig.Point, ...]:
         """The negative entropy of each."""
         return tuple(_place(name) for name in RENDERINGS)
 
-    def simulate(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
+    def simulate(self, points: Sequence[fig.Point]) -> tuple[Estimate, ...]:
         """Of `n` scenes of 8 x 8 pixels in colour, the mean over seeds."""
         names = {_place(name).seed: name for name in RENDERINGS}
         means = []
@@ -132,10 +122,10 @@ class RenderingsFigure(TheoryFigure):
             means.append(t_interval(np.array(entropies)))
         return tuple(means)
 
-    def claims(self) -> tuple[Claim, ...]:
+    def claims(self) -> tuple[fig.Claim, ...]:
         """Entropy rises with the attributes, but with light, which also darkens."""
         return tuple(
-            Claim(
+            fig.Claim(
                 f"the negative entropy falls with {words} in most pairs that differ in it alone",
                 "mikami2021, section 4.5",
                 lambda drawn, attributes=attributes: _falling(drawn, attributes) > 0.5,  # type: ignore[misc]
@@ -153,9 +143,9 @@ class RenderingsFigure(TheoryFigure):
         )
 
 
-def _place(name: str) -> Point:
+def _place(name: str) -> fig.Point:
     own = RENDERINGS[name]
-    return Point("entropy", _TEXTURES["texture" in own], 1 + sum(one != "texture" for one in own))
+    return fig.Point("entropy", _TEXTURES["texture" in own], 1 + sum(one != "texture" for one in own))
 
 
 def _settings(name: str, size: int) -> SceneSettings:
@@ -169,7 +159,7 @@ def _settings(name: str, size: int) -> SceneSettings:
     )
 
 
-def _falling(drawn: Drawn, attributes: tuple[str, ...]) -> float:
+def _falling(drawn: fig.Drawn, attributes: tuple[str, ...]) -> float:
     """In which share of the pairs that differ in one of these attributes alone the value falls with it."""
     places = {name: _place(name) for name in RENDERINGS}
     entropies = {name: drawn.points("entropy", at.series)[at.x].value for name, at in places.items()}

@@ -9,20 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from transferscope.estimate import Estimate
-from transferscope_papers.figure import (
-    Claim,
-    Conclusion,
-    Curve,
-    Drawn,
-    Panel,
-    Point,
-    Range,
-    Simulated,
-    Theory,
-    TheoryFigure,
-    setting,
-    simulated_means,
-)
+from transferscope_papers import figure as fig
 from transferscope_papers.problems import power_law_transfer
 from transferscope_papers.simulate.averaged_sgd import OnlineSettings, averaged_sgd
 from transferscope_papers.theory.rates import Rates, fine_tuning_rates
@@ -64,7 +51,7 @@ def cases_of(xi: float) -> dict[str, Case]:
 
 
 @dataclass(frozen=True)
-class RatesFigure(TheoryFigure):
+class RatesFigure(fig.TheoryFigure):
     """mikami2021 Table 1: the risk of fine-tuning against target examples (slopes -beta) and source examples (-alpha).
 
     Theory gives an upper bound with open constants, so lines start at the first point, and points may fall faster. In
@@ -78,39 +65,39 @@ class RatesFigure(TheoryFigure):
         seeds: Runs per point.
     """
 
-    d: int = setting(1000, Range(10, 5000), quick=200)
-    xi: float = setting(2.0, Range(1.05, 5))
-    longest: int = setting(65_536, Range(1024, 1_000_000), quick=4096)
-    n_source: int = setting(16_384, Range(256, 1_000_000), quick=1024)
-    seeds: int = setting(20, Range(1, 1000), quick=8)
+    d: int = fig.setting(1000, fig.Range(10, 5000), quick=200)
+    xi: float = fig.setting(2.0, fig.Range(1.05, 5))
+    longest: int = fig.setting(65_536, fig.Range(1024, 1_000_000), quick=4096)
+    n_source: int = fig.setting(16_384, fig.Range(256, 1_000_000), quick=1024)
+    seeds: int = fig.setting(20, fig.Range(1, 1000), quick=8)
 
     name: ClassVar[str] = "mikami2021-table1"
     version: ClassVar[int] = 3
 
-    def theory(self) -> Theory:
+    def theory(self) -> fig.Theory:
         """Axes alone: the bound's slopes are drawn through simulated points, since its constants are open."""
         title = f"Target = source, {self._few} target examples; dashed: −α"
         panels = (
-            Panel("risk", f"ξ = {self.xi:g}; dashed: slope −β of the bound", "target examples", "risk", True, True),
-            Panel("source", title, "source examples", "risk", True, True),
+            fig.Panel("risk", f"ξ = {self.xi:g}; dashed: slope −β of the bound", "target examples", "risk", True, True),
+            fig.Panel("source", title, "source examples", "risk", True, True),
         )
-        return Theory(panels)
+        return fig.Theory(panels)
 
-    def points(self) -> tuple[Point, ...]:
+    def points(self) -> tuple[fig.Point, ...]:
         """Five sizes of each kind for each row of the table."""
         longest = {"risk": self.longest, "source": self.n_source}
         return tuple(
-            Point(panel, name, float(longest[panel] // 4**i))
+            fig.Point(panel, name, float(longest[panel] // 4**i))
             for panel in longest
             for name in self._cases
             for i in reversed(range(5))
         )
 
-    def simulate(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
+    def simulate(self, points: Sequence[fig.Point]) -> tuple[Estimate, ...]:
         """Pre-train, then fine-tune with the step size and the regularisation of the table."""
         return tuple(self._risk(point) for point in points)
 
-    def _risk(self, point: Point) -> Estimate:
+    def _risk(self, point: fig.Point) -> Estimate:
         case, by_source = self._cases[point.series], point.panel == "source"
         n_source, n = (int(point.x), self._few) if by_source else (self.n_source, int(point.x))
         pair = power_law_transfer(self.d, r0=case.r0, r1=case.r1, xi=self.xi, added_size=0.0 if by_source else 1.0)
@@ -125,12 +112,12 @@ class RatesFigure(TheoryFigure):
         tuning = OnlineSettings(n, ridge, _STEP * n**-case.zeta, seeds, _FINE_TUNING)
         return averaged_sgd(pair.target, pretrained.weights, tuning).outcomes.means(self.seeds)[0]
 
-    def conclude(self, simulated: Sequence[Simulated]) -> Conclusion:
+    def conclude(self, simulated: Sequence[fig.Simulated]) -> fig.Conclusion:
         """Measured slopes beside the bound's."""
         parts: dict[str, list[str]] = {"risk": [], "source": []}
         curves = []
         for panel, name in itertools.product(parts, self._cases):
-            means = simulated_means(simulated, panel, name)
+            means = fig.simulated_means(simulated, panel, name)
             own = {x: mean for x, mean in means.items() if mean.usable}
             if len(own) >= 2:
                 bound = self._bound(panel, name)
@@ -138,19 +125,19 @@ class RatesFigure(TheoryFigure):
                 measured = f"{decays.slope:.3f} ± {decays.stderr:.3f}"
                 parts[panel].append(f"{name.split(':')[0]} {measured} (bound {bound:.3f})")
                 x, height = np.array(list(own)), next(iter(own.values())).value
-                curves.append(Curve(panel, name, x, height * (x / x[0]) ** -bound, dashed=True))
+                curves.append(fig.Curve(panel, name, x, height * (x / x[0]) ** -bound, dashed=True))
         by_target, by_source = (", ".join(decays) or "nothing yet" for decays in parts.values())
-        return Conclusion(
+        return fig.Conclusion(
             f"measured decay of the risk (± standard error) in target examples: {by_target}; in source examples: "
             f"{by_source}; the bound allows no slower one in the limit",
             tuple(curves),
         )
 
-    def claims(self) -> tuple[Claim, ...]:
+    def claims(self) -> tuple[fig.Claim, ...]:
         """No case decays more slowly than its row of the table allows."""
         symbols = {"risk": ("target", "β"), "source": ("source", "α")}
         return tuple(
-            Claim(
+            fig.Claim(
                 f"{name.split(':')[0]}: the risk decays in {symbols[panel][0]} examples with an exponent of at least "
                 f"{symbols[panel][1]} = {self._bound(panel, name):.2f} (within {_ERRORS} standard errors)",
                 "mikami2021, Table 1",
@@ -171,7 +158,7 @@ class RatesFigure(TheoryFigure):
             f"at {full:,} (--full) I-A has 0.56 and I-B 0.62."
         )
 
-    def _fast_enough(self, drawn: Drawn, panel: str, name: str) -> bool:
+    def _fast_enough(self, drawn: fig.Drawn, panel: str, name: str) -> bool:
         decay = _decay(drawn.points(panel, name))
         return decay.slope + _ERRORS * decay.stderr >= self._bound(panel, name)
 

@@ -8,20 +8,7 @@ import numpy as np
 
 from transferscope.data import LabelledSet, load
 from transferscope.estimate import Estimate
-from transferscope_papers.figure import (
-    Claim,
-    Conclusion,
-    Curve,
-    Drawn,
-    Panel,
-    Point,
-    Range,
-    Simulated,
-    Theory,
-    TheoryFigure,
-    setting,
-    simulated_means,
-)
+from transferscope_papers import figure as fig
 from transferscope_papers.simulate.digit_pairs import Digits, TableSettings, Tasks, bound_table
 from transferscope_papers.simulate.outcomes import mean_estimate
 
@@ -37,7 +24,7 @@ _PUBLISHED = {
 
 
 @dataclass(frozen=True)
-class DigitTable(TheoryFigure):
+class DigitTable(fig.TheoryFigure):
     """shachaf2021 Table 1: squared correlation of bounds with the test error over pairs of tasks, over draws of them.
 
     The paper has one draw of 20 pairs. Levels of R^2 differ by 0.1 (one standard deviation) between draws, more than
@@ -54,40 +41,42 @@ class DigitTable(TheoryFigure):
         draws: Number of draws of the pairs.
     """
 
-    pairs: int = setting(20, Range(3, 90))
-    samples: int = setting(25, Range(2, 1000), quick=5)
-    repeats: int = setting(10, Range(1, 1000), quick=1)
-    m: int = setting(2, Range(1, 784))
-    pretraining_steps: int = setting(300, Range(1, 100_000))
-    images: int = setting(5000, Range(20, 5000), quick=500)
-    draws: int = setting(30, Range(2, 100))
+    pairs: int = fig.setting(20, fig.Range(3, 90))
+    samples: int = fig.setting(25, fig.Range(2, 1000), quick=5)
+    repeats: int = fig.setting(10, fig.Range(1, 1000), quick=1)
+    m: int = fig.setting(2, fig.Range(1, 784))
+    pretraining_steps: int = fig.setting(300, fig.Range(1, 100_000))
+    images: int = fig.setting(5000, fig.Range(20, 5000), quick=500)
+    draws: int = fig.setting(30, fig.Range(2, 100))
 
     name: ClassVar[str] = "shachaf2021-table1"
     version: ClassVar[int] = 4
 
-    def theory(self) -> Theory:
+    def theory(self) -> fig.Theory:
         """The published table, and its levels."""
         sizes, draws = np.array(_SIZES, dtype=np.float64), np.array([1.0, self.draws])
         published = [(name, np.array(values)) for name, values in _PUBLISHED.items()]
-        curves = [Curve("r2", name, sizes, values, dashed=True) for name, values in published]
-        curves += [Curve("draws", name, draws, np.full(2, values.mean()), dashed=True) for name, values in published]
+        curves = [fig.Curve("r2", name, sizes, values, dashed=True) for name, values in published]
+        curves += [
+            fig.Curve("draws", name, draws, np.full(2, values.mean()), dashed=True) for name, values in published
+        ]
         label = "R² of bound and test error"
         panels = (
-            Panel("r2", f"MNIST, K = {self.pairs}; dashed: published", "target examples n", label, y_limits=(0, 1)),
-            Panel("draws", "Each draw, mean over n", "draw of the pairs", label, y_limits=(0, 1)),
+            fig.Panel("r2", f"MNIST, K = {self.pairs}; dashed: published", "target examples n", label, y_limits=(0, 1)),
+            fig.Panel("draws", "Each draw, mean over n", "draw of the pairs", label, y_limits=(0, 1)),
         )
-        return Theory(panels, tuple(curves))
+        return fig.Theory(panels, tuple(curves))
 
-    def points(self) -> tuple[Point, ...]:
+    def points(self) -> tuple[fig.Point, ...]:
         """The bounds at five sizes, and in every draw; all from one simulation."""
         names = (*_PUBLISHED, _LARGER_C)
-        sizes = [Point("r2", name, float(n), group="draws") for n in _SIZES for name in names]
+        sizes = [fig.Point("r2", name, float(n), group="draws") for n in _SIZES for name in names]
         draws = [
-            Point("draws", name, float(draw), group="draws") for draw in range(1, self.draws + 1) for name in names
+            fig.Point("draws", name, float(draw), group="draws") for draw in range(1, self.draws + 1) for name in names
         ]
         return (*sizes, *draws)
 
-    def simulate(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
+    def simulate(self, points: Sequence[fig.Point]) -> tuple[Estimate, ...]:
         """Means over draws with their standard errors, and each draw without one."""
         data = load("mnist")
         tasks = Tasks(self._digits(data.train), self._digits(data.test))
@@ -102,22 +91,22 @@ class DigitTable(TheoryFigure):
                 estimates.append(mean_estimate(own[:, _SIZES.index(int(point.x))]))
         return tuple(estimates)
 
-    def claims(self) -> tuple[Claim, ...]:
+    def claims(self) -> tuple[fig.Claim, ...]:
         """The order of the bounds, in the mean and draw by draw, and what becomes of all of them with more examples."""
         first, second, third = _PUBLISHED
         table = "shachaf2021, section 4.2 with Table 1"
         return (
-            Claim(
+            fig.Claim(
                 "Theorem 4.2 (c = 0.5) correlates with the test error more strongly than the other bounds",
                 table,
                 lambda drawn: _level(drawn, first) > max(_level(drawn, second), _level(drawn, third)),
             ),
-            Claim(
+            fig.Claim(
                 "the bound of Bartlett et al. correlates more strongly than the distance of the teachers",
                 table,
                 lambda drawn: _level(drawn, second) > _level(drawn, third),
             ),
-            Claim(
+            fig.Claim(
                 "every correlation is weaker with 30 examples than with 10",
                 table,
                 lambda drawn: all(
@@ -125,26 +114,26 @@ class DigitTable(TheoryFigure):
                     for name in _PUBLISHED
                 ),
             ),
-            Claim(
+            fig.Claim(
                 "both orders hold together in most draws of the pairs",
                 "beyond shachaf2021, whose Table 1 is one draw",
                 lambda drawn: _ordered(_by_draw(drawn)) > self.draws / 2,
             ),
-            Claim(
+            fig.Claim(
                 "the published levels are among those of single draws",
                 "shachaf2021, Table 1",
                 lambda drawn: all(0 < share < 1 for share in _below_published(_by_draw(drawn)).values()),
             ),
         )
 
-    def conclude(self, simulated: Sequence[Simulated]) -> Conclusion:
+    def conclude(self, simulated: Sequence[fig.Simulated]) -> fig.Conclusion:
         """Mean R^2 over sizes and draws, and where the published one lies among the draws."""
         draws = {
-            name: np.array([mean.value for mean in simulated_means(simulated, "draws", name).values()])
+            name: np.array([mean.value for mean in fig.simulated_means(simulated, "draws", name).values()])
             for name in (*_PUBLISHED, _LARGER_C)
         }
         if any(len(values) < self.draws for values in draws.values()):
-            return Conclusion("")
+            return fig.Conclusion("")
         below = _below_published(draws)
         parts = [
             f"{name} {values.mean():.2f} (sd {values.std(ddof=1):.2f}"
@@ -156,7 +145,7 @@ class DigitTable(TheoryFigure):
             for name, values in draws.items()
         ]
         larger = {_THEOREM: draws[_LARGER_C]} | {name: draws[name] for name in ("bartlett", "distance")}
-        return Conclusion(
+        return fig.Conclusion(
             f"mean R²: {', '.join(parts)}; the published order holds in {_ordered(draws)} of {self.draws} draws with "
             f"c = 0.5, in {_ordered(larger)} with c = 1"
         )
@@ -180,11 +169,11 @@ class DigitTable(TheoryFigure):
         return Digits(images.inputs[rows].reshape(len(rows), -1) / 255.0, labels[rows])
 
 
-def _level(drawn: Drawn, name: str) -> float:
+def _level(drawn: fig.Drawn, name: str) -> float:
     return float(np.mean([mean.value for mean in drawn.points("r2", name).values()]))
 
 
-def _by_draw(drawn: Drawn) -> dict[str, np.ndarray]:
+def _by_draw(drawn: fig.Drawn) -> dict[str, np.ndarray]:
     return {name: np.array([one.value for one in drawn.points("draws", name).values()]) for name in _PUBLISHED}
 
 

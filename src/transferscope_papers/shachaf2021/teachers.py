@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from transferscope.estimate import Estimate
-from transferscope_papers.figure import DEPTH, SEEDS, Claim, Curve, D, Drawn, Panel, Point, Range, Theory, setting
+from transferscope_papers import figure as fig
 from transferscope_papers.linear_teachers import ON_LINES, LinearTeachersFigure, Training, Way, fine_tuned_average
 from transferscope_papers.problems import LinearTransfer, teachers_apart, teachers_at_angle, two_level
 from transferscope_papers.theory.fine_tuning import fine_tuning_finite
@@ -24,8 +24,8 @@ from transferscope_papers.theory.linear_transfer import linear_transfer_risk
 class TeachersFigure(LinearTeachersFigure):
     """A figure of shachaf2021 with isotropic inputs, at its sizes."""
 
-    d: int = setting(500, Range(10, 5000), quick=100)
-    seeds: int = setting(20, SEEDS, quick=40)
+    d: int = fig.setting(500, fig.Range(10, 5000), quick=100)
+    seeds: int = fig.setting(20, fig.SEEDS, quick=40)
 
 
 @dataclass(frozen=True)
@@ -42,14 +42,14 @@ class AlignmentFigure(LinearTeachersFigure):
         c: Constant of the deviation in Theorem 4.2.
     """
 
-    d: int = setting(1000, D, quick=100)
-    seeds: int = setting(10, SEEDS, quick=60)
-    n_top: int = setting(50, Range(1, 2500), quick=5)
-    c: float = setting(1.0, Range(0.01, 100))
+    d: int = fig.setting(1000, fig.D, quick=100)
+    seeds: int = fig.setting(10, fig.SEEDS, quick=60)
+    n_top: int = fig.setting(50, fig.Range(1, 2500), quick=5)
+    c: float = fig.setting(1.0, fig.Range(0.01, 100))
 
     name: ClassVar[str] = "shachaf2021-fig1"
 
-    def theory(self) -> Theory:
+    def theory(self) -> fig.Theory:
         """Mean risk over samples, and the bound of Theorem 4.2 alone and with the trivial one."""
         sizes = np.unique(np.maximum(np.round(np.linspace(0.02, 0.98, 49) * self.d).astype(int), 1))
         curves = []
@@ -57,16 +57,16 @@ class AlignmentFigure(LinearTeachersFigure):
             mean = np.array([self._expected(series, int(n)) for n in sizes])
             bounds = [self._bound(series, int(n)) for n in sizes]
             curves += [
-                Curve("risk", series, sizes.astype(float), mean),
-                Curve("bound", series, sizes.astype(float), np.array([bound.best for bound in bounds])),
-                Curve(
+                fig.Curve("risk", series, sizes.astype(float), mean),
+                fig.Curve("bound", series, sizes.astype(float), np.array([bound.best for bound in bounds])),
+                fig.Curve(
                     "bound", series, sizes.astype(float), np.array([min(bound.values) for bound in bounds]), dashed=True
                 ),
             ]
         title = f"{self.n_top} of {self.d} eigenvalues 1.5, others 0.3"
         panels = (
-            Panel("risk", title, "target examples n", "risk after fine-tuning"),
-            Panel(
+            fig.Panel("risk", title, "target examples n", "risk after fine-tuning"),
+            fig.Panel(
                 "bound",
                 f"Theorem 4.2, best m, c = {self.c:g} (dashed); solid: with the trivial bound",
                 "target examples n",
@@ -74,17 +74,17 @@ class AlignmentFigure(LinearTeachersFigure):
                 y_log=True,
             ),
         )
-        return Theory(panels, tuple(curves))
+        return fig.Theory(panels, tuple(curves))
 
-    def points(self) -> tuple[Point, ...]:
+    def points(self) -> tuple[fig.Point, ...]:
         """Six sizes for each alignment."""
         return tuple(
-            Point("risk", series, float(n), self._expected(series, n))
+            fig.Point("risk", series, float(n), self._expected(series, n))
             for series in _ALIGNED
             for n in (round(share * self.d) for share in (0.05, 0.15, 0.3, 0.5, 0.7, 0.85))
         )
 
-    def training(self, point: Point) -> Training:
+    def training(self, point: fig.Point) -> Training:
         """Linear regression from the source's weights."""
         return Training(self._pair(point.series), int(point.x), Way(1))
 
@@ -107,37 +107,37 @@ class AlignmentFigure(LinearTeachersFigure):
         deviation = deviation_bound(covariance.eigenvalues, n, constant=self.c)
         return fine_tuning_bound(self._difference(series), covariance, deviation=deviation)
 
-    def claims(self) -> tuple[Claim, ...]:
+    def claims(self) -> tuple[fig.Claim, ...]:
         """What risk and bound say of few and of many examples."""
         changed = "" if self.n_top * 20 == self.d else "The paper has one large eigenvalue in 20."
         of_c = f"The ranks of the bound depend on its open constant, here c = {self.c:g}." if self.c != 1 else changed
         return (
-            Claim(
+            fig.Claim(
                 "for very few examples top aligned has the lower risk",
                 "shachaf2021, section 4.2 with Figure 1",
                 lambda drawn: _apart(drawn, _TOP, _BOTTOM, at=0) < 0,
                 changed,
             ),
-            Claim(
+            fig.Claim(
                 "for many examples bottom aligned has the lower risk",
                 "shachaf2021, section 4.2 with Figure 1",
                 lambda drawn: _apart(drawn, _TOP, _BOTTOM, at=-1) > 0,
                 changed,
             ),
-            Claim(
+            fig.Claim(
                 "the risk of bottom aligned drops significantly with n, and to nearly zero well before n = d (below a "
                 "fortieth of its value at n = d/20 by 0.85 d)",
                 "shachaf2021, section 4.2 with Figure 1",
                 lambda drawn: _drops(list(drawn.points("risk", _BOTTOM).values()), 40),
                 changed,
             ),
-            Claim(
+            fig.Claim(
                 "the bound ranks top aligned better for small n and bottom aligned better for large n",
                 "shachaf2021, section 4.1 of eq. 3",
                 lambda drawn: np.isfinite(_crossing(drawn, "bound", dashed=True)),
                 of_c,
             ),
-            Claim(
+            fig.Claim(
                 "the bound changes its ranks near where the risks cross (within a tenth of d)",
                 "shachaf2021, Figure 1 as a check of eq. 3",
                 lambda drawn: abs(_crossing(drawn, "bound", dashed=True) - _crossing(drawn, "risk")) <= 0.1 * self.d,
@@ -149,7 +149,7 @@ class AlignmentFigure(LinearTeachersFigure):
 _TOP, _BOTTOM = _ALIGNED = ("top aligned", "bottom aligned")
 
 
-def _crossing(drawn: Drawn, panel: str, *, dashed: bool = False) -> float:
+def _crossing(drawn: fig.Drawn, panel: str, *, dashed: bool = False) -> float:
     """Where top aligned, lower at first, comes to lie above; NaN if it does not do so exactly once."""
     top, bottom = (drawn.line(panel, series, dashed=dashed) for series in _ALIGNED)
     higher = np.flatnonzero(top.y > bottom.y)
@@ -158,7 +158,7 @@ def _crossing(drawn: Drawn, panel: str, *, dashed: bool = False) -> float:
     return float(top.x[higher[0]])
 
 
-def _apart(drawn: Drawn, first: str, second: str, *, at: int) -> float:
+def _apart(drawn: fig.Drawn, first: str, second: str, *, at: int) -> float:
     """first - second at the smallest (0) or largest (-1) size in standard errors, 0 where it is within 2 of them."""
     one, other = (list(drawn.points("risk", series).values())[at] for series in (first, second))
     distance = (one.value - other.value) / math.hypot(one.stderr or math.inf, other.stderr or math.inf)
@@ -182,45 +182,45 @@ class DepthFigure(TeachersFigure):
         noise: Norm of what is added to the multiple, relative to the source.
     """
 
-    noise: float = setting(0.5, Range(0, 5))
+    noise: float = fig.setting(0.5, fig.Range(0, 5))
 
     name: ClassVar[str] = "shachaf2021-fig2a"
 
-    def theory(self) -> Theory:
+    def theory(self) -> fig.Theory:
         """Risk against the multiple for every depth."""
         alpha = np.linspace(0.2, 4, 77)
         curves = tuple(
-            Curve("risk", _layers(depth), alpha, np.array([self._risk(x, depth, ON_LINES) for x in alpha]))
+            fig.Curve("risk", _layers(depth), alpha, np.array([self._risk(x, depth, ON_LINES) for x in alpha]))
             for depth in (*DEPTHS, math.inf)
         )
         title = f"Target = α source + noise of norm {self.noise:g}; n = {self._n}, d = {self.d}"
-        return Theory((Panel("risk", title, "scale α", "risk after fine-tuning"),), curves)
+        return fig.Theory((fig.Panel("risk", title, "scale α", "risk after fine-tuning"),), curves)
 
-    def points(self) -> tuple[Point, ...]:
+    def points(self) -> tuple[fig.Point, ...]:
         """Four multiples for each depth."""
         return tuple(
-            Point("risk", _layers(depth), alpha, self._risk(alpha, depth), {"depth": depth})
+            fig.Point("risk", _layers(depth), alpha, self._risk(alpha, depth), {"depth": depth})
             for depth in DEPTHS
             for alpha in (0.5, 1.0, 2.0, 3.5)
         )
 
-    def training(self, point: Point) -> Training:
+    def training(self, point: fig.Point) -> Training:
         """All layers from the source."""
         theta, norm = math.atan2(self.noise, point.x), math.hypot(self.noise, point.x)
         pair = teachers_at_angle(self.d, theta=theta, target_norm=norm)
         return Training(pair, self._n, Way(int(point.parameters["depth"])))
 
-    def claims(self) -> tuple[Claim, ...]:
+    def claims(self) -> tuple[fig.Claim, ...]:
         """Depth forgives the scale of the target."""
         changed = self.unlike_the_paper("noise")
         return (
-            Claim(
+            fig.Claim(
                 "at α = 1 there is no difference between depths (within a tenth)",
                 "shachaf2021, section 5.3 with Figure 2a",
                 lambda drawn: _spread([drawn.line("risk", _layers(depth)) for depth in DEPTHS], at=1.0) < 0.1,
                 changed,
             ),
-            Claim(
+            fig.Claim(
                 "at larger α the risk falls with every added depth",
                 "shachaf2021, section 5.3 with Figure 2a",
                 lambda drawn: all(
@@ -229,7 +229,7 @@ class DepthFigure(TeachersFigure):
                 ),
                 changed,
             ),
-            Claim(
+            fig.Claim(
                 "the gain of depth grows with α",
                 "shachaf2021, section 5.3 with Figure 2a",
                 lambda drawn: _gains_with_scale(drawn.line("risk", _layers(1)), drawn.line("risk", _layers(5))),
@@ -247,13 +247,13 @@ class DepthFigure(TeachersFigure):
         return fine_tuned_average(theta, self._n, self.d, target_norm=norm, depth=depth, draws=draws).risk.value
 
 
-def _spread(lines: Sequence[Curve], *, at: float) -> float:
+def _spread(lines: Sequence[fig.Curve], *, at: float) -> float:
     """Range over lines of their values at one place, relative to the smallest."""
     values = [float(np.interp(at, line.x, line.y)) for line in lines]
     return max(values) / min(values) - 1
 
 
-def _gains_with_scale(shallow: Curve, deep: Curve) -> bool:
+def _gains_with_scale(shallow: fig.Curve, deep: fig.Curve) -> bool:
     beyond = shallow.x >= 1.5
     return bool((np.diff((shallow.y - deep.y)[beyond]) > 0).all())
 
@@ -270,49 +270,49 @@ class ScaleFigure(TeachersFigure):
         apart: Distance of the two unit teachers, in (0, 2].
     """
 
-    depth: int = setting(7, DEPTH)
-    apart: float = setting(0.1, Range(0.001, 2))
+    depth: int = fig.setting(7, fig.DEPTH)
+    apart: float = fig.setting(0.1, fig.Range(0.001, 2))
 
     name: ClassVar[str] = "shachaf2021-fig2b"
     version: ClassVar[int] = 2
 
-    def theory(self) -> Theory:
+    def theory(self) -> fig.Theory:
         """Risk against the factor, for either teacher, at both numbers of examples."""
         factors = np.linspace(0.25, 4, 76)
         curves, panels = [], []
         for panel, share in _FRACTIONS.items():
             title = f"{self.depth} layers, n = {round(share * self.d)}, d = {self.d}"
-            panels.append(Panel(panel, title, "scaling factor", "risk after fine-tuning"))
+            panels.append(fig.Panel(panel, title, "scaling factor", "risk after fine-tuning"))
             for series in _SCALED:
                 risks = np.array([self._risk(panel, series, factor, ON_LINES) for factor in factors])
-                curves.append(Curve(panel, series, factors, risks))
-        return Theory(tuple(panels), tuple(curves))
+                curves.append(fig.Curve(panel, series, factors, risks))
+        return fig.Theory(tuple(panels), tuple(curves))
 
-    def points(self) -> tuple[Point, ...]:
+    def points(self) -> tuple[fig.Point, ...]:
         """Four factors for either teacher at both numbers of examples."""
         return tuple(
-            Point(panel, series, factor, self._risk(panel, series, factor))
+            fig.Point(panel, series, factor, self._risk(panel, series, factor))
             for panel in _FRACTIONS
             for series in _SCALED
             for factor in (0.5, 1.0, 2.0, 3.5)
         )
 
-    def training(self, point: Point) -> Training:
+    def training(self, point: fig.Point) -> Training:
         """All layers from the source."""
         source, target = (point.x, 1.0) if point.series == "source scaled" else (1.0, point.x)
         pair = teachers_at_angle(self.d, theta=self._theta, source_norm=source, target_norm=target)
         return Training(pair, self._n(point.panel), Way(self.depth))
 
-    def claims(self) -> tuple[Claim, ...]:
+    def claims(self) -> tuple[fig.Claim, ...]:
         """The norm of the target harms more than that of the source."""
         changed = self.unlike_the_paper("depth", "apart")
         return tuple(
-            Claim(
+            fig.Claim(
                 f"with n = {name} increasing the norm of the target harms much more than that of the source (risks "
                 "above twice as large at factors of 2 and 3.5)",
                 "shachaf2021, section 5.3 with Figure 2b",
                 partial(
-                    Drawn.lower, panel=panel, first="source scaled", second="target scaled", at=(2.0, 3.5), times=2
+                    fig.Drawn.lower, panel=panel, first="source scaled", second="target scaled", at=(2.0, 3.5), times=2
                 ),
                 reason or changed,
             )
@@ -351,50 +351,50 @@ _SCALED = {"target scaled": "target_norm", "source scaled": "source_norm"}
 class FrozenFigure(TeachersFigure):
     """shachaf2021 Figure 3: a frozen first layer never learns, however many target examples there are."""
 
-    d: int = setting(500, Range(20, 5000), quick=100)
-    theta: float = setting(math.pi / 4, Range(0.05, 1.5))
+    d: int = fig.setting(500, fig.Range(20, 5000), quick=100)
+    theta: float = fig.setting(math.pi / 4, fig.Range(0.05, 1.5))
 
     name: ClassVar[str] = "shachaf2021-fig3"
 
-    def theory(self) -> Theory:
+    def theory(self) -> fig.Theory:
         """Risk of two-layer networks against the number of target examples."""
         sizes = np.arange(3, self.d).astype(float)
-        curves = tuple(Curve("risk", series, sizes, self._risk(series, sizes)) for series in _WAYS)
+        curves = tuple(fig.Curve("risk", series, sizes, self._risk(series, sizes)) for series in _WAYS)
         title = f"Two layers, θ = {self.theta:.3g} rad, d = {self.d}"
-        return Theory((Panel("risk", title, "target examples n", "risk", y_limits=(0, 1.2)),), curves)
+        return fig.Theory((fig.Panel("risk", title, "target examples n", "risk", y_limits=(0, 1.2)),), curves)
 
-    def points(self) -> tuple[Point, ...]:
+    def points(self) -> tuple[fig.Point, ...]:
         """Five sizes for each way."""
         return tuple(
-            Point("risk", series, float(n), self._expected(series, n))
+            fig.Point("risk", series, float(n), self._expected(series, n))
             for series in _WAYS
             for n in (round(share * self.d) for share in (0.06, 0.2, 0.4, 0.6, 0.8))
         )
 
-    def training(self, point: Point) -> Training:
+    def training(self, point: fig.Point) -> Training:
         """Two layers, or one above a frozen one."""
         way = Way(2, 1 if point.series == "frozen" else 0, "scratch" if point.series == "from scratch" else "transfer")
         return Training(teachers_at_angle(self.d, theta=self.theta), int(point.x), way)
 
-    def claims(self) -> tuple[Claim, ...]:
+    def claims(self) -> tuple[fig.Claim, ...]:
         """The frozen model fails, and fine-tuning needs fewer examples."""
         near = (
             "" if self.theta < math.pi / 3 else "Beyond π/3 fine-tuning transfers negatively (tahir2024, Theorem 3.9)."
         )
         return (
-            Claim(
+            fig.Claim(
                 "the risk of the frozen model is constant: between 0.2 d and 0.8 d examples it falls by less than a "
                 "tenth",
                 "shachaf2021, Figure 3 and Theorem 5.5",
                 lambda drawn: _nearly_constant(drawn.line("risk", "frozen"), self.d),
             ),
-            Claim(
+            fig.Claim(
                 "with 0.8 d examples the frozen model is the worst",
                 "shachaf2021, section 5.3 with Figure 3",
                 lambda drawn: all(_apart(drawn, "frozen", other, at=-1) > 0 for other in _WAYS[1:]),
                 "" if self.theta > 0.5 else "The source is too good for the frozen model to be poor.",
             ),
-            Claim(
+            fig.Claim(
                 "fine-tuning has a lower risk than training from scratch at every number of examples",
                 "shachaf2021, section 5.3 with Figure 3: better sample complexity",
                 lambda drawn: drawn.lower("risk", "fine-tuned", "from scratch"),
@@ -418,7 +418,7 @@ class FrozenFigure(TeachersFigure):
 _WAYS = ("frozen", "from scratch", "fine-tuned")
 
 
-def _nearly_constant(line: Curve, d: int) -> bool:
+def _nearly_constant(line: fig.Curve, d: int) -> bool:
     early, late = (float(np.interp(share * d, line.x, line.y)) for share in (0.2, 0.8))
     return late > 0.9 * early
 

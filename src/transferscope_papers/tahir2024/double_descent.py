@@ -10,18 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from transferscope.estimate import Estimate
-from transferscope_papers.figure import (
-    SIGMA,
-    Claim,
-    Curve,
-    Drawn,
-    Panel,
-    Point,
-    Range,
-    Theory,
-    clear_sign,
-    setting,
-)
+from transferscope_papers import figure as fig
 from transferscope_papers.linear_teachers import LinearTeachersFigure, Training, Way
 from transferscope_papers.parameters import Numbers
 from transferscope_papers.problems import Covariance, LinearTeacher, power_law_covariance, teachers_at_angle
@@ -59,43 +48,43 @@ class DoubleDescentFigure(LinearTeachersFigure):
         theta: Angle between the teachers in radians; at pi/2 the source says nothing about the target.
     """
 
-    d: int = setting(100, Range(20, 200), quick=40)
-    seeds: int = setting(1000, Range(2, 10_000), quick=200)
-    theta: float = setting(math.pi / 2, Range(0, math.pi / 2))
-    sigma: float = setting(0.5, SIGMA)
+    d: int = fig.setting(100, fig.Range(20, 200), quick=40)
+    seeds: int = fig.setting(1000, fig.Range(2, 10_000), quick=200)
+    theta: float = fig.setting(math.pi / 2, fig.Range(0, math.pi / 2))
+    sigma: float = fig.setting(0.5, fig.SIGMA)
 
     name: ClassVar[str] = "tahir2024-double-descent"
 
-    def theory(self) -> Theory:
+    def theory(self) -> fig.Theory:
         """Risks against n/d for equal and unequal variances, and where the limit would be exact."""
         sizes = np.arange(3, 2 * self.d + 1, dtype=np.float64)
         gamma, fine = sizes / self.d, np.linspace(0.02, 2, 397)
         transfer = linear_transfer_risk(self.theta, sizes, sigma=self.sigma)
         unequal = _unequal(self.d, self.sigma)
         curves = [
-            Curve("equal", _SCRATCH, gamma, scratch_risk_finite(sizes, self.d, sigma=self.sigma)),
-            Curve("equal", _SCRATCH, fine, scratch_risk(fine, sigma=self.sigma), dashed=True),
-            Curve("equal", _RIDGED, gamma, scratch_risk_ridged(sizes, self.d, sigma=self.sigma), dashed=True),
-            Curve("equal", _TRANSFER, gamma, transfer),
+            fig.Curve("equal", _SCRATCH, gamma, scratch_risk_finite(sizes, self.d, sigma=self.sigma)),
+            fig.Curve("equal", _SCRATCH, fine, scratch_risk(fine, sigma=self.sigma), dashed=True),
+            fig.Curve("equal", _RIDGED, gamma, scratch_risk_ridged(sizes, self.d, sigma=self.sigma), dashed=True),
+            fig.Curve("equal", _TRANSFER, gamma, transfer),
         ]
         regression = regression_from_scratch(unequal)
         exact = regression.is_exact(sizes)
         curves += [
-            Curve("unequal", _SCRATCH, gamma[some], regression.risk(sizes[some]), dashed)
+            fig.Curve("unequal", _SCRATCH, gamma[some], regression.risk(sizes[some]), dashed)
             for some, dashed in ((exact, False), (~exact, True))
         ]
         few = np.geomspace(3, 2 * self.d, 16)  # a best ridge takes a search
-        curves.append(Curve("unequal", _RIDGED, few / self.d, _risk(unequal, _RIDGED, few), dashed=True))
-        curves.append(Curve("limit", "the limit itself", np.array([40.0, 160.0]), np.zeros(2), dashed=True))
+        curves.append(fig.Curve("unequal", _RIDGED, few / self.d, _risk(unequal, _RIDGED, few), dashed=True))
+        curves.append(fig.Curve("limit", "the limit itself", np.array([40.0, 160.0]), np.zeros(2), dashed=True))
         off = f"mean risk / limit − 1, n = {_PEAKED:g} d"
         panels = (
-            Panel("equal", f"Equal variances, d = {self.d}, σ = {self.sigma:g}", "n/d", "risk", y_log=True),
-            Panel("unequal", "Variances 1/i; dashed: limit of many inputs", "n/d", "risk", y_log=True),
-            Panel("limit", "The limit without a ridge is too low at n < d", "inputs d", off, x_log=True),
+            fig.Panel("equal", f"Equal variances, d = {self.d}, σ = {self.sigma:g}", "n/d", "risk", y_log=True),
+            fig.Panel("unequal", "Variances 1/i; dashed: limit of many inputs", "n/d", "risk", y_log=True),
+            fig.Panel("limit", "The limit without a ridge is too low at n < d", "inputs d", off, x_log=True),
         )
-        return Theory(panels, tuple(curves))
+        return fig.Theory(panels, tuple(curves))
 
-    def points(self) -> tuple[Point, ...]:
+    def points(self) -> tuple[fig.Point, ...]:
         """Both sides of the peak, and growing d at one place of it."""
         planned = []
         sizes = [n for n in (round(gamma * self.d) for gamma in _GAMMAS) if abs(n - self.d) >= _APART]
@@ -103,34 +92,34 @@ class DoubleDescentFigure(LinearTeachersFigure):
         for n in sizes:
             x = n / self.d
             scratch = float(scratch_risk_finite(n, self.d, sigma=self.sigma))
-            planned.append(Point("equal", _SCRATCH, x, scratch, {"n": n}))
+            planned.append(fig.Point("equal", _SCRATCH, x, scratch, {"n": n}))
             transfer = float(linear_transfer_risk(self.theta, n, sigma=self.sigma))
-            planned.append(Point("equal", _TRANSFER, x, transfer, {"n": n}))
+            planned.append(fig.Point("equal", _TRANSFER, x, transfer, {"n": n}))
         for n in sizes:
             exact = bool(regression_from_scratch(task).is_exact(n))
             for name in _SOLVED:
                 expected = float(_risk(task, name, n)) if exact and name == _SCRATCH else math.nan
-                planned.append(Point("unequal", name, n / self.d, expected, {"n": n, "d": self.d}))
+                planned.append(fig.Point("unequal", name, n / self.d, expected, {"n": n, "d": self.d}))
         growing = [(d, name) for d in _SIZES for name in _SOLVED]
-        own = [Point("limit", name, float(d), parameters={"n": round(_PEAKED * d), "d": d}) for d, name in growing]
+        own = [fig.Point("limit", name, float(d), parameters={"n": round(_PEAKED * d), "d": d}) for d, name in growing]
         return (*planned, *own)
 
-    def groups(self) -> list[list[Point]]:
+    def groups(self) -> list[list[fig.Point]]:
         """Trained networks together, and the learners that are solved for by their inputs."""
-        solved: dict[tuple[str, float], list[Point]] = {}
+        solved: dict[tuple[str, float], list[fig.Point]] = {}
         for point in self.points():
             if point.panel != "equal":
                 solved.setdefault((point.panel, point.x), []).append(point)
         trained = self.trained_together([point for point in self.points() if point.panel == "equal"])
         return [*trained, *solved.values()]
 
-    def training(self, point: Point) -> Training:
+    def training(self, point: fig.Point) -> Training:
         """Two-layer networks, from scratch or on frozen features."""
         pair = teachers_at_angle(self.d, theta=self.theta, sigma=self.sigma)
         way = Way(_DEPTH, _DEPTH - 1) if point.series == _TRANSFER else Way(_DEPTH, shows="scratch")
         return Training(pair, int(point.parameters["n"]), way)
 
-    def simulate(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
+    def simulate(self, points: Sequence[fig.Point]) -> tuple[Estimate, ...]:
         """Trained networks, or least squares and the best ridge on the same samples, which are those of the first."""
         if points[0].panel == "equal":
             return super().simulate(points)
@@ -147,30 +136,30 @@ class DoubleDescentFigure(LinearTeachersFigure):
             risks = risks / np.array(limits)[:, None] - 1
         return tuple(mean_estimate(row) for row in risks)
 
-    def claims(self) -> tuple[Claim, ...]:
+    def claims(self) -> tuple[fig.Claim, ...]:
         """The peak, what it does to transferability, what cures it, and what the limit leaves out."""
         noisy = "" if self.sigma >= _NOISY else f"Without noise there is no peak (here σ = {self.sigma:g})."
         theta = self.unlike_the_paper("theta", says="It was found at")
         return (
-            Claim(
+            fig.Claim(
                 "the risk of trained networks from scratch has a peak at n = d: it falls first, rises towards d and "
                 "falls beyond",
                 "tahir2024, Theorem 3.6: double descent",
                 _has_a_peak,
                 noisy,
             ),
-            Claim(
+            fig.Claim(
                 "next to the peak a source that says nothing (θ = π/2) transfers positively, and negatively at n = 2 d",
                 "tahir2024, section 3.3: anomalous positive transfer",
                 _anomalous,
                 noisy or theta,
             ),
-            Claim(
+            fig.Claim(
                 "with the best ridge there is no peak, for equal and for unequal variances",
                 "beyond tahir2024, whose learners have no ridge",
                 _cured,
             ),
-            Claim(
+            fig.Claim(
                 f"without a ridge the limit of many inputs is too low at n = {_PEAKED:g} d, by less the more inputs; "
                 "with the best ridge it is within 5 %",
                 "beyond tahir2024, section 3.3: Hastie et al. 2022, Theorem 5",
@@ -202,27 +191,27 @@ def _risk(task: LinearTeacher, learner: str, n: Numbers) -> np.ndarray:
     return regression_from_scratch(task).risk(n, _ridge(task, learner, n))
 
 
-def _has_a_peak(drawn: Drawn) -> bool:
+def _has_a_peak(drawn: fig.Drawn) -> bool:
     risks = {x: mean.value for x, mean in drawn.points("equal", _SCRATCH).items()}
     below, above = ([value for x, value in risks.items() if (x < 1) == side] for side in (True, False))
     falls = all(first > second for first, second in itertools.pairwise(above))
     return falls and below[0] > min(below) < below[-1] and max(risks.values()) in (below[-1], above[0])
 
 
-def _anomalous(drawn: Drawn) -> bool:
+def _anomalous(drawn: fig.Drawn) -> bool:
     scratch, transfer = (drawn.points("equal", name) for name in (_SCRATCH, _TRANSFER))
     gains = {x: scratch[x].value - transfer[x].value for x in scratch}
     nearest = min(gains, key=lambda x: abs(math.log(x)))
     return gains[nearest] > 0 > gains[max(gains)]
 
 
-def _cured(drawn: Drawn) -> bool:
+def _cured(drawn: fig.Drawn) -> bool:
     line, points = drawn.line("equal", _RIDGED, dashed=True).y, drawn.points("unequal", _RIDGED)
     values = [mean.value for mean in points.values()]
     return bool((np.diff(line) < 0).all()) and all(a > b for a, b in itertools.pairwise(values))
 
 
-def _limit_is_too_low(drawn: Drawn) -> bool:
+def _limit_is_too_low(drawn: fig.Drawn) -> bool:
     off, ridged = (list(drawn.points("limit", name).values()) for name in (_SCRATCH, _RIDGED))
-    low = off[0].value > off[-1].value and all(mean.value > 0 or not clear_sign(mean) for mean in off)
-    return low and clear_sign(off[0]) and all(abs(mean.value) <= 0.05 for mean in ridged)
+    low = off[0].value > off[-1].value and all(mean.value > 0 or not fig.clear_sign(mean) for mean in off)
+    return low and fig.clear_sign(off[0]) and all(abs(mean.value) <= 0.05 for mean in ridged)

@@ -6,28 +6,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from transferscope_papers.figure import (
-    NORM,
-    SEEDS,
-    SIGMA,
-    Claim,
-    Curve,
-    D,
-    Diagram,
-    Drawn,
-    Panel,
-    Point,
-    Range,
-    Theory,
-    clear_sign,
-    setting,
-)
+from transferscope_papers import figure as fig
 from transferscope_papers.linear_teachers import LinearTeachersFigure, Training, Way, fine_tuned_average
 from transferscope_papers.problems import LinearTransfer, teachers_at_angle
 from transferscope_papers.tahir2024.linear_transfer import ANGLES, AXES, SlicedDiagram
 from transferscope_papers.theory.fine_tuning import fine_tuning, fine_tuning_finite, printed_transferability
 
-_DEPTHS = Range(1, 5)
+_DEPTHS = fig.Range(1, 5)
 
 
 @dataclass(frozen=True)
@@ -38,13 +23,13 @@ class FineTuningDiagram(SlicedDiagram):
         source_norm: Norm of the source teacher; that of the target is 1.
     """
 
-    depth: int = setting(2, _DEPTHS)
-    source_norm: float = setting(1.0, NORM)
+    depth: int = fig.setting(2, _DEPTHS)
+    source_norm: float = fig.setting(1.0, fig.NORM)
 
     name: ClassVar[str] = "tahir2024-fig3"
     known_error: ClassVar[float] = 1e-6  # training stops at a relative residual of 1e-7; for n > d nothing else is left
 
-    def theory(self) -> Theory:
+    def theory(self) -> fig.Theory:
         """Both diagrams, where their signs differ, and slices."""
         gamma, theta = np.linspace(0.005, 2, 200), np.linspace(0, math.pi / 2, 200)
         ours, printed = self._gain(theta, gamma[:, None]), printed_transferability(theta, gamma[:, None])
@@ -52,19 +37,21 @@ class FineTuningDiagram(SlicedDiagram):
         curves = []
         sizes = np.arange(1, 2 * self.d + 1, dtype=np.float64)
         for name, angle in ANGLES.items():
-            curves.append(Curve("slices", name, sizes / self.d, self._gain_finite(angle, sizes)))
-            curves.append(Curve("slices", name, gamma, printed_transferability(angle, gamma), dashed=True))
+            curves.append(fig.Curve("slices", name, sizes / self.d, self._gain_finite(angle, sizes)))
+            curves.append(fig.Curve("slices", name, gamma, printed_transferability(angle, gamma), dashed=True))
         network = f"L = {self.depth}, σ = {self.sigma:g}, s = {self.source_norm:g}"
         panels = (
-            Panel("printed", "As printed (tahir2024 eq. 17)", *AXES),
-            Panel("corrected", f"Corrected, {network}", *AXES),
-            Panel("differ", "Where the signs differ (corrected sign)", *AXES),
-            Panel("slices", f"Slices; dashed: as printed; d = {self.d}", "γ = n/d", "transferability"),
+            fig.Panel("printed", "As printed (tahir2024 eq. 17)", *AXES),
+            fig.Panel("corrected", f"Corrected, {network}", *AXES),
+            fig.Panel("differ", "Where the signs differ (corrected sign)", *AXES),
+            fig.Panel("slices", f"Slices; dashed: as printed; d = {self.d}", "γ = n/d", "transferability"),
         )
         maps = (("printed", printed), ("corrected", ours), ("differ", differ))
-        return Theory(panels, tuple(curves), tuple(Diagram(name, theta, gamma, values) for name, values in maps))
+        return fig.Theory(
+            panels, tuple(curves), tuple(fig.Diagram(name, theta, gamma, values) for name, values in maps)
+        )
 
-    def training(self, point: Point) -> Training:
+    def training(self, point: fig.Point) -> Training:
         """Networks from scratch and from the pretrained start."""
         return Training(self.pair(point.parameters["theta"]), int(point.parameters["n"]), Way(self.depth, shows="gain"))
 
@@ -72,16 +59,16 @@ class FineTuningDiagram(SlicedDiagram):
         """The teachers at an angle, the source with its norm."""
         return teachers_at_angle(self.d, theta=theta, sigma=self.sigma, source_norm=self.source_norm)
 
-    def claims(self) -> tuple[Claim, ...]:
+    def claims(self) -> tuple[fig.Claim, ...]:
         """60 degrees as printed, 60 degrees as corrected, and no transfer beyond n = d."""
         changed = self.unlike_the_paper("sigma", "depth", "source_norm")
         return (
-            Claim(
+            fig.Claim(
                 "with fewer examples than inputs transfer is positive for θ < π/3 and negative for θ > π/3",
                 "tahir2024, section 3.4, of its eq. 17 as printed",
                 lambda drawn: _positive_below_60_degrees(drawn, "printed"),
             ),
-            Claim(
+            fig.Claim(
                 "the same of the corrected formula, for every γ and σ",
                 "tahir2024, section 3.4",
                 lambda drawn: _positive_below_60_degrees(drawn, "corrected"),
@@ -89,20 +76,20 @@ class FineTuningDiagram(SlicedDiagram):
                 if self.sigma > 0
                 else changed,
             ),
-            Claim(
+            fig.Claim(
                 "trained networks transfer positively at π/8 and π/4 and negatively at 3π/8",
                 "tahir2024, Figure 3c",
                 _trained_at_slices,
                 changed,
             ),
-            Claim(
+            fig.Claim(
                 "with more examples than inputs there is no transfer benefit, of formula and of trained networks",
                 "tahir2024, Figure 3b, white region",
                 self._nothing_beyond,
             ),
         )
 
-    def _nothing_beyond(self, drawn: Drawn) -> bool:
+    def _nothing_beyond(self, drawn: fig.Drawn) -> bool:
         diagram = drawn.map("corrected")
         trained = [abs(mean.value) for name in ANGLES for x, mean in drawn.points("slices", name).items() if x > 1]
         return bool((diagram.values[diagram.y > 1] == 0).all()) and max(trained) <= self.known_error * _SMALL
@@ -125,18 +112,18 @@ _SMALL = 10
 """Known errors that count as nothing."""
 
 
-def _positive_below_60_degrees(drawn: Drawn, panel: str) -> bool:
+def _positive_below_60_degrees(drawn: fig.Drawn, panel: str) -> bool:
     diagram = drawn.map(panel)
     below = (diagram.y < 1)[:, None] & (np.abs(diagram.x - math.pi / 3) > 1e-9)[None, :]
     theta = np.broadcast_to(diagram.x, diagram.values.shape)
     return bool(((diagram.values > 0) == (theta < math.pi / 3))[below].all())
 
 
-def _trained_at_slices(drawn: Drawn) -> bool:
+def _trained_at_slices(drawn: fig.Drawn) -> bool:
     """The signs of means beyond their error, for n < d; each slice has one."""
     for name, angle in ANGLES.items():
         below = [mean for x, mean in drawn.points("slices", name).items() if x < 1]
-        clear = [mean.value > 0 for mean in below if clear_sign(mean)]
+        clear = [mean.value > 0 for mean in below if fig.clear_sign(mean)]
         if not clear or any(positive != (angle < math.pi / 3) for positive in clear):
             return False
     return True
@@ -150,51 +137,51 @@ class DecidingFigure(LinearTeachersFigure):
         gamma: n/d, in [0.05, 0.8]: from n = d on nothing of the source is left, and near it training takes forever.
     """
 
-    d: int = setting(100, D, quick=60)
-    seeds: int = setting(200, SEEDS, quick=100)
-    gamma: float = setting(0.5, Range(0.05, 0.8))
-    sigma: float = setting(1.0, SIGMA)
-    depth: int = setting(3, _DEPTHS)
+    d: int = fig.setting(100, fig.D, quick=60)
+    seeds: int = fig.setting(200, fig.SEEDS, quick=100)
+    gamma: float = fig.setting(0.5, fig.Range(0.05, 0.8))
+    sigma: float = fig.setting(1.0, fig.SIGMA)
+    depth: int = fig.setting(3, _DEPTHS)
 
     name: ClassVar[str] = "tahir2024-fine-tuning-sign"
 
-    def theory(self) -> Theory:
+    def theory(self) -> fig.Theory:
         """Transferability against the angle at one sample size."""
         theta = np.linspace(0, math.pi / 2, 181)
         degrees = np.degrees(theta)
         finite = fine_tuning_finite(theta, self._n, self.d, sigma=self.sigma, depth=self.depth).transferability
         printed = printed_transferability(theta, self._n / self.d)
         title = f"L = {self.depth}, σ = {self.sigma:g}, n = {self._n}, d = {self.d}"
-        panel = Panel("gain", title, "angle between the teachers (degrees)", "transferability")
+        panel = fig.Panel("gain", title, "angle between the teachers (degrees)", "transferability")
         curves = (
-            Curve("gain", "corrected", degrees, finite),
-            Curve("gain", _PRINTED, degrees, printed, dashed=True),
+            fig.Curve("gain", "corrected", degrees, finite),
+            fig.Curve("gain", _PRINTED, degrees, printed, dashed=True),
         )
-        return Theory((panel,), curves)
+        return fig.Theory((panel,), curves)
 
-    def points(self) -> tuple[Point, ...]:
+    def points(self) -> tuple[fig.Point, ...]:
         """Six angles, 54 degrees among them."""
         return tuple(
-            Point("gain", "corrected", degrees, self._expected(math.radians(degrees)))
+            fig.Point("gain", "corrected", degrees, self._expected(math.radians(degrees)))
             for degrees in (30.0, 42.0, 48.0, 54.0, 60.0, 75.0)
         )
 
-    def training(self, point: Point) -> Training:
+    def training(self, point: fig.Point) -> Training:
         """Networks from scratch and from the pretrained start."""
         pair = teachers_at_angle(self.d, theta=math.radians(point.x), sigma=self.sigma)
         return Training(pair, self._n, Way(self.depth, shows="gain"))
 
-    def claims(self) -> tuple[Claim, ...]:
+    def claims(self) -> tuple[fig.Claim, ...]:
         """Gradient descent decides for the corrected formula."""
         changed = self.unlike_the_paper("gamma", "sigma", "depth", says="It was found at")
         return (
-            Claim(
+            fig.Claim(
                 "at 54 degrees the printed formula has a gain, and trained networks lose",
                 "corrects tahir2024, Theorem 3.9 and eq. 17",
                 _loses_against_print,
                 changed,
             ),
-            Claim(
+            fig.Claim(
                 "every trained mean with a clear sign has that of the corrected formula",
                 "shachaf2021, Theorem 5.2 with label noise",
                 lambda drawn: drawn.signs_agree("gain"),
@@ -212,7 +199,7 @@ class DecidingFigure(LinearTeachersFigure):
 _PRINTED = "as printed (tahir2024 eq. 17)"
 
 
-def _loses_against_print(drawn: Drawn) -> bool:
+def _loses_against_print(drawn: fig.Drawn) -> bool:
     printed = drawn.line("gain", _PRINTED, dashed=True)
     trained = drawn.points("gain", "corrected")[54.0]
     return float(np.interp(54.0, printed.x, printed.y)) > 0 > trained.value + 2 * (trained.stderr or math.inf)

@@ -10,20 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from transferscope.estimate import Estimate
-from transferscope_papers.figure import (
-    SEEDS,
-    SIGMA,
-    Claim,
-    Curve,
-    D,
-    Diagram,
-    Drawn,
-    Panel,
-    Point,
-    Range,
-    Theory,
-    setting,
-)
+from transferscope_papers import figure as fig
 from transferscope_papers.linear_teachers import LinearTeachersFigure, Training, Way
 from transferscope_papers.problems import LinearTransfer, teachers_at_angle
 from transferscope_papers.simulate.linear_transfer import draw, perfectly_pretrained, ridge_transfer
@@ -62,7 +49,7 @@ _RIDGES = np.linspace(0, 0.7, 141)
 class SlicedDiagram(LinearTeachersFigure):
     """A diagram of transferability over the angle and n/d that is simulated along three slices of constant angle."""
 
-    sigma: float = setting(0.2, SIGMA)
+    sigma: float = fig.setting(0.2, fig.SIGMA)
 
     @abstractmethod
     def expected(self, theta: float, n: float) -> float:
@@ -72,14 +59,14 @@ class SlicedDiagram(LinearTeachersFigure):
         """The teachers at an angle."""
         return teachers_at_angle(self.d, theta=theta, sigma=self.sigma)
 
-    def points(self) -> tuple[Point, ...]:
+    def points(self) -> tuple[fig.Point, ...]:
         """Three slices."""
         return self.along_slices(_GAMMAS)
 
-    def along_slices(self, gammas: Sequence[float]) -> tuple[Point, ...]:
+    def along_slices(self, gammas: Sequence[float]) -> tuple[fig.Point, ...]:
         """Points on every slice at these n/d."""
         return tuple(
-            Point("slices", name, n / self.d, self.expected(angle, n), {"theta": angle, "n": n})
+            fig.Point("slices", name, n / self.d, self.expected(angle, n), {"theta": angle, "n": n})
             for name, angle in ANGLES.items()
             for n in (round(gamma * self.d) for gamma in gammas)
         )
@@ -91,7 +78,7 @@ class LinearTransferDiagram(SlicedDiagram):
 
     name: ClassVar[str] = "tahir2024-fig1"
 
-    def points(self) -> tuple[Point, ...]:
+    def points(self) -> tuple[fig.Point, ...]:
         """Three slices, and the double-descent peak on them as far as its mean can be told from few samples."""
         away = self.along_slices(_GAMMAS)
         known = {(point.series, point.x) for point in away}
@@ -102,41 +89,41 @@ class LinearTransferDiagram(SlicedDiagram):
         ]
         return (*away, *near)
 
-    def theory(self) -> Theory:
+    def theory(self) -> fig.Theory:
         """The sign diagram of eq. 13 and its slices."""
         sizes = np.arange(3, 2 * self.d + 1, dtype=np.float64)
-        curves = [Curve("slices", name, sizes / self.d, self._gain(angle, sizes)) for name, angle in ANGLES.items()]
+        curves = [fig.Curve("slices", name, sizes / self.d, self._gain(angle, sizes)) for name, angle in ANGLES.items()]
         panels = (
-            Panel("diagram", f"Transferability, σ = {self.sigma:g}", *AXES),
-            Panel("slices", f"Slices at d = {self.d}", "γ = n/d", "transferability", y_limits=(-1, 1)),
+            fig.Panel("diagram", f"Transferability, σ = {self.sigma:g}", *AXES),
+            fig.Panel("slices", f"Slices at d = {self.d}", "γ = n/d", "transferability", y_limits=(-1, 1)),
         )
-        return Theory(panels, tuple(curves), (_diagram("diagram", self.sigma),))
+        return fig.Theory(panels, tuple(curves), (_diagram("diagram", self.sigma),))
 
-    def training(self, point: Point) -> Training:
+    def training(self, point: fig.Point) -> Training:
         """Two-layer networks, from scratch and on frozen features."""
         return Training(self.pair(point.parameters["theta"]), int(point.parameters["n"]), _GAIN)
 
-    def claims(self) -> tuple[Claim, ...]:
+    def claims(self) -> tuple[fig.Claim, ...]:
         """Where transfer is negative, and the positive transfer between."""
         noisy = "" if 0 < self.sigma < 1 else "This is about label noise between 0 and the norm of the target."
         return (
-            Claim(
+            fig.Claim(
                 "with more examples than inputs transfer is negative exactly where γ − 1 > σ²/sin²θ",
                 "tahir2024, section 3.3, with Figure 1b",
                 lambda drawn: _negative_where(drawn, self._negative, low=1.0),
             ),
-            Claim(
+            fig.Claim(
                 "with fewer, it is negative only for σ < 1, θ > arccos(1 − σ) and γ between γ₋ and γ₊",
                 "tahir2024, section 3.3, with Figure 1b",
                 lambda drawn: _negative_where(drawn, self._negative, high=1.0),
             ),
-            Claim(
+            fig.Claim(
                 "both regions are separated by positive transfer that persists at θ = π/2",
                 "tahir2024, section 3.3: anomalous positive transfer",
                 _separated_at_right_angles,
                 noisy,
             ),
-            Claim(
+            fig.Claim(
                 "trained networks transfer negatively where the diagram says so, and positively elsewhere",
                 "tahir2024, Figure 1c",
                 lambda drawn: drawn.signs_agree("slices"),
@@ -158,13 +145,17 @@ class LinearTransferDiagram(SlicedDiagram):
 _BORDER = 1e-9
 
 
-def _diagram(panel: str, sigma: float) -> Diagram:
+def _diagram(panel: str, sigma: float) -> fig.Diagram:
     gamma, theta = np.linspace(0.01, 2, 200), np.linspace(0, math.pi / 2, 200)
-    return Diagram(panel, theta, gamma, linear_transferability(theta, gamma[:, None], sigma=sigma))
+    return fig.Diagram(panel, theta, gamma, linear_transferability(theta, gamma[:, None], sigma=sigma))
 
 
 def _negative_where(
-    drawn: Drawn, negative: Callable[[np.ndarray, np.ndarray], np.ndarray], *, low: float = 0.0, high: float = math.inf
+    drawn: fig.Drawn,
+    negative: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    *,
+    low: float = 0.0,
+    high: float = math.inf,
 ) -> bool:
     """Whether the map is negative where a rule says so, for gamma between two values, and nowhere else there."""
     diagram = drawn.map("diagram")
@@ -173,7 +164,7 @@ def _negative_where(
     return bool((negative(theta, gamma) == (diagram.values < 0))[counted].all())
 
 
-def _separated_at_right_angles(drawn: Drawn) -> bool:
+def _separated_at_right_angles(drawn: fig.Drawn) -> bool:
     """Negative, then positive around gamma = 1, then negative, in the last column of the map."""
     diagram = drawn.map("diagram")
     gains = diagram.values[:, -1]
@@ -186,27 +177,27 @@ def _separated_at_right_angles(drawn: Drawn) -> bool:
 class NoiselessDiagram(LinearTransferDiagram):
     """tahir2024 Figure 6: the same without label noise, where transfer is always negative for n > d."""
 
-    sigma: float = setting(0.0, SIGMA)
+    sigma: float = fig.setting(0.0, fig.SIGMA)
 
     name: ClassVar[str] = "tahir2024-fig6"
 
-    def claims(self) -> tuple[Claim, ...]:
+    def claims(self) -> tuple[fig.Claim, ...]:
         """Where transfer is negative without noise."""
         changed = self.unlike_the_paper("sigma")
         return (
-            Claim(
+            fig.Claim(
                 "transfer is always negative with more examples than inputs",
                 "tahir2024, Figure 6",
                 lambda drawn: _negative_where(drawn, lambda theta, gamma: theta > 0, low=1.0),
                 changed,
             ),
-            Claim(
+            fig.Claim(
                 "with fewer, it is negative exactly where cos²θ < γ",
                 "tahir2024, section 3.3",
                 lambda drawn: _negative_where(drawn, lambda theta, gamma: np.cos(theta) ** 2 < gamma, high=1.0),
                 changed,
             ),
-            Claim(
+            fig.Claim(
                 "trained networks have the signs of the diagram",
                 "tahir2024, Figure 6c",
                 lambda drawn: drawn.signs_agree("slices"),
@@ -224,26 +215,26 @@ class SimulatedDiagram(LinearTeachersFigure):
         grid: Simulated points along each axis, at least 2.
     """
 
-    d: int = setting(500, D, quick=50)
-    seeds: int = setting(20, SEEDS, quick=100)
-    grid: int = setting(12, Range(2, 100), quick=6)
+    d: int = fig.setting(500, fig.D, quick=50)
+    seeds: int = fig.setting(20, fig.SEEDS, quick=100)
+    grid: int = fig.setting(12, fig.Range(2, 100), quick=6)
 
     name: ClassVar[str] = "tahir2024-fig7"
 
-    def theory(self) -> Theory:
+    def theory(self) -> fig.Theory:
         """The diagram on a fine grid."""
         panels = (
-            Panel("theory", "Transferability, σ = 0: theory", *AXES),
-            Panel("simulation", f"Simulation, d = {self.d}", *AXES),
+            fig.Panel("theory", "Transferability, σ = 0: theory", *AXES),
+            fig.Panel("simulation", f"Simulation, d = {self.d}", *AXES),
         )
-        return Theory(panels, diagrams=(_diagram("theory", 0.0),))
+        return fig.Theory(panels, diagrams=(_diagram("theory", 0.0),))
 
-    def points(self) -> tuple[Point, ...]:
+    def points(self) -> tuple[fig.Point, ...]:
         """A grid that leaves out gamma = 1, where gradient descent takes forever."""
         gammas = np.concatenate([np.linspace(0.1, 0.8, self.grid // 2), np.linspace(1.3, 1.95, self.grid // 2)])
         sizes = [round(gamma * self.d) for gamma in gammas]
         return tuple(
-            Point(
+            fig.Point(
                 "simulation",
                 "simulation",
                 float(theta),
@@ -255,19 +246,19 @@ class SimulatedDiagram(LinearTeachersFigure):
             for n in sizes
         )
 
-    def training(self, point: Point) -> Training:
+    def training(self, point: fig.Point) -> Training:
         """Two-layer networks, from scratch and on frozen features."""
         return Training(teachers_at_angle(self.d, theta=point.x), int(point.parameters["n"]), _GAIN)
 
-    def claims(self) -> tuple[Claim, ...]:
+    def claims(self) -> tuple[fig.Claim, ...]:
         """The simulated diagram is the computed one."""
         return (
-            Claim(
+            fig.Claim(
                 "simulated transferabilities have the signs of the diagram",
                 "tahir2024, Figure 7",
                 lambda drawn: drawn.signs_agree("simulation"),
             ),
-            Claim(
+            fig.Claim(
                 "the simulated diagram is shaded as the computed one (correlation of the values above 0.95)",
                 "tahir2024, Figure 7",
                 _alike,
@@ -275,7 +266,7 @@ class SimulatedDiagram(LinearTeachersFigure):
         )
 
 
-def _alike(drawn: Drawn) -> bool:
+def _alike(drawn: fig.Drawn) -> bool:
     values = np.array([(item.point.expected, item.estimate.value) for item in drawn.simulated])
     if len(values) < len(drawn.planned) or not np.isfinite(values).all():
         raise LookupError("simulated points are missing")
@@ -286,46 +277,46 @@ def _alike(drawn: Drawn) -> bool:
 class RidgeFigure(LinearTeachersFigure):
     """tahir2024 Figure 2: a ridge on the head does not help when data are many, and does a little when they are few."""
 
-    seeds: int = setting(400, SEEDS)
-    n: int = setting(250, Range(3, 100_000), quick=30)
-    theta: float = setting(math.pi / 8, Range(0, 1.5))
-    sigma: float = setting(0.2, SIGMA)
+    seeds: int = fig.setting(400, fig.SEEDS)
+    n: int = fig.setting(250, fig.Range(3, 100_000), quick=30)
+    theta: float = fig.setting(math.pi / 8, fig.Range(0, 1.5))
+    sigma: float = fig.setting(0.2, fig.SIGMA)
 
     name: ClassVar[str] = "tahir2024-fig2"
 
-    def theory(self) -> Theory:
+    def theory(self) -> fig.Theory:
         """The exact risk, the paper's limit, and a small sample where the best ridge is not 0."""
         ridge = _RIDGES
         curves = (
-            Curve("risk", _size(self.n), ridge, ridge_risk(ridge, self.theta, self.n, sigma=self.sigma)),
-            Curve("risk", "limit n → ∞", ridge, ridge_risk_limit(ridge, self.theta), dashed=True),
-            Curve("few", _size(_FEW), ridge, ridge_risk(ridge, self.theta, _FEW, sigma=self.sigma)),
+            fig.Curve("risk", _size(self.n), ridge, ridge_risk(ridge, self.theta, self.n, sigma=self.sigma)),
+            fig.Curve("risk", "limit n → ∞", ridge, ridge_risk_limit(ridge, self.theta), dashed=True),
+            fig.Curve("few", _size(_FEW), ridge, ridge_risk(ridge, self.theta, _FEW, sigma=self.sigma)),
         )
         best = float(optimal_ridge(self.theta, _FEW, sigma=self.sigma))
         panels = (
-            Panel("risk", f"θ = {self.theta:.3g} rad, σ = {self.sigma:g}", "ridge λ", "risk of linear transfer"),
-            Panel("few", f"{_FEW} examples: best at λ = {best:.3g}", "ridge λ", "risk of linear transfer"),
+            fig.Panel("risk", f"θ = {self.theta:.3g} rad, σ = {self.sigma:g}", "ridge λ", "risk of linear transfer"),
+            fig.Panel("few", f"{_FEW} examples: best at λ = {best:.3g}", "ridge λ", "risk of linear transfer"),
         )
-        return Theory(panels, curves)
+        return fig.Theory(panels, curves)
 
-    def points(self) -> tuple[Point, ...]:
+    def points(self) -> tuple[fig.Point, ...]:
         """Seven ridges for each sample size."""
         return tuple(
-            Point(panel, _size(n), lam, float(ridge_risk(lam, self.theta, n, sigma=self.sigma)), {"n": n})
+            fig.Point(panel, _size(n), lam, float(ridge_risk(lam, self.theta, n, sigma=self.sigma)), {"n": n})
             for panel, n in (("risk", self.n), ("few", _FEW))
             for lam in (0.01, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7)
         )
 
-    def groups(self) -> list[list[Point]]:
+    def groups(self) -> list[list[fig.Point]]:
         """A head is solved for and not trained, so that nothing is gained by doing points together."""
         return [[point] for point in self.points()]
 
-    def training(self, point: Point) -> Training:
+    def training(self, point: fig.Point) -> Training:
         """A two-layer network on frozen features."""
         pair = teachers_at_angle(self.d, theta=self.theta, sigma=self.sigma)
         return Training(pair, int(point.parameters["n"]), Way(_DEPTH, _DEPTH - 1))
 
-    def simulate(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
+    def simulate(self, points: Sequence[fig.Point]) -> tuple[Estimate, ...]:
         """Solve for the head of a pretrained two-layer network."""
         estimates = []
         for point in points:
@@ -335,29 +326,29 @@ class RidgeFigure(LinearTeachersFigure):
             estimates.append(ridge_transfer(batch, start, ridge=point.x).means(self.seeds)[0])
         return tuple(estimates)
 
-    def claims(self) -> tuple[Claim, ...]:
+    def claims(self) -> tuple[fig.Claim, ...]:
         """A ridge hurts in the limit; with few examples it does not, which the paper leaves out."""
         series, best = _size(self.n), float(optimal_ridge(self.theta, self.n, sigma=self.sigma))
         known = f"With {self.n} examples the best ridge is {best:.2g} rather than 0 (errata, tahir2024 Theorem 3.8)."
         return (
-            Claim(
+            fig.Claim(
                 "the risk increases strictly with the ridge when data are endless",
                 "tahir2024, Theorem 3.8",
                 lambda drawn: _increases(drawn.line("risk", "limit n → ∞", dashed=True).y),
             ),
-            Claim(
+            fig.Claim(
                 "the risk increases strictly with the ridge, so that the best ridge is 0",
                 "tahir2024, Figure 2",
                 lambda drawn: _increases(drawn.line("risk", series).y),
                 known if best > _RIDGES[1] / 2 else "",
             ),
-            Claim(
+            fig.Claim(
                 "the simulated risk increases with the ridge from 0.1 on",
                 "tahir2024, Figure 2",
                 lambda drawn: _increases([m.value for x, m in drawn.points("risk", series).items() if x >= 0.1]),
                 "" if best < 0.1 else known,
             ),
-            Claim(
+            fig.Claim(
                 f"with {_FEW} examples the risk falls first, so that the best ridge is above 0",
                 "corrects tahir2024, Theorem 3.8",
                 lambda drawn: int(np.argmin(drawn.line("few", _size(_FEW)).y)) > 0,
@@ -380,29 +371,29 @@ class DistanceFigure(LinearTeachersFigure):
     of a sample estimate in 500 dimensions.
     """
 
-    sigma: float = setting(0.2, Range(0.01, 10))
+    sigma: float = fig.setting(0.2, fig.Range(0.01, 10))
 
     name: ClassVar[str] = "tahir2024-fig5"
 
-    def theory(self) -> Theory:
+    def theory(self) -> fig.Theory:
         """Transferability against KL and W1 for three sample sizes."""
         theta = np.linspace(0, math.pi, 181)
         kl, (lower, upper) = kl_divergence(theta, sigma=self.sigma), _w1(self.sigma, theta.tobytes())
         curves = []
         for n in self._sizes():
             values = linear_transferability_finite(theta, n, self.d, sigma=self.sigma)
-            curves += [Curve("kl", _size(n), kl, values), Curve("w1", _size(n), upper, values)]
-            curves.append(Curve("w1", _size(n), lower, values, dashed=True))
+            curves += [fig.Curve("kl", _size(n), kl, values), fig.Curve("w1", _size(n), upper, values)]
+            curves.append(fig.Curve("w1", _size(n), lower, values, dashed=True))
         panels = (
-            Panel("kl", "Kullback-Leibler divergence", "KL(source, target) in nats", "transferability"),
-            Panel("w1", "Wasserstein distance", "W1(source, target), two bounds", "transferability"),
+            fig.Panel("kl", "Kullback-Leibler divergence", "KL(source, target) in nats", "transferability"),
+            fig.Panel("w1", "Wasserstein distance", "W1(source, target), two bounds", "transferability"),
         )
-        return Theory(panels, tuple(curves))
+        return fig.Theory(panels, tuple(curves))
 
-    def points(self) -> tuple[Point, ...]:
+    def points(self) -> tuple[fig.Point, ...]:
         """Five angles per sample size."""
         return tuple(
-            Point(
+            fig.Point(
                 "kl",
                 _size(n),
                 float(kl_divergence(theta, sigma=self.sigma)),
@@ -413,17 +404,17 @@ class DistanceFigure(LinearTeachersFigure):
             for theta in (math.pi / 8, math.pi / 4, math.pi / 2, 3 * math.pi / 4, 7 * math.pi / 8)
         )
 
-    def training(self, point: Point) -> Training:
+    def training(self, point: fig.Point) -> Training:
         """Two-layer networks, from scratch and on frozen features."""
         pair = teachers_at_angle(self.d, theta=point.parameters["theta"], sigma=self.sigma)
         return Training(pair, int(point.parameters["n"]), _GAIN)
 
-    def claims(self) -> tuple[Claim, ...]:
+    def claims(self) -> tuple[fig.Claim, ...]:
         """Distances are not negatively correlated with transferability."""
         names = {"kl": "the Kullback-Leibler divergence", "w1": "W1"}
         noisy = "" if self.sigma <= 1 else "With so much noise transfer always helps."
         farthest = tuple(
-            Claim(
+            fig.Claim(
                 f"the tasks that are farthest apart by {name} transfer as well as equal ones",
                 "tahir2024, section 3.3 with Figure 5",
                 partial(self._ends_alike, panel=panel),
@@ -431,7 +422,7 @@ class DistanceFigure(LinearTeachersFigure):
             for panel, name in names.items()
         )
         both_signs = tuple(
-            Claim(
+            fig.Claim(
                 f"one distance by {name} goes with positive and with negative transfer",
                 "tahir2024, Figure 5",
                 partial(self._both_signs, panel=panel),
@@ -441,12 +432,12 @@ class DistanceFigure(LinearTeachersFigure):
         )
         return (*farthest, *both_signs)
 
-    def _ends_alike(self, drawn: Drawn, panel: str) -> bool:
+    def _ends_alike(self, drawn: fig.Drawn, panel: str) -> bool:
         lines = [drawn.line(panel, _size(n)) for n in self._sizes()]
         ends = [(line.y[np.flatnonzero(line.x == line.x.max())[-1]], line.y[np.argmin(line.x)]) for line in lines]
         return all(math.isclose(far, near, abs_tol=_BORDER) for far, near in ends)
 
-    def _both_signs(self, drawn: Drawn, panel: str) -> bool:
+    def _both_signs(self, drawn: fig.Drawn, panel: str) -> bool:
         few, many = (drawn.line(panel, _size(n)).y for n in (self._sizes()[0], self._sizes()[-1]))
         return bool((few * many < 0).any())
 

@@ -9,21 +9,7 @@ import numpy as np
 import torch
 
 from transferscope.estimate import Estimate
-from transferscope_papers.figure import (
-    SIGMA,
-    Claim,
-    Conclusion,
-    Curve,
-    Drawn,
-    Panel,
-    Point,
-    Range,
-    Simulated,
-    Theory,
-    TheoryFigure,
-    setting,
-    simulated_means,
-)
+from transferscope_papers import figure as fig
 from transferscope_papers.problems import LinearTeacher, LinearTransfer, Sample, teachers_at_angle
 from transferscope_papers.simulate.deep_linear import random_start, train
 from transferscope_papers.simulate.descent import Descent, DescentSettings
@@ -60,7 +46,7 @@ _PRECISION = 1e-14
 
 
 @dataclass(frozen=True)
-class PretrainedFigure(TheoryFigure):
+class PretrainedFigure(fig.TheoryFigure):
     """Features after gradient descent from a random start: spectrum, and error of linear transfer.
 
     Networks of full width start from N(0, alpha^2) entries and learn the source: its population, or in the last panel a
@@ -76,48 +62,50 @@ class PretrainedFigure(TheoryFigure):
         ridge: lambda of the head with a ridge.
     """
 
-    d: int = setting(60, Range(10, 100), quick=40)
-    seeds: int = setting(20, Range(2, 1000), quick=8)
-    targets: int = setting(50, Range(1, 10_000), quick=20)
-    theta: float = setting(math.pi / 4, Range(0.05, 1.5))
-    sigma: float = setting(0.3, SIGMA)
-    ridge: float = setting(1e-3, Range(1e-8, 1))
+    d: int = fig.setting(60, fig.Range(10, 100), quick=40)
+    seeds: int = fig.setting(20, fig.Range(2, 1000), quick=8)
+    targets: int = fig.setting(50, fig.Range(1, 10_000), quick=20)
+    theta: float = fig.setting(math.pi / 4, fig.Range(0.05, 1.5))
+    sigma: float = fig.setting(0.3, fig.SIGMA)
+    ridge: float = fig.setting(1e-3, fig.Range(1e-8, 1))
 
     name: ClassVar[str] = "tahir2024-sparsification"
     version: ClassVar[int] = 2
     known_share: ClassVar[float] = 0.05  # a ratio of means for a mean of ratios; ends of descent
 
-    def theory(self) -> Theory:
+    def theory(self) -> fig.Theory:
         """Spectrum against scale and width, error against scale and source examples."""
         widths = np.geomspace(_WIDTHS[0], _WIDTHS[-1], 25)
         curves = []
         for depth, tried in _DEPTHS.items():
             scales = np.geomspace(tried[0], tried[-1], 25)
-            curves.append(Curve("scale", _layers(depth), scales, self._remaining(scales, depth, self.d)))
-            curves.append(Curve("width", _layers(depth), widths, self._remaining(_AT_WIDTHS, depth, widths * self.d)))
+            curves.append(fig.Curve("scale", _layers(depth), scales, self._remaining(scales, depth, self.d)))
+            curves.append(
+                fig.Curve("width", _layers(depth), widths, self._remaining(_AT_WIDTHS, depth, widths * self.d))
+            )
         for depth in _HEADED:
             scales = np.geomspace(_DEPTHS[depth][0], _DEPTHS[depth][-1], 9)
             for head, ridge in self._heads.items():
                 risks = np.array([self._modelled(alpha, depth, ridge) for alpha in scales])
-                curves.append(Curve("risk", f"{_layers(depth)}, {head}", scales, risks))
+                curves.append(fig.Curve("risk", f"{_layers(depth)}, {head}", scales, risks))
         shares = np.geomspace(_SOURCES[0], _SOURCES[-1], 120)
         finite = np.array([self._finite(share * self.d) for share in shares])
         finite[np.abs(shares * self.d - self.d) <= _AT_PEAK] = math.nan
-        curves.append(Curve("source", _FINITE, shares, finite))
+        curves.append(fig.Curve("source", _FINITE, shares, finite))
         for panel, x in (("risk", np.array(_DEPTHS[2])), ("source", shares)):
             ends = x[[0, -1]]
-            curves.append(Curve(panel, _LIMIT, ends, np.full(2, self._limit), dashed=True))
-            curves.append(Curve(panel, _SCRATCH, ends, np.full(2, self._scratch), dashed=True))
+            curves.append(fig.Curve(panel, _LIMIT, ends, np.full(2, self._limit), dashed=True))
+            curves.append(fig.Curve(panel, _SCRATCH, ends, np.full(2, self._scratch), dashed=True))
         ratio, risk = "second / first singular value", f"risk of linear transfer, n = {self._n}"
         panels = (
-            Panel("scale", f"Features, d = h = {self.d}", "scale α of the start", ratio, True, True),
-            Panel("width", f"Features at α = {_AT_WIDTHS:g}", "width h / d", ratio, True, True),
-            Panel("risk", f"λ = {self.ridge:g}, σ = {self.sigma:g}, θ = {self.theta:.3g}", "scale α", risk, True),
-            Panel("source", "A finite noisy source", "source examples / d", risk, True),
+            fig.Panel("scale", f"Features, d = h = {self.d}", "scale α of the start", ratio, True, True),
+            fig.Panel("width", f"Features at α = {_AT_WIDTHS:g}", "width h / d", ratio, True, True),
+            fig.Panel("risk", f"λ = {self.ridge:g}, σ = {self.sigma:g}, θ = {self.theta:.3g}", "scale α", risk, True),
+            fig.Panel("source", "A finite noisy source", "source examples / d", risk, True),
         )
-        return Theory(panels, tuple(curves))
+        return fig.Theory(panels, tuple(curves))
 
-    def points(self) -> tuple[Point, ...]:
+    def points(self) -> tuple[fig.Point, ...]:
         """One simulation for each depth and scale, width, and number of source examples."""
         planned = []
         for depth in _DEPTHS:
@@ -125,10 +113,10 @@ class PretrainedFigure(TheoryFigure):
                 own: dict[str, float] = {"depth": depth, "scale": alpha, "width": self.d, "source": math.inf}
                 group = f"{depth} layers"
                 ratio = self._drawn_ratio(alpha, depth, self.d) if alpha <= _SMALL_START else math.nan
-                planned.append(Point("scale", _layers(depth), alpha, ratio, own, group=group))
+                planned.append(fig.Point("scale", _layers(depth), alpha, ratio, own, group=group))
                 if depth in _HEADED:
                     planned += [
-                        Point(
+                        fig.Point(
                             "risk",
                             f"{_layers(depth)}, {head}",
                             alpha,
@@ -143,15 +131,15 @@ class PretrainedFigure(TheoryFigure):
                 own = {"depth": depth, "scale": _AT_WIDTHS, "width": width, "source": math.inf}
                 ratio = self._drawn_ratio(_AT_WIDTHS, depth, width)
                 planned.append(
-                    Point("width", _layers(depth), share, ratio, own, group=f"{depth} layers, width {width}")
+                    fig.Point("width", _layers(depth), share, ratio, own, group=f"{depth} layers, width {width}")
                 )
         for share in _SOURCES:
             n = round(share * self.d)
             own = {"depth": 2, "scale": _SMALL, "width": self.d, "source": n}
-            planned.append(Point("source", _FINITE, share, self._finite(n), own, group="finite source"))
+            planned.append(fig.Point("source", _FINITE, share, self._finite(n), own, group="finite source"))
         return tuple(planned)
 
-    def simulate(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
+    def simulate(self, points: Sequence[fig.Point]) -> tuple[Estimate, ...]:
         """Pre-train the networks of all points of one depth and width at once, each start of a scale once."""
         starts = list(dict.fromkeys((point.parameters["scale"], point.parameters["source"]) for point in points))
         own = points[0].parameters
@@ -167,34 +155,34 @@ class PretrainedFigure(TheoryFigure):
             means[point.parameters["scale"], point.parameters["source"]][_measure_of(point)] for point in points
         )
 
-    def conclude(self, simulated: Sequence[Simulated]) -> Conclusion:
+    def conclude(self, simulated: Sequence[fig.Simulated]) -> fig.Conclusion:
         """Up to which scale the error is that of the limit."""
         parts = []
         for depth in _HEADED:
             for head in self._heads:
                 series = f"{_layers(depth)}, {head}"
-                own = simulated_means(simulated, "risk", series)
+                own = fig.simulated_means(simulated, "risk", series)
                 good = [alpha for alpha, mean in own.items() if abs(mean.value / self._limit - 1) <= 2 * _NEAR]
                 parts.append(f"{series}: {f'up to α = {max(good):g}' if good else 'at no scale tried'}")
-        return Conclusion(f"the risk is within {200 * _NEAR:.0f} % of Theorem 3.7: {'; '.join(parts)}")
+        return fig.Conclusion(f"the risk is within {200 * _NEAR:.0f} % of Theorem 3.7: {'; '.join(parts)}")
 
-    def claims(self) -> tuple[Claim, ...]:
+    def claims(self) -> tuple[fig.Claim, ...]:
         """Features sparsify, and what the limit does not say."""
         ridge = self.unlike_the_paper("ridge", says="It was found at")
         return (
-            Claim(
+            fig.Claim(
                 "features sparsify to the source's direction as α → 0: up to α = 0.03 the second singular value falls "
                 "as α to the power L − 1 (within a tenth), at every depth",
                 "tahir2024, Theorem 3.4",
                 _sparsify,
             ),
-            Claim(
+            fig.Claim(
                 "what is left is the start: the closed form gives the second singular value within a fifth up to "
                 "α = 0.03, and at widths from d/2 on",
                 "follows tahir2024, Theorem 3.4",
                 _as_computed,
             ),
-            Claim(
+            fig.Claim(
                 "with an exact head of least norm linear transfer is not that of the limit at any scale (more than "
                 f"{200 * _NEAR:.0f} % off)",
                 "corrects tahir2024, Theorem 3.7",
@@ -202,7 +190,7 @@ class PretrainedFigure(TheoryFigure):
                     not any(self._near(drawn, depth, _EXACT, alpha) for depth in _HEADED for alpha in _DEPTHS[depth])
                 ),
             ),
-            Claim(
+            fig.Claim(
                 "with a ridge it is, at the smallest scale, and no longer at the largest",
                 "tahir2024, Theorem 3.7, where its limit stops",
                 lambda drawn: all(
@@ -212,7 +200,7 @@ class PretrainedFigure(TheoryFigure):
                 ),
                 ridge,
             ),
-            Claim(
+            fig.Claim(
                 "a finite noisy source costs: with d/2 source examples the risk is a tenth above the limit or more, "
                 "with 16 d it is within a tenth of it",
                 "beyond tahir2024, whose source is the population",
@@ -302,11 +290,11 @@ class PretrainedFigure(TheoryFigure):
             return np.asarray(features @ ridge_weights(seen, sample.targets, self.ridge))
         return np.asarray(features @ np.linalg.lstsq(seen, sample.targets, rcond=_PRECISION)[0])
 
-    def _near(self, drawn: Drawn, depth: int, head: str, alpha: float) -> bool:
+    def _near(self, drawn: fig.Drawn, depth: int, head: str, alpha: float) -> bool:
         risk = drawn.points("risk", f"{_layers(depth)}, {head}")[alpha].value
         return abs(risk / self._limit - 1) <= 2 * _NEAR
 
-    def _source_costs(self, drawn: Drawn) -> bool:
+    def _source_costs(self, drawn: fig.Drawn) -> bool:
         risks = drawn.points("source", _FINITE)
         few, many = (risks[share].value / self._limit - 1 for share in (_SOURCES[0], _SOURCES[-1]))
         return few >= 2 * _NEAR >= abs(many)
@@ -316,13 +304,13 @@ def _layers(depth: int) -> str:
     return f"L = {depth}"
 
 
-def _measure_of(point: Point) -> str:
+def _measure_of(point: fig.Point) -> str:
     if point.panel == "source":
         return _FINITE
     return "ratio" if point.panel in ("scale", "width") else point.series.split(", ")[1]
 
 
-def _sparsify(drawn: Drawn) -> bool:
+def _sparsify(drawn: fig.Drawn) -> bool:
     for depth in _DEPTHS:
         small = {x: mean.value for x, mean in drawn.points("scale", _layers(depth)).items() if x <= 0.03}
         if min(small.values()) <= 0:
@@ -333,7 +321,7 @@ def _sparsify(drawn: Drawn) -> bool:
     return True
 
 
-def _as_computed(drawn: Drawn) -> bool:
+def _as_computed(drawn: fig.Drawn) -> bool:
     for panel in ("scale", "width"):
         for depth in _DEPTHS:
             line = drawn.line(panel, _layers(depth))

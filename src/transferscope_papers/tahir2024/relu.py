@@ -9,22 +9,7 @@ import numpy as np
 
 from transferscope.errors import SettingsError
 from transferscope.estimate import Estimate
-from transferscope_papers.figure import (
-    SEEDS,
-    Claim,
-    Conclusion,
-    Curve,
-    Diagram,
-    Drawn,
-    Panel,
-    Point,
-    Range,
-    Simulated,
-    Theory,
-    TheoryFigure,
-    setting,
-    simulated_means,
-)
+from transferscope_papers import figure as fig
 from transferscope_papers.problems import AblatedTeachers, ablate, relu_teacher
 from transferscope_papers.simulate.outcomes import mean_estimate, mean_of_all
 from transferscope_papers.simulate.relu_student import (
@@ -56,7 +41,7 @@ _CUT_OFF, _EXACT = 1e-3, 1e-8
 
 
 @dataclass(frozen=True)
-class ReluFigure(TheoryFigure):
+class ReluFigure(fig.TheoryFigure):
     """tahir2024 Fig. 4: what the ablated source cannot express, the risk from scratch, where transfer turns negative.
 
     Risks are in units of the target's squared norm. Heads are N(head_mean, head_std^2); the paper's are not given, and
@@ -71,14 +56,14 @@ class ReluFigure(TheoryFigure):
             off, in place of the paper's gradient descent (`refit_heads`); they fit near-copies of neurons, too.
     """
 
-    d: int = setting(100, Range(2, 1000), quick=20)
-    n_teacher: int = setting(100, Range(2, 1000), quick=20)
-    width: int = setting(1000, Range(1, 10_000), quick=200)
-    largest: int = setting(1000, Range(10, 100_000), quick=200)
-    seeds: int = setting(10, SEEDS, quick=4)
-    head_mean: float = setting(1.0, Range(-10, 10))
-    head_std: float = setting(0.0, Range(0, 10))
-    least_squares: int = setting(0, Range(0, 1))
+    d: int = fig.setting(100, fig.Range(2, 1000), quick=20)
+    n_teacher: int = fig.setting(100, fig.Range(2, 1000), quick=20)
+    width: int = fig.setting(1000, fig.Range(1, 10_000), quick=200)
+    largest: int = fig.setting(1000, fig.Range(10, 100_000), quick=200)
+    seeds: int = fig.setting(10, fig.SEEDS, quick=4)
+    head_mean: float = fig.setting(1.0, fig.Range(-10, 10))
+    head_std: float = fig.setting(0.0, fig.Range(0, 10))
+    least_squares: int = fig.setting(0, fig.Range(0, 1))
 
     name: ClassVar[str] = "tahir2024-fig4"
     version: ClassVar[int] = 3
@@ -87,35 +72,35 @@ class ReluFigure(TheoryFigure):
         if self.head_mean == self.head_std == 0:
             raise SettingsError("head_mean = 0 and head_std = 0 make a teacher that is 0 everywhere; give one of them")
 
-    def theory(self) -> Theory:
+    def theory(self) -> fig.Theory:
         """The share of the target outside the features of the ablated source, over the teachers that are simulated."""
         mu = np.array(_SHARES)
         outside = np.array([np.mean(self._outside(x)) for x in _SHARES])
         panels = (
-            Panel("kernel", "Pretrained and source's kernel", "ablated share μ", "alignment"),
-            Panel("outside", "Linear transfer, n → ∞", "ablated share μ", "risk / variance", y_log=True),
-            Panel("scratch", "Students", "target examples n", "risk / variance", x_log=True, y_log=True),
-            Panel("map", "Transferability / variance, black: 0", "ablated share μ", "target examples n"),
+            fig.Panel("kernel", "Pretrained and source's kernel", "ablated share μ", "alignment"),
+            fig.Panel("outside", "Linear transfer, n → ∞", "ablated share μ", "risk / variance", y_log=True),
+            fig.Panel("scratch", "Students", "target examples n", "risk / variance", x_log=True, y_log=True),
+            fig.Panel("map", "Transferability / variance, black: 0", "ablated share μ", "target examples n"),
         )
-        return Theory(panels, (Curve("outside", _SOURCE, mu, outside),))
+        return fig.Theory(panels, (fig.Curve("outside", _SOURCE, mu, outside),))
 
-    def points(self) -> tuple[Point, ...]:
+    def points(self) -> tuple[fig.Point, ...]:
         """Each share is one simulation, each size from scratch another.
 
         Scored are new heads on the source's own neurons, whose limit is the closed form.
         """
-        scratch = [Point("scratch", _SCRATCH, float(n)) for n in (self.largest // 10, *self._sizes())]
+        scratch = [fig.Point("scratch", _SCRATCH, float(n)) for n in (self.largest // 10, *self._sizes())]
         shared = []
         for mu in _SHARES:
             group, outside = f"μ = {mu:g}", float(np.mean(self._outside(mu)))
             places = (("kernel", _BEFORE, math.nan), ("kernel", _AFTER, math.nan), ("outside", _SOURCE, outside))
-            shared += [Point(panel, series, mu, value, {"mu": mu}, group=group) for panel, series, value in places]
+            shared += [fig.Point(panel, series, mu, value, {"mu": mu}, group=group) for panel, series, value in places]
             shared += [
-                Point("scratch", _transfer(mu), float(n), parameters={"mu": mu}, group=group) for n in self._sizes()
+                fig.Point("scratch", _transfer(mu), float(n), parameters={"mu": mu}, group=group) for n in self._sizes()
             ]
         return (*shared, *scratch)
 
-    def simulate(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
+    def simulate(self, points: Sequence[fig.Point]) -> tuple[Estimate, ...]:
         """Train students on samples of the target, or on the sources of one share and then put new heads on them."""
         seed = points[0].seed
         start = random_students(range(seed, seed + self.seeds), self.d, width=self.width)
@@ -143,21 +128,21 @@ class ReluFigure(TheoryFigure):
                 estimates.append(mean_of_all(outcomes.risk / _norms(pairs), outcomes.status))
         return tuple(estimates)
 
-    def conclude(self, simulated: Sequence[Simulated]) -> Conclusion:
+    def conclude(self, simulated: Sequence[fig.Simulated]) -> fig.Conclusion:
         """The power law of the risk from scratch, the boundary that it gives with the closed form, and the map."""
-        own = simulated_means(simulated, "scratch", _SCRATCH)
+        own = fig.simulated_means(simulated, "scratch", _SCRATCH)
         own = {n: mean for n, mean in own.items() if mean.value > 0}
         if len(own) < 2:
-            return Conclusion("no power law yet: fewer than two sizes are simulated")
+            return fig.Conclusion("no power law yet: fewer than two sizes are simulated")
         n, law = np.array(list(own)), _power_law(own)
         if law.exponent <= 0:
-            return Conclusion("no power law: the simulated risk from scratch does not fall with n")
+            return fig.Conclusion("no power law: the simulated risk from scratch does not fall with n")
         outside = self.theory().curves[0]
         edge = negative_transfer_size(outside.y, law)
         inside = edge <= self.largest
         curves = (
-            Curve("scratch", _SCRATCH, n, law.amplitude * n**-law.exponent, dashed=True),
-            Curve("map", "predicted boundary", outside.x[inside], edge[inside], dashed=True),
+            fig.Curve("scratch", _SCRATCH, n, law.amplitude * n**-law.exponent, dashed=True),
+            fig.Curve("map", "predicted boundary", outside.x[inside], edge[inside], dashed=True),
         )
         known = "" if self.d != 100 or self.head_std else " (tahir2024 finds 1.18)"
         sentence = f"risk from scratch falls as n^-{law.exponent:.2f}{known}"
@@ -168,46 +153,46 @@ class ReluFigure(TheoryFigure):
                 f"{sentence}; of {len(gains)} simulated transferabilities {sides.clear} have a clear sign (2 standard "
                 f"errors), and {sides.right} of these lie on their side of the predicted boundary"
             )
-            return Conclusion(sentence, curves, (self._map(gains),))
-        return Conclusion(sentence, curves)
+            return fig.Conclusion(sentence, curves, (self._map(gains),))
+        return fig.Conclusion(sentence, curves)
 
-    def claims(self) -> tuple[Claim, ...]:
+    def claims(self) -> tuple[fig.Claim, ...]:
         """What the paper says of the panels of its Figure 4."""
         heads = self.unlike_the_paper("head_mean", "head_std")
         sizes = self.unlike_the_paper("d", "n_teacher", "width", "largest", "head_mean", "head_std")
         return (
-            Claim(
+            fig.Claim(
                 "the kernels of pretrained students and of the source are nearly indistinguishable (alignment of 0.97 "
                 "or more, and higher than before)",
                 "tahir2024, Figure 4a and b",
                 _kernels_agree,
                 heads,
             ),
-            Claim(
+            fig.Claim(
                 "the risk from scratch obeys a power law (R² of its logarithms of 0.95 or more)",
                 "tahir2024, Figure 4c",
                 lambda drawn: _r_squared(drawn.points("scratch", _SCRATCH)) >= 0.95,
                 heads,
             ),
-            Claim(
+            fig.Claim(
                 "its exponent is 1.18 (within 0.1)",
                 "tahir2024, Figure 4c",
                 lambda drawn: abs(_power_law(drawn.points("scratch", _SCRATCH)).exponent - 1.18) <= 0.1,
                 sizes,
             ),
-            Claim(
+            fig.Claim(
                 "the share of the target outside the source's features rises with the ablated share",
                 "tahir2024, Figure 4d",
                 lambda drawn: bool((np.diff(drawn.line("outside", _SOURCE).y) > 0).all()),
             ),
-            Claim(
+            fig.Claim(
                 "the boundary between positive and negative transfer is predicted (80 % of the clear signs lie on "
                 "their side)",
                 "tahir2024, Figure 4e and section 4",
                 self._boundary_is_predicted,
                 heads,
             ),
-            Claim(
+            fig.Claim(
                 "it is predicted more accurately as n grows (the share of clear signs on their side is no lower in the "
                 "upper half of the sizes, and transfer's risk falls ever more slowly)",
                 "tahir2024, section 4",
@@ -216,12 +201,12 @@ class ReluFigure(TheoryFigure):
             ),
         )
 
-    def _boundary_is_predicted(self, drawn: Drawn) -> bool:
+    def _boundary_is_predicted(self, drawn: fig.Drawn) -> bool:
         scratch = drawn.points("scratch", _SCRATCH)
         sides = self._sides_of(drawn, self._sizes())
         return _power_law(scratch).exponent > 0 and sides.right >= 0.8 * sides.clear
 
-    def _more_accurate(self, drawn: Drawn) -> bool:
+    def _more_accurate(self, drawn: fig.Drawn) -> bool:
         sizes = self._sizes()
         few, many = self._sides_of(drawn, sizes[:2]), self._sides_of(drawn, sizes[3:])
         transfer = [drawn.points("scratch", _transfer(mu)) for mu in _SHARES]
@@ -229,7 +214,7 @@ class ReluFigure(TheoryFigure):
         slower = mean[0] - mean[1] > mean[-2] - mean[-1] > 0
         return bool(slower and many.right * few.clear >= few.right * many.clear)
 
-    def _sides_of(self, drawn: Drawn, sizes: Sequence[int]) -> "_Sides":
+    def _sides_of(self, drawn: fig.Drawn, sizes: Sequence[int]) -> "_Sides":
         scratch = drawn.points("scratch", _SCRATCH)
         gains = _gains(scratch, drawn.simulated)
         if len(gains) < len(_SHARES) * len(self._sizes()):
@@ -237,10 +222,10 @@ class ReluFigure(TheoryFigure):
         outside = dict(zip(_SHARES, drawn.line("outside", _SOURCE).y, strict=True))
         return _sides({at: gain for at, gain in gains.items() if at[1] in sizes}, _power_law(scratch), outside)
 
-    def _map(self, gains: Mapping[tuple[float, float], Estimate]) -> Diagram:
+    def _map(self, gains: Mapping[tuple[float, float], Estimate]) -> fig.Diagram:
         sizes = np.array(self._sizes(), dtype=np.float64)
         values = np.array([[gains[mu, n].value for mu in _SHARES] for n in sizes])
-        return Diagram("map", np.array(_SHARES), sizes, values, limit=float(np.quantile(np.abs(values), 0.8)))
+        return fig.Diagram("map", np.array(_SHARES), sizes, values, limit=float(np.quantile(np.abs(values), 0.8)))
 
     def _sizes(self) -> tuple[int, ...]:
         return tuple(self.largest * i // 5 for i in range(1, 6))
@@ -290,7 +275,9 @@ def _norms(pairs: Sequence[AblatedTeachers]) -> np.ndarray:
     return np.array([pair.target.squared_norm() for pair in pairs])
 
 
-def _gains(scratch: Mapping[float, Estimate], simulated: Sequence[Simulated]) -> dict[tuple[float, float], Estimate]:
+def _gains(
+    scratch: Mapping[float, Estimate], simulated: Sequence[fig.Simulated]
+) -> dict[tuple[float, float], Estimate]:
     """Transferability by share and size, where both risks are there; the two come from different samples."""
     return {
         (item.point.parameters["mu"], item.point.x): _difference(scratch[item.point.x], item.estimate)
@@ -321,7 +308,7 @@ def _sides(gains: Mapping[tuple[float, float], Estimate], law: PowerLaw, outside
     return _Sides(len(clear), int(right))
 
 
-def _kernels_agree(drawn: Drawn) -> bool:
+def _kernels_agree(drawn: fig.Drawn) -> bool:
     before, after = (drawn.points("kernel", series) for series in (_BEFORE, _AFTER))
     return all(mean.value >= 0.97 and mean.value > before[mu].value for mu, mean in after.items())
 

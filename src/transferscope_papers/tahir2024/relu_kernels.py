@@ -9,20 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from transferscope.estimate import Estimate
-from transferscope_papers.figure import (
-    Claim,
-    Conclusion,
-    Curve,
-    Diagram,
-    Drawn,
-    Panel,
-    Point,
-    Range,
-    Simulated,
-    Theory,
-    TheoryFigure,
-    setting,
-)
+from transferscope_papers import figure as fig
 from transferscope_papers.problems import AblatedTeachers, ablate, relu_teacher
 from transferscope_papers.simulate.outcomes import mean_of_all
 from transferscope_papers.simulate.relu_student import pretrain, random_students
@@ -35,7 +22,7 @@ _KERNEL = "kernel k(x, x′)"
 
 
 @dataclass(frozen=True)
-class KernelFigure(TheoryFigure):
+class KernelFigure(fig.TheoryFigure):
     """tahir2024 Figure 4 (a, b): k(x, x') = (1/m) sum_i relu(w_i'x) relu(w_i'x') on pairs of drawn inputs.
 
     Students start from random neurons and learn one source, that of the first teachers of Figure 4, on the population.
@@ -49,39 +36,39 @@ class KernelFigure(TheoryFigure):
         mu: Share of the teacher's neurons that the source lacks.
     """
 
-    d: int = setting(100, Range(2, 1000), quick=20)
-    n_teacher: int = setting(100, Range(2, 1000), quick=20)
-    width: int = setting(1000, Range(1, 10_000), quick=200)
-    n: int = setting(20, Range(3, 60), quick=12)
-    seeds: int = setting(5, Range(2, 100), quick=5)
-    mu: float = setting(0.5, Range(0, 0.95))
+    d: int = fig.setting(100, fig.Range(2, 1000), quick=20)
+    n_teacher: int = fig.setting(100, fig.Range(2, 1000), quick=20)
+    width: int = fig.setting(1000, fig.Range(1, 10_000), quick=200)
+    n: int = fig.setting(20, fig.Range(3, 60), quick=12)
+    seeds: int = fig.setting(5, fig.Range(2, 100), quick=5)
+    mu: float = fig.setting(0.5, fig.Range(0, 0.95))
 
     name: ClassVar[str] = "tahir2024-fig4-kernels"
 
-    def theory(self) -> Theory:
+    def theory(self) -> fig.Theory:
         """The source's own matrix, and where equal kernels lie."""
         order, matrix = np.arange(self.n, dtype=np.float64), self._source
         ends = np.array([0.0, float(matrix.max())])
         panels = (
-            Panel("pretrained", "Pretrained students (4a)", "input", "input"),
-            Panel("source", f"Source, μ = {self.mu:g} (4b)", "input", "input"),
-            Panel("start", "Students before pretraining", "input", "input"),
-            Panel("pairs", "Every pair of inputs", f"{_KERNEL} of the source", f"{_KERNEL} of students"),
+            fig.Panel("pretrained", "Pretrained students (4a)", "input", "input"),
+            fig.Panel("source", f"Source, μ = {self.mu:g} (4b)", "input", "input"),
+            fig.Panel("start", "Students before pretraining", "input", "input"),
+            fig.Panel("pairs", "Every pair of inputs", f"{_KERNEL} of the source", f"{_KERNEL} of students"),
         )
-        source = Diagram("source", order, order, matrix, limit=float(matrix.max()), shows=_KERNEL)
-        return Theory(panels, (Curve("pairs", "equal kernels", ends, ends, dashed=True),), (source,))
+        source = fig.Diagram("source", order, order, matrix, limit=float(matrix.max()), shows=_KERNEL)
+        return fig.Theory(panels, (fig.Curve("pairs", "equal kernels", ends, ends, dashed=True),), (source,))
 
-    def points(self) -> tuple[Point, ...]:
+    def points(self) -> tuple[fig.Point, ...]:
         """The kernel of every pair of inputs, before and after pretraining; all from the same students."""
         pairs = itertools.combinations_with_replacement(range(self.n), 2)
         places = [({"i": i, "j": j}, float(self._source[i, j])) for i, j in pairs]
         return tuple(
-            Point("pairs", series, value, parameters=own, group="students")
+            fig.Point("pairs", series, value, parameters=own, group="students")
             for series in (_BEFORE, _AFTER)
             for own, value in places
         )
 
-    def simulate(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
+    def simulate(self, points: Sequence[fig.Point]) -> tuple[Estimate, ...]:
         """Pre-train the students once, and evaluate their kernels on the inputs."""
         start = random_students(range(self.seeds), self.d, width=self.width)
         students = pretrain([self._pair.source] * self.seeds, start)
@@ -94,7 +81,7 @@ class KernelFigure(TheoryFigure):
             for point in points
         )
 
-    def conclude(self, simulated: Sequence[Simulated]) -> Conclusion:
+    def conclude(self, simulated: Sequence[fig.Simulated]) -> fig.Conclusion:
         """The students' matrices, and how far they are from the source's."""
         matrices = {"start": np.zeros((self.n, self.n)), "pretrained": np.zeros((self.n, self.n))}
         for item in simulated:
@@ -109,13 +96,13 @@ class KernelFigure(TheoryFigure):
             f"relative distance of the students' matrix from the source's: {off['start']:.3f} before pretraining, "
             f"{off['pretrained']:.3f} after"
         )
-        diagrams = (Diagram(name, order, order, one, limit=limit, shows=_KERNEL) for name, one in matrices.items())
-        return Conclusion(sentence, diagrams=tuple(diagrams))
+        diagrams = (fig.Diagram(name, order, order, one, limit=limit, shows=_KERNEL) for name, one in matrices.items())
+        return fig.Conclusion(sentence, diagrams=tuple(diagrams))
 
-    def claims(self) -> tuple[Claim, ...]:
+    def claims(self) -> tuple[fig.Claim, ...]:
         """The two matrices look alike."""
         return (
-            Claim(
+            fig.Claim(
                 "the Gram matrices of the pretrained students and of the source are nearly indistinguishable "
                 "(relative distance of 0.15 or less)",
                 "tahir2024, Figure 4a and b",
@@ -124,7 +111,7 @@ class KernelFigure(TheoryFigure):
                 if self.width >= _NEURONS_EACH * self.n_teacher
                 else f"Students of fewer than {_NEURONS_EACH} neurons for each of the teacher's stay farther away.",
             ),
-            Claim(
+            fig.Claim(
                 "pretraining made them so: before it the distance is twice as large or more",
                 "tahir2024, Figure 4a and b, which shows the end alone",
                 lambda drawn: _distance(drawn, _BEFORE) >= 2 * _distance(drawn, _AFTER),
@@ -152,7 +139,7 @@ _NEURONS_EACH = 10
 """Neurons of a student for each of the teacher's, from which on its kernel gets so near."""
 
 
-def _distance(drawn: Drawn, series: str) -> float:
+def _distance(drawn: fig.Drawn, series: str) -> float:
     """Of the two matrices in the Frobenius norm, relative to the source's; a pair off the diagonal counts twice."""
     pairs = [item for item in drawn.simulated if item.point.series == series]
     if len(pairs) < sum(point.series == series for point in drawn.planned) or not pairs:
