@@ -73,16 +73,13 @@ def glyph_worth() -> Verdict:
     errors = glyph_errors()
     scratch, tuned = (errors.loc[source].xs(n, level="n").mean(axis=1) for source, n in (("", 0), ("plain", 65536)))
     s, e = (np.log(values) for values in (scratch.index.to_numpy(float), scratch.to_numpy()))
-    worth = []
-    for labels, error in tuned.items():
-        if error < scratch.iloc[-1]:  # no number of labels that was tried from scratch does as well
-            worth.append(f"more than {scratch.index[-1] - labels:,.0f}")
-        else:
-            worth.append(f"{np.exp(np.interp(-np.log(error), -e, s)) - labels:.0f}")
+    within = tuned[tuned >= scratch.iloc[-1]]  # beyond, no number of labels that was tried from scratch does as well
+    worth = np.exp(np.interp(-np.log(within.to_numpy()), -e, s)) - within.index.to_numpy(float)
     return Verdict(
         "corrected",
-        f"65,536 digits are worth {', '.join(worth)} labels at s = "
-        f"{', '.join(f'{labels:,.0f}' for labels in tuned.index)}",
+        f"65,536 digits are worth {', '.join(f'{one:.0f}' for one in worth)} labels at s = "
+        f"{', '.join(f'{labels:,}' for labels in within.index)}; with more, no number that was tried from scratch (up "
+        f"to {scratch.index[-1]:,}) does as well",
     )
 
 
