@@ -1,8 +1,10 @@
 from dataclasses import replace
+from pathlib import Path
 
-from transferscope.analyses.compare.samples import data_section
+from transferscope.analyses.compare.samples import data_of, data_section
 from transferscope.analyses.compare.summary import Summary
 from transferscope.analyses.compare.tables import origins_section
+from transferscope.data import Dataset, load
 from transferscope.report.blocks import Cards, Folded, Table, Text
 
 
@@ -34,3 +36,18 @@ def test_the_page_says_how_each_arm_was_trained(summary: Summary) -> None:
     ((arm, *others),) = [[cell.text for cell in row] for row in table.rows]
     assert "mnist" in arm
     assert others == ["100, 6,000", "SGD 0.02", "BiT"]
+
+
+def test_a_page_reads_installed_kinds_again_and_runs_no_code_that_a_name_refers_to(
+    summary: Summary, tmp_path: Path
+) -> None:
+    (tmp_path / "planted.py").write_text("raise SystemExit('the page of a study ran it')\n")
+    names = ("scenes?size=8&n_train=20&n_test=10", "half-images:digits?parts=A", f"{tmp_path}/planted.py:data")
+    loaded = load(names[0])
+    facts = {"sources": {"0": {"fingerprint": loaded.fingerprint}, "1": {}, "2": {}}}
+    spec = {"sources": {str(k): {"data": name} for k, name in enumerate(names)}}
+    study = replace(summary.frames.study, spec=spec, facts=facts)
+    found = data_of(replace(summary.frames, study=study))
+    assert isinstance(found["0"], Dataset)
+    assert found["0"].fingerprint == loaded.fingerprint
+    assert found["1"] is found["2"] is None  # a name in a name may be of anything
