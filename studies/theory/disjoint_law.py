@@ -20,6 +20,7 @@ from scipy.stats import chi2
 from stored import RUNS, csv_of, runs_of
 
 from transferscope.analyses.scaling.axes import add_legend, log_axes, new_panels, series_styles
+from transferscope.errors import DataError
 from transferscope.numerics.intervals import t_interval
 from transferscope.report.figures.style import drawing
 
@@ -124,7 +125,13 @@ def equality(errors: pd.DataFrame) -> Tests:
 
 
 def jackknife(errors: pd.DataFrame) -> tuple[float, float, float]:
-    """Return alpha with the ends of its 95 % t-interval by leaving out each seed, the effect of a draw of labels."""
+    """Return alpha with the ends of its 95 % t-interval by leaving out each seed, the effect of a draw of labels.
+
+    Raises:
+        DataError: There are fewer than three seeds, of which none can be left out.
+    """
+    if errors.shape[1] < 3:
+        raise DataError(f"the runs have {errors.shape[1]} complete seeds; an interval of alpha takes three or more")
     whole, seeds = fit(errors).alpha, list(errors)
     parts = np.array([len(seeds) * whole - (len(seeds) - 1) * fit(errors.drop(columns=one)).alpha for one in seeds])
     found = t_interval(parts)

@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 
 from papers.pages import module_of
+from transferscope.errors import DataError
 
 LAW = module_of("studies/theory/disjoint_law.py")
 SOURCES, LABELS, SIZES, SEEDS = ("few", "many"), (30, 100, 300), (256, 1024, 4096, 16384), 4
@@ -67,3 +68,8 @@ def test_left_out_sizes_are_predicted_by_the_law_that_made_them() -> None:
     last = made({"few": 0.4, "many": 0.4}).mean(axis=1).xs(16384, level="n")
     expected = float(np.sqrt(np.mean(np.log(flat / last) ** 2)))
     assert missed.loc["last value", "n"] == pytest.approx(expected, rel=1e-4)
+
+
+def test_two_seeds_give_no_interval() -> None:
+    with pytest.raises(DataError, match="2 complete seeds; an interval of alpha takes three"):
+        LAW.jackknife(made({"few": 0.4, "many": 0.4}, noise=0.01).loc[:, :1])

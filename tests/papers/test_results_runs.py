@@ -223,3 +223,15 @@ def test_half_images_at_the_papers_length() -> None:
         assert (target[arm] < scratch).all() == (source == "AB")
     over_joint = over_seeds(target["AB", "merlin"], target["AB", "joint"])
     assert over_joint == pytest.approx((-0.9, -6.5, 4.6), abs=0.051)
+
+
+def test_half_images_fail_their_acceptance_test_at_both_noises() -> None:
+    runs = finished_runs("halves-resized.csv")
+    probes = runs[(runs["method"] == "linear-probe") & (runs["name"] == "accuracy")]
+    read = 100 * probes.pivot_table(index="source", columns="part", values="value")
+    shown = rows_of("halves.md", "The acceptance test of the data")
+    for noise, source in ((".2", "noise-20"), (".447", "noise-45")):
+        means = read.loc[source, ["source_test", "source_test/B", "source_test/A"]]
+        assert [float(cell) for cell in shown[noise]] == pytest.approx(means.tolist(), abs=0.051)
+        assert abs(means["source_test/A"] - 46) > 10
+    assert [float(cell) for cell in shown["published"][1:]] == [92, 46]
