@@ -19,10 +19,10 @@ from scipy.optimize import minimize_scalar, nnls
 from scipy.stats import chi2
 from stored import RUNS, csv_of, runs_of
 
-from transferscope.analyses.scaling.axes import add_legend, log_axes, new_panels, series_styles
+from transferscope.analyses.scaling.axes import add_legend, log_axes, new_panels
 from transferscope.errors import DataError
 from transferscope.numerics.intervals import t_interval
-from transferscope.report.figures.style import drawing
+from transferscope.report.figures.style import drawing, mark_styles
 
 STUDY = "glyph-disjoint"
 UNIT, STEEPEST = 256.0, 3.0
@@ -204,7 +204,7 @@ def draw(errors: pd.DataFrame, scratch: pd.DataFrame, path: Path) -> None:
     """Draw means over seeds with the law, a panel for each s; grey: from scratch."""
     law, means = fit(errors), errors.mean(axis=1)
     sources = sorted(set(errors.index.get_level_values("source")), key=classes_of)
-    styles = series_styles([f"{classes_of(one)} classes" for one in sources])
+    styles = mark_styles([f"{classes_of(one)} classes" for one in sources], None)
     with drawing():
         canvas, axes = new_panels(len(set(errors.index.get_level_values("s"))))
         for drawn, (s, at_s) in zip(axes, means.groupby(level="s"), strict=True):
