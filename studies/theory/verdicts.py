@@ -682,6 +682,30 @@ def merlin_theorem_2_images() -> Verdict:
 # Shachaf et al. 2021 -----------------------------------------------------------------------------------------------
 
 
+def shachaf_table_1() -> Verdict:
+    """The bound of Theorem 4.2 correlates best with the test error, that of Bartlett et al. better than the distance.
+
+    Written by `papers draw shachaf2021 table1 --set samples=25 --set repeats=1`, whose numbers were known before.
+    """
+    runs = csv_of("shachaf-table1.csv", {"panel", "series", "kind", "x", "value"})
+    draws = runs[(runs["panel"] == "draws") & (runs["kind"] == "simulation")]
+    table = draws.pivot_table(index="x", columns="series", values="value")
+    published = runs[(runs["panel"] == "r2") & (runs["kind"] == "theory")].groupby("series")["value"].mean()
+    best, second, last = (table[name] for name in ("theorem 4.2, c = 0.5", "bartlett", "distance"))
+    above_draws = [(one < published[str(one.name)]).mean() for one in (best, second, last)]
+    return judge(
+        {},
+        [apart(best, second, among=2), apart(second, last, among=2)],
+        f"25 samples a point, {len(table)} draws of the 20 pairs: R² {share(best.mean())}, {share(second.mean())}, "
+        f"{share(last.mean())} (sd {share(best.std())} to {share(last.std())}); published order in "
+        f"{((best > second) & (second > last)).sum()} draws at c = .5; published levels above "
+        + ", ".join(f"{100 * one:.0f}" for one in above_draws)
+        + " % of draws",
+        differs="one repeat for ten, 500 images",
+        numbers=max(above_draws) < 0.975,
+    )
+
+
 def shachaf_figure_2b() -> Verdict:
     """Scaling the target harms more than twice as much as scaling the source, at factors of 2 and 3.5."""
     runs = csv_of("shachaf-fig2b.csv", {"share", "scaled", "factor", "risk"})
@@ -787,6 +811,7 @@ VERDICTS: Mapping[tuple[str, str], Callable[[], Verdict]] = {
     ("merlin2020", "Figure 4b"): merlin_figure_4b,
     ("merlin2020", "Theorem 1 on images"): merlin_theorem_1_images,
     ("merlin2020", "Theorem 2 on images"): merlin_theorem_2_images,
+    ("shachaf2021", "Table 1"): shachaf_table_1,
     ("shachaf2021", "Figure 2b"): shachaf_figure_2b,
     ("mikami2021", "The law with own runs"): mikami_own_law,
     ("mikami2021", "Figure 7"): mikami_figure_7,

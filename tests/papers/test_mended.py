@@ -286,6 +286,14 @@ def figure_2b() -> list[float]:
     return [*itertools.chain(*zip(least, shares, strict=True)), first[1], first[2]]
 
 
+def shachaf_table_1() -> list[float]:
+    runs: Any = pd.read_csv(RUNS / "shachaf-table1.csv").query("panel == 'draws' and kind == 'simulation'")
+    values = [
+        runs[runs["series"] == name]["value"].to_numpy() for name in ("theorem 4.2, c = 0.5", "bartlett", "distance")
+    ]
+    return [*(own.mean() for own in values), values[0].std(ddof=1), values[2].std(ddof=1), 0.5]  # c = .5
+
+
 BY_HAND: dict[str, Callable[[], list[float]]] = {
     "Liu et al. 2019: Figure 9": figure_9,
     "Liu et al. 2019: Table 1": table_1,
@@ -301,6 +309,7 @@ BY_HAND: dict[str, Callable[[], list[float]]] = {
     "Mikami et al. 2021: The law with own runs": own_law,
     "Mikami et al. 2021: Figure 7": figure_7,
     "Shachaf et al. 2021: Figure 2b": figure_2b,
+    "Shachaf et al. 2021: Table 1": shachaf_table_1,
     "glyph page, α": glyph_alpha,
     "glyph page, held out": glyph_held_out,
 }

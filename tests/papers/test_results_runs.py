@@ -1,6 +1,7 @@
 """What docs/results/merlin.md, why.md and imagenet-why.md say, held to the runs behind them."""
 
 import re
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -228,7 +229,7 @@ def test_half_images_at_the_papers_length() -> None:
 def test_half_images_fail_their_acceptance_test_at_both_noises() -> None:
     runs = finished_runs("halves-resized.csv")
     probes = runs[(runs["method"] == "linear-probe") & (runs["name"] == "accuracy")]
-    read = 100 * probes.pivot_table(index="source", columns="part", values="value")
+    read: Any = 100 * probes.pivot_table(index="source", columns="part", values="value")
     shown = rows_of("halves.md", "The acceptance test of the data")
     for noise, source in ((".2", "noise-20"), (".447", "noise-45")):
         means = read.loc[source, ["source_test", "source_test/B", "source_test/A"]]
