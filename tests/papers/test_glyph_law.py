@@ -51,7 +51,9 @@ def test_classes_that_are_not_the_targets_are_what_their_runs_say() -> None:
             means = own.groupby("n_source")["error"].mean()
             falls = (np.array(sizes) / 256) ** -alpha
             D, C = lsq_linear(np.column_stack([falls, np.ones(5)]), means.to_numpy(), (0, np.inf)).x
-            assert [float(cell) for cell in cells[5:]] == pytest.approx([C, D], abs=0.16), row  # alpha has two digits
+            assert [float(cell) for cell in cells[5:]] == pytest.approx([C, D], abs=0.16, rel=0.03), (
+                row
+            )  # alpha has two digits
         assert [float(cell) for cell in cells[:5]] == pytest.approx(means[list(sizes)].tolist(), abs=0.051), row
 
 

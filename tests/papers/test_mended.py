@@ -291,7 +291,23 @@ def shachaf_table_1() -> list[float]:
     values = [
         runs[runs["series"] == name]["value"].to_numpy() for name in ("theorem 4.2, c = 0.5", "bartlett", "distance")
     ]
-    return [*(own.mean() for own in values), values[0].std(ddof=1), values[2].std(ddof=1), 0.5]  # c = .5
+    return [*(own.mean() for own in values), values[0].std(ddof=1), values[2].std(ddof=1)]
+
+
+def test_counts_of_draws_of_table_1() -> None:
+    runs: Any = pd.read_csv(RUNS / "shachaf-table1.csv").query("panel == 'draws' and kind == 'simulation'")
+    best, second, last = (
+        runs[runs["series"] == name].sort_values("x")["value"].to_numpy()
+        for name in ("theorem 4.2, c = 0.5", "bartlett", "distance")
+    )
+    (row,) = [own for own in cells() if own[0].startswith("[Shachaf et al. 2021: Table 1]")]
+    assert f"published order in {((best > second) & (second > last)).sum()} draws" in row[5]
+    printed = {"best": (0.86, 0.89, 0.84, 0.75, 0.69), "second": (0.73, 0.75, 0.74, 0.71, 0.67)}
+    printed |= {"last": (0.69, 0.68, 0.66, 0.64, 0.62)}
+    shares = [
+        100 * (own < np.mean(printed[name])).mean() for name, own in zip(printed, (best, second, last), strict=True)
+    ]
+    assert f"above {', '.join(f'{one:.0f}' for one in shares)} % of draws" in row[5]
 
 
 BY_HAND: dict[str, Callable[[], list[float]]] = {

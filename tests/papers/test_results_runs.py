@@ -236,3 +236,14 @@ def test_half_images_fail_their_acceptance_test_at_both_noises() -> None:
         assert [float(cell) for cell in shown[noise]] == pytest.approx(means.tolist(), abs=0.051)
         assert abs(means["source_test/A"] - 46) > 10
     assert [float(cell) for cell in shown["published"][1:]] == [92, 46]
+
+
+def test_brightness_fits_its_labels_on_usps_and_not_on_svhn() -> None:
+    runs = finished_runs("why-labels.csv")
+    tuned = runs[(runs["method"] == "fine-tune") & (runs["part"] == "target_train")].set_index(["study", "seed"])[
+        "value"
+    ]
+    assert tuned["why-labels"].min() > 0.99
+    assert [f"{100 * value:.0f}" for value in tuned["why-labels-svhn"]] == ["20", "38", "20"]
+    assert runs[(runs["method"] == "scratch") & (runs["part"] == "target_train")]["value"].min() > 0.99
+    assert "reads 20, 38 and 20 % of its own 600 training labels" in (RESULTS / "why.md").read_text(encoding="utf-8")
