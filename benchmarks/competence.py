@@ -38,14 +38,18 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from torch.nn import functional as F
 
+from transferscope.analyses.compare.study_file import matching_transforms
 from transferscope.data import load
 from transferscope.data.places import find_path
 from transferscope.data.splits import few_shot_rows
 from transferscope.data.task import Dataset, TransferTask
+from transferscope.data.transforms import apply_transforms
 from transferscope.methods import METHODS, FitOptions
 from transferscope.methods.defaults import VARIANTS
+from transferscope.methods.pretrain import pretrain
 from transferscope.methods.recipes import Traits, augmentation_of, trained_as, with_recipe
-from transferscope.models import NetworkSettings, Pretrained, build_network, open_pretrained
+from transferscope.methods.tuning import search_grid, tune
+from transferscope.models import Network, NetworkSettings, Pretrained, build_network, open_pretrained
 from transferscope.models.families import family_of
 from transferscope.training import TrainingSettings, stream_seed
 
@@ -98,6 +102,9 @@ PHOTOS = {"photos": "folder:photos?size=224&broken=convert"}
 LITE0 = f"{Path(__file__).parents[1] / 'examples' / 'imagenet.py'}:efficientnet_lite0"
 CUT = 11
 """Blocks of EfficientNet-lite0, of 16, that are frozen by hand."""
+SOURCES = {"usps": "fashion-mnist", "cifar": "fashion-mnist", "svhn": "mnist"}
+"""What the small networks of images are pre-trained on."""
+
 TABLES = {"taxi": "csv:tables/taxi_yellow.csv?label=total", "taxi-green": "csv:tables/taxi_green.csv?label=total"}
 
 
@@ -126,25 +133,66 @@ def score(task: Task, predicted: np.ndarray) -> float:
     return r2_score(labels, predicted) if labels.ndim > 1 else float((predicted == labels).mean())
 
 
-def ours(method: str, draw: Draw) -> float:
-    """The method as `compare` runs it: with its recipe, without a search."""
+@cache
+def as_compared(name: str) -> tuple[Dataset, Dataset | None]:
+    """The data of a task and its source as `compare` brings them to a small network of its own."""
+    both = [load(one) for one in (SOURCES.get(name), (IMAGES | TABLES)[name]) if one is not None]
+    changes = matching_transforms([one.train.input_shape for one in both], largest=64)
+    *source, target = (
+        apply_transforms(one, names, seed=0) if names else one for one, names in zip(both, changes, strict=True)
+    )
+    return target, source[0] if source else None
+
+
+def small(data: Dataset, seed: int) -> Network:
+    kind, shape = "lenet" if data.train.is_image else "mlp", data.train.input_shape
+    return build_network(kind, shape, data.train.n_outputs, seed=stream_seed(seed, "network"))
+
+
+def of_small(data: Dataset, n: int, name: str) -> tuple[Traits, TrainingSettings]:
+    traits = Traits("small-cnn" if data.train.is_image else "mlp", augmentation_of(data.train), is_own=True)
+    return traits, trained_as("field", TrainingSettings(steps=1), traits, n, name=name)
+
+
+@cache
+def pretrained(name: str, seed: int) -> Network:
+    _, source = as_compared(name)
+    assert source is not None
+    _, training = of_small(source, len(source.train), "pretrain")
+    return pretrain(source, small(source, seed), FitOptions(training, seed=seed, curve_examples=0)).network
+
+
+def ours(method: str, draw: Draw, *, own: bool = False, searches: bool = False) -> float:
+    """The method as `compare` runs it: with its recipe, and without a search.
+
+    Args:
+        own: Whether it trains one of the package's own small networks.
+        searches: Whether its settings are searched as `compare` does where it is asked to.
+    """
     kind = VARIANTS.get(method, {})
-    data = replace(draw.task.data, train=draw.task.data.train.take(draw.rows))
+    target = as_compared(draw.task.name)[0] if own else draw.task.data
+    data = replace(target, train=target.train.take(draw.rows))
     made = METHODS[kind.get("method", method)](**{key: value for key, value in kind.items() if key != "method"})
     shape, n_outputs = data.train.input_shape, data.train.n_outputs
+    training = TrainingSettings(steps=1)
     if not made.uses_network:
-        network = build_network(
-            "linear", shape if len(shape) > 1 and not data.train.is_tokens else (1,), n_outputs, seed=0
-        )
-        training = TrainingSettings(steps=1)
+        shape = shape if len(shape) > 1 and not data.train.is_tokens else (1,)
+        network = build_network("linear", shape, n_outputs, seed=0)
     else:
-        name = f"hf:{draw.model}" if draw.task.texts is not None else LITE0
-        network = open_pretrained(Pretrained(NetworkSettings(name)), shape, n_outputs=n_outputs).network
-        traits = Traits(family_of(network, name), augmentation_of(data.train))
+        if own:
+            network = small(data, draw.seed) if made.start == "random" else pretrained(draw.task.name, draw.seed)
+            traits, _ = of_small(data, len(draw.rows), made.recipe)
+        else:
+            name = f"hf:{draw.model}" if draw.task.texts is not None else LITE0
+            network = open_pretrained(Pretrained(NetworkSettings(name)), shape, n_outputs=n_outputs).network
+            traits = Traits(family_of(network, name), augmentation_of(data.train))
         made = with_recipe("field", made, traits, given=kind)
-        training = trained_as("field", TrainingSettings(steps=1), traits, len(draw.rows), name=made.recipe)
-    fitted = made.fit(TransferTask(data), network, FitOptions(training, seed=draw.seed, curve_examples=0))
-    return score(draw.task, fitted.predict(data.test))
+        training = trained_as("field", training, traits, len(draw.rows), name=made.recipe)
+    task, options = TransferTask(data), FitOptions(training, seed=draw.seed, curve_examples=0)
+    if searches:
+        tuned = tune(made, task, network, options, grid=search_grid(made, training))
+        made, options = tuned.method, tuned.options
+    return score(draw.task, made.fit(task, network, options).predict(data.test))
 
 
 def tf_idf(draw: Draw) -> float:
@@ -337,6 +385,76 @@ def photo_blocks(draw: Draw) -> float:
     return score(draw.task, answers.argmax(1).numpy())
 
 
+def lenet(channels: int, side: int, n_outputs: int) -> torch.nn.Sequential:
+    n, flat = torch.nn, 50 * (((side - 4) // 2 - 4) // 2) ** 2
+    convolutions = [n.Conv2d(channels, 20, 5), n.ReLU(), n.MaxPool2d(2), n.Conv2d(20, 50, 5), n.ReLU(), n.MaxPool2d(2)]
+    return n.Sequential(*convolutions, n.Flatten(), n.Linear(flat, 500), n.ReLU(), n.Linear(500, n_outputs))
+
+
+def moved(x: torch.Tensor, generator: torch.Generator, *, is_character: bool) -> torch.Tensor:
+    """Small rotations, scales and shifts of characters; flips and crops of other images."""
+    n, side = len(x), x.shape[-1]
+    if is_character:
+        turn, zoom = ((torch.rand(2, n, generator=generator) - 0.5) * torch.tensor([[0.35], [0.2]])).unbind()
+        shift, zoom = (torch.rand(n, 2, generator=generator) - 0.5) * 0.2, 1 + zoom
+        first = torch.stack([turn.cos() * zoom, -turn.sin() * zoom, shift[:, 0]], 1)
+        second = torch.stack([turn.sin() * zoom, turn.cos() * zoom, shift[:, 1]], 1)
+        grid = F.affine_grid(torch.stack([first, second], 1), list(x.shape), align_corners=False)
+        return F.grid_sample(x, grid, padding_mode="border", align_corners=False)
+    flips = torch.rand(n, generator=generator) < 0.5
+    padded = F.pad(torch.where(flips[:, None, None, None], x.flip(3), x), (4, 4, 4, 4))
+    top, left = torch.randint(9, (2, n), generator=generator).tolist()
+    return torch.stack([padded[i, :, top[i] : top[i] + side, left[i] : left[i] + side] for i in range(n)])
+
+
+def sgd(network: Any, x: torch.Tensor, y: torch.Tensor, seed: int, steps: int, character: bool | None) -> Any:
+    """SGD at .02 with Nesterov momentum, warm-up and cosine, in batches of 64; None for images as they are."""
+    generator = torch.Generator().manual_seed(seed)
+    optimiser = torch.optim.SGD(network.parameters(), lr=0.02, momentum=0.9, weight_decay=5e-4, nesterov=True)
+    schedule = torch.optim.lr_scheduler.LambdaLR(
+        optimiser, lambda s: min(1, 20 * (s + 1) / steps) * (1 + np.cos(np.pi * s / steps)) / 2
+    )
+    for _ in range(steps):
+        index = torch.randint(len(x), (64,), generator=generator)
+        batch = x[index] if character is None else moved(x[index], generator, is_character=character)
+        optimiser.zero_grad()
+        torch.autograd.backward(F.cross_entropy(network(batch), y[index]))
+        optimiser.step()
+        schedule.step()
+    return network
+
+
+def scaled(images: np.ndarray, like: np.ndarray) -> torch.Tensor:
+    return (torch.from_numpy(images).float() - float(like.mean())) / float(like.std())
+
+
+@cache
+def pretrained_by_hand(name: str, seed: int) -> Any:
+    """1,500 steps on 20,000 images of the source."""
+    _, source = as_compared(name)
+    assert source is not None
+    images, labels = source.train.inputs[:20000], torch.from_numpy(source.train.labels[:20000])
+    torch.manual_seed(seed)
+    network = lenet(images.shape[1], images.shape[2], source.train.n_outputs)
+    return sgd(network, scaled(images, images), labels, seed, 1500, None)
+
+
+def small_by_hand(draw: Draw, *, tuned: bool = False) -> float:
+    """Forty lines that train LeNet for 600 steps on augmented images, from random weights or those of the source."""
+    data, _ = as_compared(draw.task.name)
+    images, n_outputs = data.train.inputs[draw.rows], data.train.n_outputs
+    network = copy.deepcopy(pretrained_by_hand(draw.task.name, draw.seed)) if tuned else None
+    torch.manual_seed(draw.seed)
+    if network is None:
+        network = lenet(images.shape[1], images.shape[2], n_outputs)
+    network[-1] = torch.nn.Linear(500, n_outputs)
+    y = torch.from_numpy(draw.y)
+    sgd(network, scaled(images, images), y, draw.seed, 600, draw.task.name != "cifar")
+    with torch.no_grad():
+        outputs = [network(x) for x in scaled(data.test.inputs, images).split(500)]
+    return score(draw.task, torch.cat(outputs).argmax(1).numpy())
+
+
 def columns(kind: str) -> Callable[[Draw], float]:
     """A model of scikit-learn or LightGBM with its defaults, on the columns as the package encodes them."""
 
@@ -355,16 +473,68 @@ def columns(kind: str) -> Callable[[Draw], float]:
     return fit
 
 
+def tabm(draw: Draw) -> float:
+    """TabM with the settings of its README: AdamW at 2e-3, a fifth held out, patience of 16 passes, best pass."""
+    from tabm import TabM
+
+    torch.manual_seed(draw.seed)
+    rows, y = draw.task.data.train.inputs[draw.rows], draw.y.astype(np.float32)
+    generator = np.random.default_rng(draw.seed)
+    order, n_held = generator.permutation(len(y)), max(2, len(y) // 5)
+    held, fitted = order[:n_held], order[n_held:]
+    scaler = StandardScaler().fit(rows[fitted])
+    mean, scale = y[fitted].mean(), y[fitted].std()
+    x = torch.from_numpy(scaler.transform(rows).astype(np.float32))
+    labels = torch.from_numpy((y - mean) / scale)
+    model = TabM.make(n_num_features=x.shape[1], d_out=1)
+    optimiser = torch.optim.AdamW(model.parameters(), lr=2e-3, weight_decay=3e-4)
+    best, since, weights = np.inf, 0, copy.deepcopy(model.state_dict())
+    while since < 16:
+        model.train()
+        for index in np.array_split(generator.permutation(fitted), -(-len(fitted) // 256)):
+            optimiser.zero_grad()
+            outputs = model(x[index])  # by member of the ensemble, each with a loss of its own
+            torch.autograd.backward(F.mse_loss(outputs, labels[index, None].expand_as(outputs)))
+            optimiser.step()
+        model.eval()
+        with torch.no_grad():
+            risk = float(F.mse_loss(model(x[held]).mean(1), labels[held]))
+        since += 1
+        if risk < best:
+            best, since, weights = risk, 0, copy.deepcopy(model.state_dict())
+    model.load_state_dict(weights)
+    with torch.no_grad():
+        tested = scaler.transform(draw.task.data.test.inputs).astype(np.float32)
+        answers = torch.cat([model(part).mean(1) for part in torch.from_numpy(tested).split(2048)])
+    return score(draw.task, answers.numpy() * scale + mean)
+
+
 @dataclass(frozen=True)
 class Pair:
-    """One of our methods and what it is compared with, on some of the tasks."""
+    """One of our methods and what it is compared with, on some of the tasks.
+
+    Attributes:
+        own: Whether the method trains one of the package's own small networks.
+        begin: What both sides begin with, which is made before their seconds are counted.
+    """
 
     method: str
     called: str
     reference: Callable[[Draw], float]
     tasks: tuple[str, ...]
+    own: bool = False
+    begin: tuple[Callable[[str, int], object], ...] = ()
 
 
+def tuned_by_hand(draw: Draw) -> float:
+    return small_by_hand(draw, tuned=True)
+
+
+def searched(method: str, *, own: bool = True) -> Callable[[Draw], float]:
+    return lambda draw: ours(method, draw, own=own, searches=True)
+
+
+BOTH = (pretrained, pretrained_by_hand)
 ALL, ONE = tuple(TEXTS), ("banking", "cola")
 TASKS = [*TEXTS, *PHOTOS, *IMAGES, *TABLES]
 PAIRS = {
@@ -378,15 +548,21 @@ PAIRS = {
     "photo-probe": Pair("linear-probe", "logistic regression on features (scikit-learn)", photo_probe, tuple(PHOTOS)),
     "photo-blocks": Pair("last-block", "by hand, last five blocks", photo_blocks, tuple(PHOTOS)),
     "pixels": Pair("raw", "logistic regression on pixels (scikit-learn)", pixels, tuple(IMAGES)),
+    "small-scratch": Pair("scratch", "by hand, 40 lines, from scratch", small_by_hand, tuple(IMAGES), own=True),
+    "small-tuned": Pair("fine-tune", "by hand, 40 lines, all blocks", tuned_by_hand, tuple(IMAGES), True, BOTH),
+    "search-scratch": Pair("scratch", "scratch, searched", searched("scratch"), (*IMAGES, *TABLES), own=True),
+    "search-tuned": Pair("fine-tune", "fine-tune, searched", searched("fine-tune"), tuple(IMAGES), True, BOTH[:1]),
+    "search-block": Pair("last-block", "last-block, searched", searched("last-block", own=False), ALL),
     "columns": Pair("raw", "ridge regression (scikit-learn)", columns("ridge"), tuple(TABLES)),
     "boosting": Pair("boosting", "histogram boosting (scikit-learn)", columns("histogram"), tuple(TABLES)),
     "lightgbm": Pair("boosting", "LightGBM", columns("lightgbm"), tuple(TABLES)),
+    "tabm": Pair("scratch", "TabM", tabm, tuple(TABLES), own=True),
 }
 
 
 def arms_of(pair: Pair) -> dict[str, Callable[[Draw], float]]:
     """Both sides of a pair, by what the table of runs calls them; several pairs may share one."""
-    return {f"ours: {pair.method}": lambda draw: ours(pair.method, draw), pair.called: pair.reference}
+    return {f"ours: {pair.method}": lambda draw: ours(pair.method, draw, own=pair.own), pair.called: pair.reference}
 
 
 def run(path: Path, given: argparse.Namespace) -> None:
@@ -403,6 +579,8 @@ def run(path: Path, given: argparse.Namespace) -> None:
                 key = (task.name, arm, n, seed)
                 if key in made:
                     continue
+                for begin in PAIRS[name].begin:
+                    begin(task.name, seed)
                 began = time.process_time()
                 found = of(draw)
                 row = pd.DataFrame([(*key, round(found, 4), round(time.process_time() - began, 1))], columns=COLUMNS)
@@ -423,29 +601,60 @@ def signed(points: float) -> str:
     return f"{points:+.1f}".replace("-", "\u2212")
 
 
+def compared(path: Path) -> dict[tuple[str, int, str], pd.DataFrame]:
+    """Scores and seconds of both sides by task, number of labels and pair, on the seeds that both have."""
+    runs = {key: rows.set_index("seed")[["score", "seconds"]] for key, rows in read(path).groupby([*COLUMNS[:3]])}
+    found = {}
+    for task, n in sorted({(task, n) for task, _, n in runs}, key=lambda one: (TASKS.index(one[0]), one[1])):
+        for name, pair in PAIRS.items():
+            ours, reference = (runs.get((task, arm, n)) for arm in arms_of(pair))
+            if task in pair.tasks and ours is not None and reference is not None:
+                found[task, n, name] = ours.merge(reference, left_index=True, right_index=True, suffixes=("_ours", ""))
+    return {key: both for key, both in found.items() if len(both)}
+
+
+def gains(both: pd.DataFrame) -> np.ndarray:
+    return (100 * (both["score_ours"] - both["score"])).to_numpy()
+
+
 def table(path: Path) -> str:
     """Pairs by task and number of labels: means over the seeds that both have, and the paired difference."""
-    runs = {key: rows.set_index("seed")[["score", "seconds"]] for key, rows in read(path).groupby([*COLUMNS[:3]])}
     lines = [
         "| task | labels | seeds | ours | score | seconds | reference | score | seconds | difference (95 % CI) |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
-    for task, n in sorted({(task, n) for task, _, n in runs}, key=lambda one: (TASKS.index(one[0]), one[1])):
-        for pair in PAIRS.values():
-            sides = [runs.get((task, arm, n)) for arm in arms_of(pair)]
-            if task not in pair.tasks or sides[0] is None or sides[1] is None:
-                continue
-            both = sides[0].merge(sides[1], left_index=True, right_index=True, suffixes=("_ours", ""))
-            gain = 100 * (both["score_ours"] - both["score"]).to_numpy()
-            mean, n_seeds, interval = both.mean(), len(gain), ""
-            if n_seeds > 1:
-                wide = float(student.ppf(0.975, n_seeds - 1) * gain.std(ddof=1) / n_seeds**0.5)
-                interval = f" ({signed(gain.mean() - wide)} to {signed(gain.mean() + wide)})"
-            lines.append(
-                f"| {task} | {n} | {n_seeds} | {pair.method} | {number(mean['score_ours'])} | "
-                f"{mean['seconds_ours']:.1f} | {pair.called} | {number(mean['score'])} | {mean['seconds']:.1f} | "
-                f"{signed(gain.mean())}{interval} |"
-            )
+    for (task, n, name), both in compared(path).items():
+        gain, mean, pair, interval = gains(both), both.mean(), PAIRS[name], ""
+        if len(gain) > 1:
+            wide = float(student.ppf(0.975, len(gain) - 1) * gain.std(ddof=1) / len(gain) ** 0.5)
+            interval = f" ({signed(gain.mean() - wide)} to {signed(gain.mean() + wide)})"
+        lines.append(
+            f"| {task} | {n} | {len(gain)} | {pair.method} | {number(mean['score_ours'])} | "
+            f"{mean['seconds_ours']:.1f} | {pair.called} | {number(mean['score'])} | {mean['seconds']:.1f} | "
+            f"{signed(gain.mean())}{interval} |"
+        )
+    return "\n".join(lines)
+
+
+def means(path: Path) -> str:
+    """Pairs over all tasks and numbers of labels with two seeds or more, which count alike: interval over seeds."""
+    lines = ["| ours | reference | tasks | rows | mean difference (95 % CI) |", "|---|---|---|---|---|"]
+    cells = {key: gain for key, both in compared(path).items() if len(gain := gains(both)) > 1}
+    for name, pair in PAIRS.items():
+        own = {key: gain for key, gain in cells.items() if key[2] == name}
+        if not own:
+            continue
+        parts = np.array([gain.var(ddof=1) / len(gain) for gain in own.values()])
+        freedom = parts.sum() ** 2 / sum(
+            part**2 / (len(gain) - 1) for part, gain in zip(parts, own.values(), strict=True)
+        )
+        mean = float(np.mean([gain.mean() for gain in own.values()]))
+        wide = float(student.ppf(0.975, freedom) * parts.sum() ** 0.5 / len(parts))  # Welch and Satterthwaite
+        tasks = len({task for task, _, _ in own})
+        lines.append(
+            f"| {pair.method} | {pair.called} | {tasks} | {len(own)} | "
+            f"{signed(mean)} ({signed(mean - wide)} to {signed(mean + wide)}) |"
+        )
     return "\n".join(lines)
 
 
@@ -464,7 +673,7 @@ def main() -> None:
     warnings.filterwarnings("ignore")
     if not given.table:
         run(given.runs, given)
-    print(table(given.runs))
+    print(table(given.runs), means(given.runs), sep="\n\n")
 
 
 if __name__ == "__main__":

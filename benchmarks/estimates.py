@@ -110,7 +110,7 @@ def measured(network: str, data: dict[str, Any], options: dict[str, Any], steps:
             "network": {"name": network, **options},
             "training": {"steps": steps},
             "methods": METHODS,
-            "race": {"margin": 1.0},
+            "race": {},
         }
     )
     plan = plan_study(spec)

@@ -64,8 +64,6 @@ CASES: dict[str, Method] = {
     "all-layers-probe": AllLayersProbe(),
     "all-layers-probe, some": AllLayersProbe(fraction=0.5),
     "linear-probe": LinearProbe(),
-    "linear-probe, ridge": LinearProbe(solver="ridge"),
-    "linear-probe, logistic": LinearProbe(solver="logistic"),
     "fine-tune": FineTune(lr_scale=1.0),
     "fine-tune, from the probe": FineTune(head="probe", frozen_blocks=1, head_lr_scale=1.0),
     "fine-tune, fixed under a head of two layers": FineTune(lr_scale=1.0, layer_decay=0.0, hidden_units=8),
@@ -94,7 +92,6 @@ CASES: dict[str, Method] = {
     "merlin-ft, a small head": MerlinFt(adapters="head", target_batch=24, lr_scale=0.2),
     "merlin-ft, no inner fit": MerlinFt(adapters="head", inner="none", target_batch=24, lr_scale=0.2),
 }
-CLASSIFICATION_ONLY = {"linear-probe, logistic", "co-tuning"}
 CLASSES_ALONE = {"co-tuning"}
 """Neither numbers nor several labels."""
 WITHOUT_LABELS = {"do-nothing", "source-boosting"}

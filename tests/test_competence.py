@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import ttest_rel
+from scipy.stats import ttest_ind, ttest_rel
 
 from papers.pages import RESULTS, module_of
 from transferscope.data.task import Dataset, LabelledSet
@@ -23,6 +23,7 @@ def test_the_table_of_the_page_is_that_of_the_runs(script: ModuleType) -> None:
     page = (RESULTS / "competence.md").read_text(encoding="utf-8")
     assert len(lines) > 10
     assert [line for line in lines if line not in page] == []
+    assert script.means(RESULTS / "runs" / "competence.csv") in page
 
 
 def test_pairs_are_compared_on_the_seeds_that_both_have(script: ModuleType, tmp_path: Path) -> None:
@@ -35,6 +36,25 @@ def test_pairs_are_compared_on_the_seeds_that_both_have(script: ModuleType, tmp_
     assert cells[:3] == ["usps", "100", "3"]
     assert [float(cells[i]) for i in (4, 5, 7, 8)] == pytest.approx([60.7, 2.0, 53.7, 4.0])
     assert cells[9] == f"+7.0 ({ends.low:+.1f} to {ends.high:+.1f})".replace("-", "−")
+
+
+def test_the_mean_over_tasks_has_the_interval_of_welch(script: ModuleType, tmp_path: Path) -> None:
+    """Two rows are two groups, one taken as its negative: half of the interval of their difference."""
+    ours = {20: [0.5, 0.62, 0.7], 100: [0.8, 0.85, 0.81, 0.9]}
+    theirs = {20: [0.4, 0.6, 0.61], 100: [0.79, 0.9, 0.75, 0.8]}
+    sides = {"ours: raw": ours, script.PAIRS["pixels"].called: theirs}
+    rows = [
+        f"usps,{arm},{n},{i},{one},2.0"
+        for arm, scores in sides.items()
+        for n, of_seeds in scores.items()
+        for i, one in enumerate(of_seeds)
+    ]
+    rows += ["svhn,ours: raw,20,0,0.5,2.0", f"svhn,{script.PAIRS['pixels'].called},20,0,0.1,2.0"]  # one seed: left out
+    (tmp_path / "runs.csv").write_text("\n".join([",".join(script.COLUMNS), *rows]) + "\n")
+    first, second = (100 * (np.array(ours[n]) - np.array(theirs[n])) for n in (20, 100))
+    ends = ttest_ind(first, -second, equal_var=False).confidence_interval(0.95)
+    said = f"{(first.mean() + second.mean()) / 2:+.1f} ({ends.low / 2:+.1f} to {ends.high / 2:+.1f})"
+    assert said.replace("-", "−") in script.means(tmp_path / "runs.csv").splitlines()[2]
 
 
 def test_runs_that_are_there_are_not_made_again(

@@ -79,7 +79,6 @@ OUTSIDE: dict[str, dict[str, float]] = {
     "fine-tune": {"lr_scale": 0.0, "head_lr_scale": -1.0, "layer_decay": 1.1, "frozen_blocks": -2},
     "joint": {"alpha": 1.0},
     "l2-sp": {"beta": -1.0, "alpha": -1.0},
-    "linear-probe": {"penalty": 0.0, "max_iterations": 0},
     "lora": {"rank": 0, "alpha": 0.0},
     "merlin": {"rho": 0.0, "ridge": 0.0, "inner_steps": 0, "target_batch": 3, "lr_scale": 0.0},
     "merlin-ft": {"ridge": 0.0, "inner_steps": 0, "target_batch": 3, "rank": 0, "hidden": 0},

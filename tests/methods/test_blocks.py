@@ -189,12 +189,10 @@ def test_the_head_is_the_ridge_on_the_numbers_with_the_largest_weights(kind: str
 
 def test_none_of_the_numbers_is_the_linear_probe_bit_for_bit() -> None:
     for task, network in (
-        (images(24), convolutions()),
+        (images(16), convolutions()),  # too few for folds: ridge regression
         (regression_task(), network_for(regression_task(), LinearProbe())),
     ):
-        one, other = (
-            method.fit(task, network, OPTIONS) for method in (AllLayersProbe(fraction=0.0), LinearProbe("ridge"))
-        )
+        one, other = (method.fit(task, network, OPTIONS) for method in (AllLayersProbe(fraction=0.0), LinearProbe()))
         assert same(weights_of(one.network), weights_of(other.network))
         assert torch.equal(one.outputs(task.target.test), other.outputs(task.target.test))
 

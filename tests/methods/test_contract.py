@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from cases_of_methods import BUDGET, CASES, CLASSIFICATION_ONLY, WITHOUT_LABELS, classification_task, network_for
+from cases_of_methods import BUDGET, CASES, CLASSES_ALONE, WITHOUT_LABELS, classification_task, network_for
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
 from transferscope.errors import DataError
 from transferscope.methods import METHODS, FineTune, FitOptions, Fitted, L2Sp, check_task
@@ -48,7 +48,7 @@ def test_it_keeps_them_on_networks_with_batch_normalisation_or_attention(
 
 
 def _case_of(case: str) -> MethodCase:
-    return MethodCase(CASES[case], case not in CLASSIFICATION_ONLY, case not in WITHOUT_LABELS)
+    return MethodCase(CASES[case], case not in CLASSES_ALONE, case not in WITHOUT_LABELS)
 
 
 def test_methods_that_take_no_steps_have_no_rate() -> None:
@@ -63,7 +63,7 @@ def test_methods_that_take_no_steps_have_no_rate() -> None:
         ("knn", 0),
         ("boosting", 0),
         ("raw", 3 * (5 + 1)),  # three classes of five features, with a bias
-        ("linear-probe, ridge", 3 * (7 + 1)),
+        ("linear-probe", 3 * (7 + 1)),
         ("bitfit", 6 + 7 + 3 * (7 + 1)),  # biases of the layers of 6 and 7 units, and the head
         ("scratch", 6 * (5 + 1) + 7 * (6 + 1) + 3 * (7 + 1)),
         ("joint", 6 * (5 + 1) + 7 * (6 + 1) + (3 + 4) * (7 + 1)),  # a head of the source's four classes beside it

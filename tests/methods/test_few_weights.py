@@ -9,15 +9,12 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from cases_of_methods import blobs, classification_task, network_for
+from cases_of_methods import classification_task, network_for
 from methods.by_hand import ONE_STEP, OPTIONS, convolutions, images, target_head, whole
 from text_encoders import texts
-from transferscope.data.task import Dataset
 from transferscope.errors import SettingsError
 from transferscope.methods import BitFit, LoRA
-from transferscope.methods.common import domain
 from transferscope.methods.lora import LowRank, merged
-from transferscope.methods.target_training import Beginning
 from transferscope.models import Network, new_head
 from transferscope.models.adapt import adapt
 from transferscope.models.network import seeded
@@ -139,10 +136,7 @@ def test_merged_weights_compute_what_the_changes_compute(network: Network) -> No
     of_images = isinstance(own.features[0], nn.Module) if isinstance(own.features, nn.Sequential) else False
     shape = (6, 3, 16, 16) if of_images else (6, 5)
     inputs = torch.randn(shape, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    data = blobs(6, 3, seed=0)
-    given = replace(data, inputs=inputs.float().numpy())
-    begun = Beginning(domain(Dataset("d", given, given), OPTIONS, own), own, own.head)
-    LoRA(rank=3).adapt(begun, OPTIONS)
+    LoRA(rank=3).adapt(own, OPTIONS)
     before = own.eval()(inputs)
     assert torch.allclose(before, plain.eval()(inputs), atol=1e-12)  # B = 0
     changed = 0
@@ -161,8 +155,7 @@ def test_merged_weights_compute_what_the_changes_compute(network: Network) -> No
 def test_layers_of_queries_and_values_are_changed_where_there_are_any(transformers: Any) -> None:
     def changed(network: Network, method: LoRA) -> set[str]:
         own = network.copy()
-        data = domain(texts().target, OPTIONS, own) if own.input else domain(classification_task().target, OPTIONS, own)
-        method.adapt(Beginning(data, own, own.head), OPTIONS)
+        method.adapt(own, OPTIONS)
         return {
             name.partition(".parametrizations.")[0] for name, one in own.named_modules() if isinstance(one, LowRank)
         }

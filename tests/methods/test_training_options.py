@@ -14,7 +14,6 @@ from torch.nn import functional as F
 from cases_of_methods import (
     CASES,
     CLASSES_ALONE,
-    CLASSIFICATION_ONLY,
     classification_task,
     labelled_task,
     regression_task,
@@ -178,7 +177,7 @@ def test_every_method_takes_all_of_them(case: str) -> None:
 @pytest.mark.parametrize("case", [case for case in KNOWN if case not in CLASSES_ALONE])
 def test_so_it_does_with_several_labels_and_numbers(case: str) -> None:
     tasks = [(labelled_task(), ALL)]
-    if case not in CLASSIFICATION_ONLY:
+    if case not in CLASSES_ALONE:
         tasks.append((regression_task(n_target=32), replace(ALL, class_weights="none")))
     for task, settings in tasks:
         fitted = CASES[case].fit(task, network_for(task, CASES[case]), FitOptions(settings, seed=3, device="cpu"))

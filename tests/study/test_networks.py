@@ -103,7 +103,7 @@ def run(tables: Mapping[str, Any], folder: Path) -> dict[tuple[str, object], tup
 
 def test_a_probe_reads_the_pixels_of_the_networks_own_training(folder: Path) -> None:
     net = trained_by_hand(folder).eval()
-    asked = study(folder, methods={"linear-probe": {"solver": "ridge"}})
+    asked = study(folder, methods={"linear-probe": {}}, target={"data": f"npz:{folder}/target.npz", "labels": [18]})
     _, outcome = run(asked, folder)["linear-probe", "mine"]
     data = np.load(folder / "target.npz")
     predictions = {}
@@ -120,14 +120,14 @@ def test_a_probe_reads_the_pixels_of_the_networks_own_training(folder: Path) -> 
 
 
 def ridge_by_hand(train: np.ndarray, labels: np.ndarray, test: np.ndarray, folder: Path) -> np.ndarray:
-    """Ridge on one-hot labels of the study's 20 examples, with the penalty of least leave-one-out error."""
+    """Ridge on one-hot labels of the 18 examples, too few for folds; penalty of least leave-one-out error."""
     from transferscope.data.load import load
     from transferscope.data.splits import few_shot
     from transferscope.methods.probe_head import ridge_probe
     from transferscope.training import stream_seed
 
     whole = load(f"npz:{folder}/target.npz").train
-    chosen = few_shot(whole, 20, seed=stream_seed(0, "subset"))
+    chosen = few_shot(whole, 18, seed=stream_seed(0, "subset"))
     rows = [next(i for i in range(len(whole)) if (whole.inputs[i] == one).all()) for one in chosen.inputs]
     head = ridge_probe(torch.from_numpy(train[rows]).float(), torch.from_numpy(labels[rows]), 3)
     with torch.no_grad():

@@ -14,7 +14,7 @@ from study.raced import N_TEST
 from transferscope.analyses.compare.summary import summarise
 from transferscope.decision import Decision
 from transferscope.errors import SettingsError, StoreError
-from transferscope.methods import FineTune
+from transferscope.methods import FineTune, LoRA
 from transferscope.models.network import Network, seeded
 from transferscope.store import Store
 from transferscope.study.backends import local
@@ -278,13 +278,14 @@ def test_a_study_that_is_no_race_is_refused(data: Path, tmp_path: Path, changes:
 def test_what_runs_take_is_told_by_those_that_are_done(data: Path, tmp_path: Path) -> None:
     """Passes by hand: 5 steps of 20 labels, 4 each where nothing is fixed, and 5 points of a curve of 20 and 30.
 
-    With .75 of a pass in fixed blocks, these are passed once by each label. Pretraining takes 5 steps of 60.
+    With .75 of a pass in fixed blocks, these are passed once by each label. A step of joint training takes
+    3 passes for each example. Pretraining takes 5 steps of 60.
     """
     last_block = {"method": "fine-tune", "frozen_blocks": -1}
     methods = {**tables_of("scratch", "small-scratch", "linear-probe", "fine-tune", "joint", "raw"), "last": last_block}
     network = {"name": "mlp", "widths": [4, 4]}
     cells = plan_study(race_of(data, tmp_path / "raced.sqlite", methods=methods, network=network)).cells
-    tests, passes = {"n_test": 30}, {"step": 4.0, "fixed": {"last": 0.75}}
+    tests, passes = {"n_test": 30}, {"step": 4.0, "steps": {"joint": 3.0}, "fixed": {"last": 0.75}}
     facts = {"target": tests, "sources": {"good": tests}, "passes": {"mlp": passes}}
 
     def first(method: str, source: str | None = None, role: str = "method", seed: int = 0) -> Any:
@@ -305,7 +306,7 @@ def test_what_runs_take_is_told_by_those_that_are_done(data: Path, tmp_path: Pat
     assert times.expected(first("linear-probe", "bad")) == 0.1  # the same method with the same network
     assert times.expected(first("fine-tune", "bad")) == pytest.approx(6.0)
     assert times.expected(first("last", "bad")) == pytest.approx(6.0 / 650 * (0.25 * 400 + 0.75 * 20 + curve))
-    assert times.expected(first("joint", "bad")) == pytest.approx(6.0 / 650 * (2 * 400 + curve))
+    assert times.expected(first("joint", "bad")) == pytest.approx(6.0 / 650 * (2 * 300 + curve))
     assert times.expected(first("small-scratch")) is None  # it trains another network than those that are timed
     assert times.expected(first("", "good", "pretrain")) == pytest.approx(6.0 / 650 * (4 * 5 * 60 + 5 * (60 + 30)))
     facts["passes"]["mlp"]["seconds"] = 0.01  # type: ignore[index]
@@ -320,11 +321,13 @@ def test_what_a_pass_takes_beside_others_is_measured() -> None:
     with seeded(0):
         layers = (nn.Sequential(nn.Linear(400, 400), nn.Linear(400, 400)) for _ in range(3))
         network = Network(nn.Sequential(*layers), nn.Linear(400, 2), 400)
-    methods = {"all": FineTune(), "two": FineTune(frozen_blocks=1), "last": FineTune(frozen_blocks=-1)}
+    methods = {"all": FineTune(), "two": FineTune(frozen_blocks=1), "last": FineTune(frozen_blocks=-1), "few": LoRA()}
     measured = Passes.of(network, torch.ones(64, 400), methods)
     assert measured.fixed.keys() == {"two", "last"}
     assert 0 < measured.fixed["two"] < measured.fixed["last"] < 1
     assert measured.step > 0
+    assert measured.steps.keys() == {"few"}
+    assert 0 < measured.steps["few"] < measured.step
     assert measured.seconds > 0
     assert measured.weights == 6 * 400 * 401
     assert all(parameter.grad is None for parameter in network.parameters())

@@ -106,7 +106,6 @@ def test_a_change_of_code_and_a_damaged_file_are_seen(tmp_path: Path) -> None:
     ("method", "sets"),
     [
         (LinearProbe(), 2),
-        (LinearProbe(solver="logistic"), 2),
         (Knn(), 2),
         (FineTune(head="probe"), 2),
         (FineTune(layer_decay=0.0), 4),  # of the curve and of the last look at the outputs too

@@ -8,12 +8,13 @@ from torch import nn
 
 from transferscope.errors import SettingsError
 from transferscope.methods.method import FitOptions, Value
-from transferscope.methods.target_training import Beginning, FineTuning, RateShare, other_head
+from transferscope.methods.target_training import FewWeights, other_head
+from transferscope.models.network import Network
 from transferscope.training import TrainingSettings
 
 
 @dataclass(frozen=True)
-class BitFit(FineTuning):
+class BitFit(FewWeights):
     """Train the head, the biases and the normalisation layers; all other weights stay as they are.
 
     "BitFit: Simple Parameter-efficient Fine-tuning for Transformer-based Masked Language-models" (Ben-Zaken, Goldberg,
@@ -22,20 +23,18 @@ class BitFit(FineTuning):
     are those of target batches, as in fine-tuning. Few numbers take a larger rate than all weights do.
     """
 
-    lr_scale: RateShare = 1.0
-
     name: ClassVar[str] = "bitfit"
     called: ClassVar[tuple[str, ...]] = ("BitFit",)
     version: ClassVar[int] = 1
     recipe: ClassVar[str] = "bitfit"
 
-    def adapt(self, begun: Beginning, options: FitOptions) -> Sequence[nn.Module]:
+    def adapt(self, own: Network, options: FitOptions) -> Sequence[nn.Module]:
         """Hold everything else.
 
         Raises:
             SettingsError: The backbone has neither biases nor normalisation layers.
         """
-        backbone = begun.own.features
+        backbone = own.features
         trained = {
             id(parameter)
             for module in backbone.modules()

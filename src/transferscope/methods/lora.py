@@ -16,7 +16,7 @@ from torch.nn.utils import parametrize
 from transferscope.errors import SettingsError
 from transferscope.methods.bit_fit import is_normalisation
 from transferscope.methods.method import FitOptions, Value
-from transferscope.methods.target_training import Beginning, FineTuning, RateShare
+from transferscope.methods.target_training import Beginning, FewWeights
 from transferscope.models.network import Network, seeded
 from transferscope.records import Count, Positive, Says
 from transferscope.training import TrainingSettings, stream_seed
@@ -77,7 +77,7 @@ def _forward(layer: Any, inputs: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
-class LoRA(FineTuning):
+class LoRA(FewWeights):
     """Train a new head and, for linear, convolutional and attention layers, the factors of a low-rank change.
 
     "LoRA: Low-Rank Adaptation of Large Language Models" (Hu et al. 2022, arXiv:2106.09685), section 4.1: W = W0 +
@@ -90,7 +90,6 @@ class LoRA(FineTuning):
     a tenth of what these read: rank = 8, alpha = 16, dropout = 0.1, targets = "query-value".
     """
 
-    lr_scale: RateShare = 1.0
     rank: Annotated[Count, Says("Rank r of the changes", "In a layer with a side shorter than it, that side.")] = 4
     alpha: Annotated[Positive, Says("Factor on the change, divided by the rank")] = 4.0
     dropout: Annotated[
@@ -141,14 +140,14 @@ class LoRA(FineTuning):
         takes_all = self.targets == "all" or (self.targets == "auto" and not read_by_attention)
         return list(layers.values()) if takes_all else read_by_attention
 
-    def adapt(self, begun: Beginning, options: FitOptions) -> Sequence[nn.Module]:
+    def adapt(self, own: Network, options: FitOptions) -> Sequence[nn.Module]:
         """Put the changes in; blocks that are frozen get none.
 
         Raises:
             SettingsError: As of `check_network`, or blocks are frozen that have all layers to change.
         """
-        self.check_network(begun.own)
-        backbone, of_weight = begun.own.features, dict[int, LowRank]()
+        self.check_network(own)
+        backbone, of_weight = own.features, dict[int, LowRank]()
         free = [parameter for parameter in backbone.parameters() if parameter.requires_grad]
         for parameter in free:
             parameter.requires_grad_(False)

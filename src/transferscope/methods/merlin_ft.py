@@ -100,7 +100,7 @@ class MerlinFt(Method):
         frozen = list(first_blocks(own, self.frozen_blocks))
         for block in frozen:
             block.requires_grad_(False)
-        frozen += LoRA(rank=self.rank, alpha=float(self.rank)).adapt(begun, options)
+        frozen += LoRA(rank=self.rank, alpha=float(self.rank)).adapt(own, options)
 
         def as_network() -> Network:
             return merlin.predictor(merged(plain, own), begun.target.train, options.training)

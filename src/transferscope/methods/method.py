@@ -230,6 +230,10 @@ class Method(ABC):
         """Blocks that keep their weights and stay in evaluation mode while others are trained: none."""
         return ()
 
+    def as_stepped(self, network: Network) -> Network:
+        """Return the network that a step passes through, to time it: the network itself."""
+        return network
+
     def searched(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
         """The values that `compare` tries beside the rates, by setting, with its own first: of weight decay."""
         decay = training.weight_decay

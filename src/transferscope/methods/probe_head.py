@@ -64,14 +64,7 @@ def ridge_probe(
 
 
 def logistic_probe(
-    features: Float[Tensor, "N m"],
-    labels: Tensor,
-    n_outputs: int,
-    *,
-    penalty: float,
-    max_iterations: int,
-    balanced: bool = False,
-    standardised: bool = True,
+    features: Float[Tensor, "N m"], labels: Tensor, n_outputs: int, *, penalty: float, balanced: bool = False
 ) -> tuple[nn.Linear, bool]:
     """Multinomial logistic regression on features, run to convergence; one for each of several labels.
 
@@ -79,10 +72,9 @@ def logistic_probe(
         labels: Classes (N,); a class never seen gets the output -65504 (the lowest float16), so that it is never
             predicted. Or truth values (N, K) of several labels; one that all or no examples have gets the constant
             log((k + 1/2) / (N - k + 1/2)) of the k that have it.
-        penalty: Strength of the L2 penalty on the weights of standardised features, above 0.
+        penalty: Strength of the L2 penalty on the weights, above 0, of features at a mean squared distance of 1 from
+            their mean.
         balanced: Whether each class, or both values of each label, count the same, as in `class_weights`.
-        standardised: False divides all features by one number, so that the mean squared distance of the examples from
-            their mean is 1.
 
     Returns:
         The head, and whether the solver reached its tolerance.
@@ -95,18 +87,17 @@ def logistic_probe(
     if not several and len(present) < 2:
         raise DataError(f"logistic regression was asked of {len(present)} class; it takes examples of at least two")
     design = features.detach().to("cpu", torch.float64).numpy()
-    mean, std = design.mean(axis=0), design.std(axis=0)
-    if not standardised:
-        std = np.full_like(std, np.sqrt(np.square(std).sum()))
-    std[std == 0] = 1.0
-    rows, basis = _in_their_span((design - mean) / std)
+    mean = design.mean(axis=0)
+    unit = np.sqrt(np.square(design - mean).sum(axis=1).mean()) or 1.0
+    rows, basis = _in_their_span((design - mean) / unit)
     from sklearn.linear_model import LogisticRegression
 
-    model = LogisticRegression(C=1.0 / penalty, max_iter=max_iterations, class_weight="balanced" if balanced else None)
+    equal = "balanced" if balanced else None
+    model = LogisticRegression(C=1.0 / penalty, max_iter=LOGISTIC_ITERATIONS, class_weight=equal)
 
     def solve(values: np.ndarray) -> np.ndarray:
         coefficients = model.fit(rows, values).coef_
-        return np.asarray(coefficients if basis is None else coefficients @ basis)
+        return np.asarray(coefficients if basis is None else coefficients @ basis) / unit
 
     weights = np.zeros((n_outputs, design.shape[1]))
     if several:
@@ -115,9 +106,9 @@ def logistic_probe(
             if column.min() == column.max():
                 biases[k] = np.log((column.sum() + 0.5) / ((~column).sum() + 0.5))
                 continue
-            weights[k] = solve(column)[0] / std
+            weights[k] = solve(column)[0]
             biases[k] = model.intercept_[0] - weights[k] @ mean
-            converged &= bool(model.n_iter_.max() < max_iterations)
+            converged &= bool(model.n_iter_.max() < LOGISTIC_ITERATIONS)
         return linear_of(torch.from_numpy(weights), torch.from_numpy(biases), device=features.device), converged
     biases = np.full(n_outputs, float(np.finfo(np.float16).min))
     coefficients = solve(labels.cpu().numpy())
@@ -125,9 +116,9 @@ def logistic_probe(
     if len(present) == 2:
         coefficients = np.vstack([-coefficients, coefficients]) / 2
         intercepts = np.hstack([-intercepts, intercepts]) / 2
-    weights[present] = coefficients / std
-    biases[present] = intercepts - coefficients @ (mean / std)
-    converged = bool(model.n_iter_.max() < max_iterations)
+    weights[present] = coefficients
+    biases[present] = intercepts - coefficients @ mean
+    converged = bool(model.n_iter_.max() < LOGISTIC_ITERATIONS)
     return linear_of(torch.from_numpy(weights), torch.from_numpy(biases), device=features.device), converged
 
 
@@ -155,6 +146,7 @@ def best_probe(
     *,
     seed: int,
     usual: Solver = "ridge",
+    standardises: bool = False,
 ) -> tuple[nn.Linear, Solver, bool]:
     """Ridge or logistic regression, whichever makes fewer errors over folds of the examples.
 
@@ -163,43 +155,49 @@ def best_probe(
     Args:
         usual: Which it is of equals, and where there are fewer labels than folds times classes; of logistic regressions
             that with the largest penalty.
+        standardises: Whether both are also tried on features that are brought to a variance of 1 each. On those of
+            EfficientNet-lite0 and MiniLM it gains a quarter of a point (docs/results/competence.md).
 
     Returns:
         The head; which it is, ridge regression for numbers and for one class alone; and whether the solver reached its
         tolerance.
     """
     weights = weights_in(training, train)
-    several: list[float | None] = [*LOGISTIC_PENALTIES]  # None: ridge regression
-    several.insert(0 if usual == "ridge" else len(several), None)
+    several: list[tuple[bool, float | None]] = []  # standardised or not, and the penalty; None: ridge regression
+    for standardised in (False, True)[: 1 + standardises]:
+        of_logistic = [(standardised, penalty) for penalty in LOGISTIC_PENALTIES]
+        several += [(standardised, None), *of_logistic] if usual == "ridge" else [*of_logistic, (standardised, None)]
 
-    def fit(penalty: float | None, rows: Int[Tensor, " n"]) -> tuple[nn.Linear, bool]:
-        seen, labels = features[rows], train.labels[rows]
+    def fit(candidate: tuple[bool, float | None], rows: Int[Tensor, " n"]) -> tuple[nn.Linear, bool]:
+        (standardised, penalty), seen, labels = candidate, features[rows], train.labels[rows]
+        if standardised:
+            mean, std = seen.mean(0), seen.std(0, correction=0)
+            std[std == 0] = 1.0
+            seen = (seen - mean) / std
         if penalty is None:
             each = None if weights is None else example_weights(labels, weights)
-            return ridge_probe(seen, labels, train.n_outputs, each), True
-        return logistic_probe(
-            seen,
-            labels,
-            train.n_outputs,
-            penalty=penalty,
-            max_iterations=LOGISTIC_ITERATIONS,
-            balanced=training.class_weights == "balanced",
-            standardised=False,
-        )
+            head, converged = ridge_probe(seen, labels, train.n_outputs, each), True
+        else:
+            balanced = training.class_weights == "balanced"
+            head, converged = logistic_probe(seen, labels, train.n_outputs, penalty=penalty, balanced=balanced)
+        if standardised:
+            head.weight.div_(std)
+            head.bias.sub_(head.weight @ mean)
+        return head, converged
 
     rows = np.unique(np.linspace(0, len(examples) - 1, min(len(examples), MOST_JUDGED)).round().astype(np.int64))
     few = examples.take(rows)
     of_classes = examples.kind == "multi-label" or (
         examples.classes is not None and few.labels.min() < few.labels.max()
     )
-    best = several[0] if of_classes else None
+    best = several[0] if of_classes else (False, None)
     if of_classes and len(few) >= labels_needed(few, FOLDS):
         errors = dict.fromkeys(several, 0.0)
         for fold in stratified_folds(few, FOLDS, seed=seed):
             left = torch.from_numpy(rows[fold.validate])
-            for penalty in several:
-                head, _ = fit(penalty, torch.from_numpy(rows[fold.fit]))
-                errors[penalty] += len(left) * harm(head(features[left]), train.labels[left], weights)[0]
-        best = min(several, key=lambda penalty: errors[penalty])
+            for candidate in several:
+                head, _ = fit(candidate, torch.from_numpy(rows[fold.fit]))
+                errors[candidate] += len(left) * harm(head(features[left]), train.labels[left], weights)[0]
+        best = min(several, key=lambda candidate: errors[candidate])
     head, converged = fit(best, torch.arange(len(train)))
-    return head, "ridge" if best is None else "logistic", converged
+    return head, "ridge" if best[1] is None else "logistic", converged

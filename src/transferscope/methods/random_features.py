@@ -13,10 +13,10 @@ class RandomFeatures(Control, LinearProbe):
 
     What a probe on pretrained features gains over it is owed to what the source has taught, and not to the
     architecture (Saxe et al. 2011, "On random weights and unsupervised feature learning"; as a control of transfer,
-    Wieting and Kiela 2019, arXiv:1901.10444, "No training required"). The settings are those of `LinearProbe`.
+    Wieting and Kiela 2019, arXiv:1901.10444, "No training required").
     """
 
     name: ClassVar[str] = "random-features"
     called: ClassVar[tuple[str, ...]] = ("probe on random features", "random features")
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 5
     start: ClassVar[Start] = "random"

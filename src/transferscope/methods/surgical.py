@@ -62,14 +62,14 @@ class Surgical(FineTuning):
         fitted = replace(self, block=chosen).fit_from(begun, options)
         return replace(fitted, notes={**fitted.notes, "block": 1.0 + list(begun.own.named_blocks()).index(chosen)})
 
-    def adapt(self, begun: Beginning, options: FitOptions) -> Sequence[nn.Module]:
+    def adapt(self, own: Network, options: FitOptions) -> Sequence[nn.Module]:
         """Hold the other blocks."""
-        blocks = begun.own.named_blocks()
+        blocks = own.named_blocks()
         held = [block for name, block in blocks.items() if name != self.block]
-        own = set(blocks[self.block].parameters()) if self.block in blocks else set()
+        trained = set(blocks[self.block].parameters()) if self.block in blocks else set()
         for block in held:
             for parameter in block.parameters():
-                if parameter not in own:  # one that both share is trained
+                if parameter not in trained:  # one that both share is trained
                     parameter.requires_grad_(False)
         return held
 

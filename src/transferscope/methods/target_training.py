@@ -68,7 +68,7 @@ class TargetTraining(Method):
         for block in frozen:
             block.requires_grad_(False)
         predictor = self.predictor(begun)
-        frozen += self.adapt(begun, options)
+        frozen += self.adapt(own, options)
         trained = any(parameter.requires_grad for parameter in own.features.parameters())
         own.is_frozen = begun.source_head is not None and not trained and set(own.blocks()) <= set(frozen)
         loss, module = self.loss(begun), self.module(begun)
@@ -94,7 +94,7 @@ class TargetTraining(Method):
         """The `groups` of the network, and what a member trains beside it: nothing."""
         return self.groups(begun.own)
 
-    def adapt(self, begun: Beginning, options: FitOptions) -> Sequence[nn.Module]:
+    def adapt(self, own: Network, options: FitOptions) -> Sequence[nn.Module]:
         """Change, before training, which weights are trained: nothing is changed.
 
         Returns:
@@ -204,6 +204,19 @@ class FineTuning(TargetTraining):
         head_scale = self.lr_scale if self.head_lr_scale is None else self.head_lr_scale
         trained = [parameter for parameter in own.features.parameters() if parameter.requires_grad]
         return [ParameterGroup(trained, self.lr_scale), ParameterGroup(list(own.head.parameters()), head_scale)]
+
+
+@dataclass(frozen=True)
+class FewWeights(FineTuning):
+    """Fine-tuning that adapts the backbone so that a small part of its weights is trained, at the whole rate."""
+
+    lr_scale: RateShare = 1.0
+
+    def as_stepped(self, network: Network) -> Network:
+        """A copy that is adapted: its steps compute no gradients of the other weights."""
+        own = network.copy()
+        self.adapt(own, FitOptions(TrainingSettings(steps=1)))
+        return own
 
 
 def other_head(head: Literal["random", "probe"]) -> dict[str, tuple[Value, ...]]:

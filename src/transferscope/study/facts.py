@@ -21,7 +21,7 @@ from transferscope.errors import DataError, SettingsError, TransferscopeError
 from transferscope.files import content_digest, require_file
 from transferscope.methods import Method
 from transferscope.methods.common import LEAST_MOMENTUM, batch_norms, check_batch_norm, slow_statistics
-from transferscope.methods.recipes import Traits, augmentation_of
+from transferscope.methods.recipes import Traits, augmentation_of, with_recipe
 from transferscope.methods.tuning import combinations, with_settings
 from transferscope.models import (
     LoadReport,
@@ -284,7 +284,7 @@ def load_data(spec: StudySpec) -> StudyData:
     if spec.race is not None and not target.train.is_tokens:
         few = _few(target, spec.network, spec.training.batch_size)
         others = {method.name: method.own_network(few) for method in spec.methods.values()}
-        passes.update({name: _timed(network, few, spec) for name, network in others.items() if network is not None})
+        passes.update({name: _timed(network, few, spec, {}) for name, network in others.items() if network is not None})
     let_go()
     return StudyData(target, sources, opened, held_out, least_momentum, passes, family)
 
@@ -313,7 +313,7 @@ def _try_network(
     if sources and any(method.start == "pretrained" for method in spec.methods.values()):
         _check_methods(spec, network, family, target)
     if spec.race is not None:
-        passes[spec.network.name] = _passes(network, target, spec.network, spec)
+        passes[spec.network.name] = _passes(network, family, target, spec.network, spec)
     return family, LEAST_MOMENTUM if slow_statistics(network) else None
 
 
@@ -334,7 +334,7 @@ def _opened(
     words = "" if known is None else reading_words(known, target.provenance.get("size"))
     checksum = digest or fingerprint_of(pretrained, shape)
     if spec.race is not None:
-        passes[pretrained.network.name] = _passes(opened.network, target, pretrained.network, spec)
+        passes[pretrained.network.name] = _passes(opened.network, family, target, pretrained.network, spec)
     return PretrainedSource(pretrained, checksum, opened.report, words, family, follows)
 
 
@@ -346,9 +346,14 @@ def reading_words(known: NetworkInput, size: str | None) -> str:
     return f"{known}; images of mixed sizes are first resized to {size} x {size} pixels (?size={side} for {side})"
 
 
-def _passes(network: Network, target: Dataset, settings: NetworkSettings, spec: StudySpec) -> Passes:
+def _passes(network: Network, family: Family, target: Dataset, settings: NetworkSettings, spec: StudySpec) -> Passes:
     """Measure the time of passes through a network on this machine, for a race's estimates of run times."""
-    return _timed(network, _few(target, settings, EXAMPLES if ":" in settings.name else spec.training.batch_size), spec)
+    few = _few(target, settings, EXAMPLES if ":" in settings.name else spec.training.batch_size)
+    methods = {
+        name: with_recipe(spec.recipe, method, Traits(family), given=spec.given_in(f"methods.{name}"))
+        for name, method in spec.methods.items()
+    }
+    return _timed(network, few, spec, methods)
 
 
 def _few(target: Dataset, settings: NetworkSettings, n: int) -> LabelledSet:
@@ -357,11 +362,11 @@ def _few(target: Dataset, settings: NetworkSettings, n: int) -> LabelledSet:
     return examples_as_read(few, input_of(settings), target.name)
 
 
-def _timed(network: Network, few: LabelledSet, spec: StudySpec) -> Passes:
+def _timed(network: Network, few: LabelledSet, spec: StudySpec, methods: Mapping[str, Method]) -> Passes:
     inputs = to_tensors(few, scale_of(network, few)).batch(torch.arange(len(few))).inputs
     network.eval().to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     with thread_limit(spec.engine.threads):
-        measured = Passes.of(network, inputs, spec.methods)
+        measured = Passes.of(network, inputs, methods)
     if few.is_tokens:
         lengths = (few.inputs[:, 0] >= 0).sum(axis=-1)
         measured = replace(measured, reading=round(float(lengths.mean() / max(lengths.max(), 1)), 3))

@@ -27,6 +27,7 @@ class Passes:
             are slow to differentiate.
         weights: Numbers among the backbone's weights.
         seconds: Of one example's pass forward; 0 where that was not measured on the device of the runs.
+        steps: The same as `step` by method, of those that step through another network, see `Method.as_stepped`.
         fixed: By method, the share of a pass forward that its frozen first blocks take; 0 for those not named.
         reading: What a pass takes outside of steps, as a share of one in them: texts are read in the order of their
             lengths then, in steps each batch is as long as its longest.
@@ -35,6 +36,7 @@ class Passes:
     step: float = 3.0
     weights: int = 0
     seconds: float = 0.0
+    steps: Mapping[str, float] = field(default_factory=dict)
     fixed: Mapping[str, float] = field(default_factory=dict)
     reading: float = 1.0
 
@@ -71,6 +73,11 @@ class Passes:
                     few = inputs
                     reading, reached = shortest(lambda: features(few))
             step, _ = shortest(lambda: features(few).sum().backward())
+            steps = dict[str, float]()
+            for name, method in methods.items():
+                if (own := method.as_stepped(network)) is not network:
+                    adapted = own.features
+                    steps[name] = round(shortest(lambda: adapted(few).sum().backward())[0] / reading, 2)  # noqa: B023
         except RuntimeError:
             return cls(weights=n_weights(features))
         finally:
@@ -83,4 +90,4 @@ class Passes:
             for name, held in frozen.items()
             if held
         }
-        return cls(round(step / reading, 2), n_weights(features), reading / len(few), fixed)
+        return cls(round(step / reading, 2), n_weights(features), reading / len(few), steps, fixed)

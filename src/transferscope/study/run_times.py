@@ -3,7 +3,7 @@
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -92,7 +92,8 @@ class RunTimes:
             if not method.uses_network:  # it trains one of its own, which is small
                 passes = self._passes.get(method.name, Passes())
                 trained, network, seconds = 2, method.name, passes.seconds
-            fixed = passes.fixed.get(str(cell.labels["method"]), 0.0)
+            name = str(cell.labels["method"])
+            fixed, passes = passes.fixed.get(name, 0.0), replace(passes, step=passes.steps.get(name, passes.step))
             runs = method.most_runs * (1 if self._takes_over(cell) else 1 + _searched(recipe))
             n_test = self._facts.get("target", {}).get("n_test", 0)
             n_passes = _in_training(recipe.training, passes, n_target, n_test, fixed, runs, of_both=method.uses_source)
