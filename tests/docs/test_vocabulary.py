@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -63,7 +63,7 @@ GUIDES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").
 GUIDES += [path for folder in ("howto", "concepts", "theory") for path in sorted((ROOT / "docs" / folder).glob("*.md"))]
 GUIDES.remove(ROOT / "docs/dead-ends.md")  # what was tried and given up, in the words of its time
 
-SURFACES = {
+SURFACES: dict[str, Callable[[], Iterable[tuple[str, str]]]] = {
     "guides": lambda: _lines(*GUIDES),
     "templates": lambda: (
         (place, re.sub(r"{[{%].*?[%}]}", "", line)) for place, line in _lines(*sorted(SRC.rglob("*.j2")))
