@@ -26,5 +26,5 @@ def test_every_axis_has_a_few_labels(low: float, high: float) -> None:
 
 
 def test_a_colour_that_comes_again_is_dashed() -> None:
-    styles = mark_styles([f"variant {i}" for i in range(9)], None)
+    styles = mark_styles([f"variant {name}" for name in "abcdefghi"], None)
     assert [dashes(styles, name) for name in styles] == ["-"] * 6 + ["--"] * 3

@@ -1,9 +1,13 @@
 import io
 import re
+import shutil
+import subprocess
+from pathlib import Path
 from xml.etree import ElementTree
 
 import matplotlib as mpl
 import pytest
+from PIL import Image
 
 from transferscope.report.figures.style import (
     BASELINE_COLOUR,
@@ -14,9 +18,11 @@ from transferscope.report.figures.style import (
     inline_svg,
     mark_styles,
     new_figure,
+    ordered_colours,
     tip,
     to_svg,
 )
+from transferscope.report.save import save_figure
 
 pytestmark = pytest.mark.drawn
 
@@ -116,3 +122,33 @@ def test_every_method_has_its_own_look() -> None:
 
 def test_a_baseline_does_not_shift_the_colours() -> None:
     assert mark_styles(["scratch", "joint"], "scratch")["joint"] == mark_styles(["joint"], None)["joint"]
+
+
+def test_sizes_have_ordered_colours_and_the_mark_of_their_kind() -> None:
+    names = ["scratch", "probe (1,000)", "tune (30)", "probe (300)", "tune (3)", "probe (3,000)", "joint"]
+    found = mark_styles(names, "scratch")
+    assert [found[f"probe ({n})"].colour for n in ("300", "1,000", "3,000")] == ordered_colours(3)
+    assert [found[f"tune ({n})"].colour for n in (3, 30)] == ordered_colours(2)
+    assert len({found[name].mark for name in names if name.startswith("probe")}) == 1
+    assert found["probe (300)"].mark != found["tune (3)"].mark
+    assert len({(style.colour, style.mark) for style in found.values()}) == len(names)
+
+
+@pytest.mark.drawn
+def test_a_box_behind_text_leaves_no_line_in_a_pdf(tmp_path: Path) -> None:
+    """Counted in the picture that a reader of the PDF sees: an edge would be dark along two heights and two widths."""
+    rendering = shutil.which("pdftoppm")
+    if rendering is None:
+        pytest.skip("no pdftoppm is installed, so the PDF was not rendered")
+    dark = []
+    for box in (None, ON_PAPER):
+        with drawing():
+            figure = new_figure(3, 1)
+            figure.subplots().set_axis_off()
+            figure.text(0.5, 0.5, "Transfer arms", ha="center", color=INK, bbox=box)
+        _, pdf = save_figure(figure, to_svg(figure), tmp_path, "box")
+        subprocess.run([rendering, "-r", "150", "-gray", "-singlefile", str(pdf), str(tmp_path / "seen")], check=True)
+        with Image.open(tmp_path / "seen.pgm") as seen:
+            dark.append(sum(n for n, grey in seen.getcolors(2**16) or [] if grey < 200))
+    assert dark[0] > 300
+    assert dark[1] == pytest.approx(dark[0], rel=0.02)

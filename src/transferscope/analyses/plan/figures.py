@@ -1,7 +1,5 @@
 """The picture of a plan: learning curves with their bands, and the gain of transfer over the number of labels."""
 
-from collections.abc import Mapping
-
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -13,21 +11,17 @@ from transferscope.analyses.plan.tables import heading
 from transferscope.analyses.scaling.axes import log_ticks, mark_extrapolated, short_size
 from transferscope.report.blocks import Figure
 from transferscope.report.figures.choice import beside_axis, short
-from transferscope.report.figures.style import QUIET, MarkStyle, drawing, mark_styles, new_figure, tip
+from transferscope.report.figures.style import QUIET, drawing, mark_styles, new_figure, tip
 from transferscope.scaling.advice.label_plan import Pairs
 
 _MOST_DRAWN = 5
 _BAND = (0.05, 0.5, 0.95)
 
 
-def draw_plan(plan: LabelPlan, known: Mapping[str, MarkStyle] | None = None) -> Figure:
-    """Draw scores of training from scratch and transfer arms with their curves, and the gain of the leading arm.
-
-    Args:
-        known: How arms are drawn elsewhere on the page, by name; None for a page of its own.
-    """
+def draw_plan(plan: LabelPlan) -> Figure:
+    """Draw scores of training from scratch and transfer arms with their curves, and the gain of the leading arm."""
     shown, lead = plan.arms[:_MOST_DRAWN], plan.lead
-    styles = {**mark_styles([arm.name for arm in shown], plan.scratch.name if plan.scratch else None), **(known or {})}
+    styles = mark_styles([arm.name for arm in shown], plan.scratch.name if plan.scratch else None)
     rows = []
 
     def drawn(n_rows: int, n_columns: int, width: float) -> Canvas:

@@ -1,6 +1,5 @@
 """The answer on labels: its verdict, table and figure."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -12,7 +11,6 @@ from transferscope.analyses.plan.statements import LIMITS, sentences
 from transferscope.analyses.plan.tables import arms_table, plan_rows
 from transferscope.analyses.result import AnalysisResult
 from transferscope.report.blocks import Block, Section, Table, Text
-from transferscope.report.figures.style import MarkStyle
 from transferscope.report.page import Verdict
 from transferscope.wording import capitalised
 
@@ -50,10 +48,10 @@ class PlanResult(AnalysisResult):
         return [Section("How many labels", "labels", evidence(self.plan))]
 
 
-def evidence(plan: LabelPlan, styles: Mapping[str, MarkStyle] | None = None) -> tuple[Block, ...]:
-    """Return figure, table, how the table was read, and limitations, in the arm styles of a page."""
+def evidence(plan: LabelPlan) -> tuple[Block, ...]:
+    """Return figure, table, how the table was read, and limitations."""
     return (
-        draw_plan(plan, styles),
+        draw_plan(plan),
         arms_table(plan),
         *(Text(f"{capitalised(note)}.", "note") for note in plan.notes),
         Text(LIMITS, "note"),

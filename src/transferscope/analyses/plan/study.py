@@ -6,7 +6,6 @@ from transferscope.analyses.plan.result import evidence
 from transferscope.analyses.plan.statements import sentences
 from transferscope.errors import DataError, SettingsError
 from transferscope.report.blocks import Points, Section
-from transferscope.report.figures.style import mark_styles
 from transferscope.report.page import Part
 from transferscope.settings.questions import PlanQuestion
 from transferscope.study.decisions import Arm, arms_of, best_without, decisions
@@ -38,9 +37,5 @@ def study_part(frames: StudyFrames) -> Part | None:
         return None
     if plan.lead.curve is None:
         return None
-    styles = mark_styles(frames.methods, frames.baseline)
-    known = {frames.in_prose(method, source): styles[method] for source, method in frames.arms}
     headline, *rest = sentences(plan)
-    return Part(
-        "how much", headline, (Section("A plan of labels", "plan", (Points(tuple(rest)), *evidence(plan, known))),)
-    )
+    return Part("how much", headline, (Section("A plan of labels", "plan", (Points(tuple(rest)), *evidence(plan))),))

@@ -169,11 +169,26 @@ class MarkStyle:
     mark: str
 
 
+_NUMBER = re.compile(r"\d[\d,.]*\d|\d")
+
+
 def mark_styles(methods: Sequence[str], baseline: str | None) -> dict[str, MarkStyle]:
-    """Return the style of every method; the baseline is grey, and after six methods colours repeat with other marks."""
-    others = [method for method in methods if method != baseline]
-    n = len(_COLOURS)
-    styles = {method: MarkStyle(_COLOURS[i % n], _MARKS[(i + i // n) % n]) for i, method in enumerate(others)}
+    """Return the style of every method; the baseline is grey, and after six methods colours repeat with other marks.
+
+    Names that are alike but for their last number, such as that of a size, have one mark and ordered colours.
+    """
+    families: dict[str, list[tuple[float, str]]] = {}
+    for method in dict.fromkeys(methods):
+        if method != baseline:
+            *_, last = (None, *_NUMBER.finditer(method))
+            family = method if last is None else f"{method[: last.start()]}#{method[last.end() :]}"
+            value = 0.0 if last is None else float(last[0].replace(",", "").replace(".", "", last[0].count(".") - 1))
+            families.setdefault(family, []).append((value, method))
+    n, styles = len(_COLOURS), {}
+    for i, family in enumerate(families.values()):
+        colours = [_COLOURS[i % n]] if len(family) == 1 else ordered_colours(len(family))
+        for colour, (_, method) in zip(colours, sorted(family), strict=True):
+            styles[method] = MarkStyle(colour, _MARKS[(i + i // n) % n])
     if baseline is not None:
         styles[baseline] = MarkStyle(BASELINE_COLOUR, "o")
     return styles
