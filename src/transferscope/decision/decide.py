@@ -115,7 +115,7 @@ def _best_way(now: Standing) -> int | None:
 
 
 def _difference(scores: Scores, now: Standing, way: int) -> Difference:
-    """The gain of an arm with a source; its interval holds 0 where the arm is not tested."""
+    """Return the gain of a transfer arm; its CI includes 0 if the arm is not tested."""
     assert now.gains is not None
     value, low, high, p = (float(getattr(now.gains, name)[way]) for name in ("value", "low", "high", "p"))
     if not np.isfinite(low):
@@ -129,7 +129,7 @@ def _difference(scores: Scores, now: Standing, way: int) -> Difference:
 
 
 def _possible(low: float, value: float, high: float, least: float, most: float) -> tuple[float, float]:
-    """The ends of an interval where they can be; it holds its value, which seeds that others lack may move outside."""
+    """Return the ends of an interval within the possible range, extended to its value, which missing seeds move."""
     return max(low, min(least, value)), min(high, max(most, value))
 
 

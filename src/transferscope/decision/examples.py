@@ -9,7 +9,8 @@ from transferscope.errors import DataError
 def example_variance(
     scores: Float[np.ndarray, "arms seeds examples"], groups: Shaped[np.ndarray, " _"] | None = None
 ) -> Float[np.ndarray, "arms arms"]:
-    """Variance that the draw of test examples adds to the difference of two arms' means, less what seeds show already.
+    """Return the variance of the difference of two arms' means due to the draw of test examples, beyond that seen in
+    seeds.
 
     With z_ksg the sum over the examples of group g of the score less its mean over examples, divided by n, and m_kg its
     mean over seeds, an arm's mean has the covariances

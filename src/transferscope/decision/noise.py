@@ -63,7 +63,7 @@ class Noise:
 def noise(
     values: Float[np.ndarray, "*studies arms seeds"], clusters: Int[np.ndarray, " arms"], *, resolution: float = 0.0
 ) -> Noise:
-    """Means and variances of arms over seeds.
+    """Return means and variances of arms over seeds.
 
     With the arm's mean a and the seed's effect b_s, the median over the G_s clusters that have the seed of the
     cluster's median of y - a,
@@ -143,7 +143,7 @@ def moderated(
     fixed: Bool[np.ndarray, "*studies arms"] | None = None,
     ends: tuple[Float[np.ndarray, "*studies arms"], Float[np.ndarray, "*studies arms"]] | None = None,
 ) -> Noise:
-    """Variances shrunk towards those of the other arms (Smyth 2004, limma), but for unstable ones.
+    """Return the variances shrunk towards those of the other arms (Smyth 2004, limma), except for unstable ones.
 
         v = (d raw + d0 s0) / (d + d0),   d = n - 1,   s0 = weighted mean of raw over the stable arms
 
@@ -215,7 +215,7 @@ def _mean(
 
 
 def _median(values: Float[np.ndarray, "*studies arms _"]) -> Float[np.ndarray, "*studies _"]:
-    """Over the axis before the last, without NaN; NaN where there is nothing else."""
+    """Return the mean over the axis before the last, without NaN; NaN if there is nothing else."""
     ordered = np.sort(values, axis=-2)
     n = (~np.isnan(values)).sum(-2, keepdims=True)
     low = np.take_along_axis(ordered, np.maximum(n - 1, 0) // 2, axis=-2)

@@ -191,7 +191,7 @@ class _Look:
         return float(min(60.0 * rate.max(), self.at_stake))
 
     def gains(self) -> Float[np.ndarray, " arms"]:
-        """Expected rise of the best posterior mean by a further run of each arm; 0 for arms without a run."""
+        """Return the expected rise of the best posterior mean by a further run of each arm; 0 for arms without runs."""
         found = np.zeros(len(self.scores.arms))
         if self.now is None or len(self.now.at) < 2:
             return found
@@ -214,7 +214,7 @@ class _Look:
         return found
 
     def in_the_way(self) -> list[int]:
-        """Arms whose next run is needed to say whether transfer helps; none where it is no question."""
+        """Return the arms whose next run is needed to decide whether transfer helps; empty if it is no question."""
         now = self.now
         if now is None or now.outcome != "inconclusive" or now.why == "unfinished":
             return []
@@ -224,7 +224,7 @@ class _Look:
 
 
 def _unseen(looks: Sequence[_Look]) -> tuple[int, int] | None:
-    """The cheapest arm without a run; with a baseline under way the first transfer arm counts as cheaper than it is."""
+    """Return the cheapest arm without a run; while a baseline runs, the first transfer arm counts as cheaper."""
     found = []
     for table, look in enumerate(looks):
         tried = look.have + look.scores.failed.sum(axis=1)
@@ -238,7 +238,7 @@ def _unseen(looks: Sequence[_Look]) -> tuple[int, int] | None:
 
 
 def _racing(looks: Sequence[_Look]) -> tuple[int, int] | None:
-    """The better of the best run for *which* and the best run for *whether*."""
+    """Return the better of the best run for *which* and the best run for *whether*."""
     which, whether = [], []
     for table, look in enumerate(looks):
         free = np.asarray(look.free.any(axis=1))
@@ -258,7 +258,7 @@ def _racing(looks: Sequence[_Look]) -> tuple[int, int] | None:
 
 
 def _pair(now: Standing) -> tuple[int, int]:
-    """The best arm with a source and what it is least sure to beat; not ahead by half a margin, what forbids "no"."""
+    """Return the best transfer arm and its closest competitor; unless it leads by half a margin, what prevents "no"."""
     noise, controls, stable = now.noise, now.controls, ~now.noise.erratic[now.ways]
     ways = now.ways[stable] if stable.any() else now.ways
     beside = pairs(noise, ways, controls, now.examples)

@@ -18,7 +18,8 @@ _IN_PLAY = 0.05
 
 
 def what_settles(now: Standing, scores: Scores) -> Settles | None:
-    """The fewest more seeds that settle the first open question with 80 %, or what the most of `_MORE` would do.
+    """Return the fewest more seeds that decide the first inconclusive question with 80 %, or the chance with the most
+    of `_MORE`.
 
     True means and variances are drawn as the runs leave them, then the seeds, and each future is read by the same rule.
     Seeds are for the arms that may still matter. None where nothing is open, where no arm has two seeds, or where more
@@ -79,7 +80,7 @@ def _after(
 
 
 def _whether(now: Standing, future: Noise, takes: Bool[np.ndarray, " arms"]) -> Bool[np.ndarray, " futures"]:
-    """Whether an arm with a source is called better, or none gains more than the margin, as in `whether.gains`."""
+    """Return whether a transfer arm is significantly better, or none gains more than the margin (`whether.gains`)."""
     ways, controls = now.ways[takes[now.ways]], now.controls[takes[now.controls]]
     beside = pairs(future, ways, controls, now.examples)
     later = None if now.planned is None else False  # the planned look is over, or holds for all arms alone
@@ -97,7 +98,7 @@ def _which(
     cost: Float[np.ndarray, " arms"],
     rng: np.random.Generator,
 ) -> Bool[np.ndarray, " futures"]:
-    """Whether the arm that `which.select` recommends is settled, with the spread of true means known as now."""
+    """Return whether the arm that `which.select` recommends is decided, given the current spread of true means."""
     draws, mean, df = now.draws, future.mean[:, takes], future.df[:, takes]
     error = future.variance[:, takes] / future.n[:, takes] * df / rng.chisquare(df, (_DRAWS, *df.shape))
     error = error + draws.added[takes]

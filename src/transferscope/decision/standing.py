@@ -147,7 +147,7 @@ def _why(
     level: float,
     planned: bool | None,
 ) -> Reason:
-    """What stands in the way of an outcome, but for arms that could still rise."""
+    """Return what prevents an outcome, except arms that could still rise."""
     if estimated.n.max() < 2:
         return "one seed"
     unstable = estimated.erratic[ways]

@@ -48,18 +48,18 @@ class Pairs:
     df: Float[np.ndarray, "*studies first second"]
 
     def above(self, bound: float) -> Float[np.ndarray, "*studies first second"]:
-        """One-sided p-values of "the difference is at least so much"; 1 where nothing is known."""
+        """Return one-sided p-values of "the difference is at least so much"; 1 where nothing is known."""
         known = np.isfinite(self.stderr)
         stderr = np.maximum(np.where(known, self.stderr, 1.0), 1e-12)  # 0 for equal predictions of one seed
         t = np.where(known, self.value - bound, 0.0) / stderr
         return np.where(known, special.stdtr(np.maximum(self.df, 1e-3), t), 1.0)
 
     def below(self, bound: float) -> Float[np.ndarray, "*studies first second"]:
-        """One-sided p-values of "the difference is at most so much"; 1 where nothing is known."""
+        """Return one-sided p-values of "the difference is at most so much"; 1 where nothing is known."""
         return Pairs(-self.value, self.stderr, self.df).above(-bound)
 
     def half_width(self, share: Float[np.ndarray, "*studies first 1"]) -> Float[np.ndarray, "*studies first second"]:
-        """What the difference may be off by, but for a probability of `share` on each side."""
+        """Return the error of the difference that is exceeded with a probability of `share` on each side."""
         known = np.isfinite(self.stderr)
         return np.where(
             known, special.stdtrit(np.maximum(self.df, 1e-3), share) * -np.where(known, self.stderr, 1.0), np.inf
@@ -72,7 +72,7 @@ def pairs(
     second: Int[np.ndarray, " second"],
     examples: Float[np.ndarray, "arms arms"] | None,
 ) -> Pairs:
-    """Differences of the means of some arms and those of others.
+    """Return differences of the means of some arms and those of others.
 
     Args:
         examples: Variance that the draw of the test examples adds, by pair of all arms; NaN where it is not known.
@@ -96,7 +96,7 @@ def pairs(
 def can_be_called(
     noise: Noise, ways: Int[np.ndarray, " ways"], controls: Int[np.ndarray, " controls"]
 ) -> Bool[np.ndarray, "*studies ways"]:
-    """Which arms with a source have three seeds, where all arms without have two seeds.
+    """Return which transfer arms have three seeds, provided that all baselines have two.
 
     An erratic arm is called, by its own variance, only where its worst run lies above the best run of every arm without
     a source, or its best below the worst of one.

@@ -71,7 +71,7 @@ def draw_means(
     *,
     scale: float = 1.0,
 ) -> Draws:
-    """What the true means may be, given the runs.
+    """Return draws of the true means, given the runs.
 
         y_a ~ N(theta_a, V_a / n_a),  theta_a ~ centre + tau t_2,  tau ~ half-Cauchy,  V_a = v_a df_a / chi2_df_a
 
@@ -123,7 +123,7 @@ def draw_means(
 def _by_arm(
     mean: Float[np.ndarray, " arms"], stderr: Float[np.ndarray, " arms"], between: Float[np.ndarray, "arms arms"]
 ) -> Float[np.ndarray, " arms"]:
-    """Variances r with r_a + r_b near to those of pairs, by least squares in which arms near the best weigh more."""
+    """Return variances r with r_a + r_b close to those of pairs, by least squares weighted towards the best arms."""
     k = len(mean)
     if k < 3:
         return np.asarray(between.sum(axis=0) / 2, dtype=np.float64)
@@ -141,7 +141,7 @@ def shrunk(
     centre: float,
     rng: np.random.Generator,
 ) -> Float[np.ndarray, "*draws arms"]:
-    """Draws of true means that have this prior variance around the centre, given means with these variances."""
+    """Draw true means with this prior variance around the centre, given means with these variances."""
     kept = prior / (prior + error)
     drawn = centre + kept * (mean - centre) + np.sqrt(kept * error) * rng.standard_normal(error.shape)
     return np.asarray(drawn, dtype=np.float64)
@@ -182,7 +182,7 @@ def select(
 def shown_worse(
     noise: Noise, examples: Float[np.ndarray, "arms arms"] | None, margin: float, share: float
 ) -> Bool[np.ndarray, " arms"]:
-    """Which arms some stable arm is shown to exceed by more than the margin.
+    """Return which arms are significantly worse than some stable arm by more than the margin.
 
     Args:
         share: One-sided error of each comparison, over all looks.

@@ -14,7 +14,7 @@ from transferscope.records import Meaning
 
 
 def variance_ratio(features: Float[np.ndarray, "N D"], labels: Int[np.ndarray, " N"]) -> float:
-    """Intra-class to inter-class variance ratio.
+    """Return intra-class to inter-class variance ratio.
 
         C sum_ij ||phi_ij - mu_i||^2 / (N sum_i ||mu_i - mu||^2),    mu = (1/C) sum_i mu_i
 

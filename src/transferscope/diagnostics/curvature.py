@@ -71,7 +71,7 @@ class Curvature(Diagnostic):
     batch_norm: BatchNorm = "running"
 
     def spectrum(self, subject: Subject) -> Spectrum:
-        """The eigenpairs themselves.
+        """Return the eigenpairs.
 
         Raises:
             SettingsError: More eigenvalues are asked for than there are parameters.
@@ -98,7 +98,7 @@ class Curvature(Diagnostic):
         return Spectrum(eigenvalues, pairs.residuals.numpy(), vectors, pairs.n_products)
 
     def measure(self, subject: Subject) -> Findings:
-        """Records "hessian_eigenvalue/1" (the largest) to "hessian_eigenvalue/k"."""
+        """Return the records "hessian_eigenvalue/1" (the largest) to "hessian_eigenvalue/k"."""
         spectrum = self.spectrum(subject)
         named = {f"hessian_eigenvalue/{i}": one for i, one in enumerate(spectrum.eigenvalues, start=1)}
         return Findings.of(subject, named, {"hessian_residuals": spectrum.residuals})

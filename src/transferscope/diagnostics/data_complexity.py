@@ -15,7 +15,7 @@ from transferscope.records import Meaning
 
 
 def negative_entropy(features: Float[np.ndarray, "N D"]) -> float:
-    """Negative entropy of a Gaussian fitted to the features, in nats.
+    """Return the negative entropy of a Gaussian fitted to the features, in nats.
 
         -h = -(1/2) (D log(2 pi e) + log det S)
 

@@ -34,7 +34,7 @@ class Findings:
         arrays: Mapping[str, np.ndarray] | None = None,
         left_out: tuple[str, ...] = (),
     ) -> Self:
-        """Findings whose records are estimates by name, of the subject's part and step."""
+        """Return findings whose records are estimates by name, of the subject's part and step."""
         records = tuple(Record(name, estimate, subject.part, subject.step) for name, estimate in named.items())
         return cls(records, arrays or {}, left_out)
 
@@ -118,7 +118,7 @@ def check_labels_suit(diagnostic: Diagnostic, kind: str) -> None:
 
 
 def spread_of(diagnostic: Diagnostic, estimate: Estimate) -> Spread:
-    """How many samples the standard error of an estimate rests on, and the interval that follows."""
+    """Return the number of samples behind an estimate's standard error, and its interval."""
     over = diagnostic.errors_over
     n = -(-estimate.n // int(getattr(diagnostic, "batch_size", 1))) if over == "batches" else estimate.n
     if estimate.stderr is None or n < 2:

@@ -72,7 +72,7 @@ class FeatureRank(Diagnostic):
     looks_at: ClassVar[str] = "features"
 
     def measure(self, subject: Subject) -> Findings:
-        """Records "effective_rank" and "leading_share"; standard errors by the jackknife over examples."""
+        """Return records "effective_rank" and "leading_share"; standard errors by the jackknife over examples."""
         features = feature_array(subject)
         rank = jackknife(lambda index: effective_rank(_centred(features[index])), len(features))
         share = jackknife(lambda index: leading_share(_centred(features[index])), len(features))
@@ -81,6 +81,6 @@ class FeatureRank(Diagnostic):
 
 
 def _centred(features: np.ndarray) -> np.ndarray:
-    """Features without their mean, which the theorem of linear networks without bias has as zero."""
+    """Return the centred features; the theorem of linear networks without bias assumes a mean of zero."""
     centred: np.ndarray = features - features.mean(axis=0)
     return centred

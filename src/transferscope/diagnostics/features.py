@@ -13,7 +13,7 @@ from transferscope.models.adapt import alike
 
 
 def submodule(network: nn.Module, name: str) -> nn.Module:
-    """The submodule called `name`.
+    """Return the submodule called `name`.
 
     Args:
         name: Dotted name, such as "head" or "classifier.6".
@@ -30,7 +30,7 @@ def submodule(network: nn.Module, name: str) -> nn.Module:
 def features_of(
     network: nn.Module, examples: Examples, *, head: str = "head", batch_size: int = 512
 ) -> Float[Tensor, "N D"]:
-    """The input of the head for every example, in evaluation mode and without gradients.
+    """Return the input of the head for every example, in evaluation mode and without gradients.
 
     Returns:
         Features, shape (N, D), float64 on the CPU; inputs of the head with more dimensions are flattened.
@@ -71,14 +71,14 @@ def features_of(
 
 
 def feature_array(subject: Subject) -> Float[np.ndarray, "N D"]:
-    """Features of the subject's examples in its network, float64."""
+    """Return features of the subject's examples in its network, float64."""
     features = features_of(subject.network, subject.examples, head=subject.head)
     array: np.ndarray = features.numpy()
     return array
 
 
 def class_labels(examples: Examples, diagnostic: str) -> Int[np.ndarray, " N"]:
-    """Class labels as an array.
+    """Return class labels as an array.
 
     Raises:
         DataError: The labels are numbers, or several for each example.
@@ -101,7 +101,7 @@ def check_one_class_each(examples: Examples) -> None:
 
 
 def label_codes(examples: Examples, n_classes: int | None = None) -> Float[np.ndarray, "N C"]:
-    """Labels as numbers to regress on: e_c - 1/C for class c of C, or the regression targets.
+    """Return labels as numbers to regress on: e_c - 1/C for class c of C, or the regression targets.
 
     Several labels of an input are y - 1/2 each.
 

@@ -25,12 +25,12 @@ WEIGHTED = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
 
 
 def weighted_layers(network: nn.Module) -> Mapping[str, nn.Linear | nn.Conv1d | nn.Conv2d | nn.Conv3d]:
-    """Linear layers and convolutions by name."""
+    """Return linear layers and convolutions by name."""
     return {name: module for name, module in network.named_modules() if isinstance(module, WEIGHTED)}
 
 
 def layer_gradients(surface: LossSurface, batch: Examples) -> Mapping[str, Float[Tensor, "n ..."]]:
-    """Gradients with respect to the output of every weighted layer that is called once.
+    """Return gradients with respect to the output of every weighted layer that is called once.
 
     Returns:
         For each layer, in the order of the forward pass, dL_i/dz_i: the gradient of each example's own loss with
@@ -128,7 +128,7 @@ class GradientScaling(Diagnostic):
     batch_norm: BatchNorm = "running"
 
     def layers(self, subject: Subject) -> Mapping[str, LayerScaling]:
-        """Gradients at every weighted layer that is called once, in the order of the forward pass.
+        """Return gradients at every weighted layer that is called once, in the order of the forward pass.
 
         Raises:
             NetworkError: There is none.
@@ -147,7 +147,7 @@ class GradientScaling(Diagnostic):
         return {name: _scaling(torch.cat(norms[name]), moments[name] / n, weights[name]) for name in norms}
 
     def measure(self, subject: Subject) -> Findings:
-        """Records for each LAYER, and two for the network.
+        """Return records for each LAYER, and two for the network.
 
         Means over examples of ||dL_i/dz_i|| ("gradient_norm/LAYER"); that mean at the layer before divided by the one
         at this layer, which is what passing back through it does ("gradient_ratio/LAYER"); projection of the weight on
@@ -184,7 +184,7 @@ class GradientScaling(Diagnostic):
 
 
 def _by_unit(gradient: Float[Tensor, "n ..."], layer: nn.Module) -> Float[Tensor, "m U"]:
-    """Gradients as rows over the units: the last axis of a linear layer, the channels of a convolution."""
+    """Return gradients as rows over the units: the last axis of a linear layer, the channels of a convolution."""
     units_last = gradient if isinstance(layer, nn.Linear) else gradient.movedim(1, -1)
     rows: Tensor = units_last.flatten(0, -2).double()
     return rows

@@ -68,7 +68,7 @@ class GradientStability(Diagnostic):
     batch_norm: BatchNorm = "running"
 
     def curves(self, subject: Subject) -> DescentCurves:
-        """Losses along the negative gradient in both protocols."""
+        """Return the losses along the negative gradient in both protocols."""
         sample = replace(subject, examples=subject.examples.first(self.n_examples))
         n = len(sample.examples)
         with loss_mode(subject.network, self.batch_norm, n_examples=n, batch_size=self.batch_size):
@@ -82,7 +82,7 @@ class GradientStability(Diagnostic):
         return DescentCurves(norm, losses[:, : self.steps + 1], losses[:, self.steps + 1 :])
 
     def measure(self, subject: Subject) -> Findings:
-        """Records "gradient_norm", "loss_variation_gradient_step" and "loss_variation_fixed_step".
+        """Return the records "gradient_norm", "loss_variation_gradient_step" and "loss_variation_fixed_step".
 
         The variation is max_t |L(w_t) - L(w)|, with the standard error over batches at that t; "undefined" for fixed
         steps along a zero gradient. The arrays hold the mean curves.

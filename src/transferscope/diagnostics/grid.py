@@ -29,7 +29,7 @@ class FirstLayer:
     module: nn.Module
 
     def responses(self, surface: LossSurface, directions: Float[Tensor, "K P"], batch: Examples) -> tuple[Tensor, ...]:
-        """Answers to a batch with the weights of the surface, then with each direction in their place.
+        """Return the outputs for a batch with the weights of the surface, then with each direction in their place.
 
         Args:
             surface: The point w, and the parameters that do not move.
@@ -61,7 +61,7 @@ def combine(terms: tuple[Tensor, ...], coordinates: Sequence[float]) -> Tensor:
 
 
 def find_linear_first_layer(surface: LossSurface) -> FirstLayer | None:
-    """The module that reads the inputs first, if its answer is linear in its parameters.
+    """Return the module that reads the inputs first, if its output is linear in its parameters.
 
     Returns:
         The layer; None when another kind of module reads the inputs, or more than one does.
@@ -197,7 +197,7 @@ class _GridFile:
     written: float = field(default_factory=monotonic)
 
     def read(self, shape: tuple[int, int]) -> tuple[Float[np.ndarray, "B G"], Bool[np.ndarray, "B G"]]:
-        """Values and which of them are there, from the file if it belongs to this grid."""
+        """Return the values and which of them exist, from the file if it belongs to this grid."""
         if self.path is not None and self.path.exists():
             with np.load(self.path) as kept:
                 if str(kept["fingerprint"]) == self.fingerprint:

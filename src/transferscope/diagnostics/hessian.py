@@ -56,14 +56,14 @@ class HessianOperator:
         self._kept = tuple(self._linearise(batch) for batch in self.batches) if fits else ()
 
     def __call__(self, vector: Float[Tensor, " P"]) -> Float[Tensor, " P"]:
-        """H v, in the dtype of the network."""
+        """Return H v, in the dtype of the network."""
         total = torch.zeros_like(vector)
         for share, product in zip(self.shares.tolist(), self.batch_products(vector), strict=True):
             total += share * product
         return total
 
     def batch_products(self, vector: Float[Tensor, " P"]) -> Iterator[Float[Tensor, " P"]]:
-        """H_b v for one batch after the other.
+        """Yield H_b v for one batch after the other.
 
         Raises:
             NetworkError: An operator in the network cannot be differentiated twice.
@@ -97,7 +97,7 @@ class HessianOperator:
 
 
 def _saved_bytes(surface: LossSurface, batch_size: int) -> int:
-    """Bytes that the forward pass of one batch keeps for its backward pass; what is saved twice counts twice."""
+    """Return the bytes that the forward pass of one batch keeps for its backward pass; shared memory counts twice."""
     sizes: list[int] = []
 
     def note(tensor: Tensor) -> None:

@@ -58,7 +58,7 @@ class KernelDistance(Diagnostic):
     ridge: Annotated[NotNegative, Says("Relative ridge on both Gram matrices")] = RIDGE
 
     def transfer(self, subject: Subject) -> KernelTransfer:
-        """Everything the kernel says.
+        """Return all predictions of the kernel.
 
         Raises:
             DataError: There are no source examples, an input is zero, or source and target differ in width.
@@ -77,7 +77,8 @@ class KernelDistance(Diagnostic):
         return kernel_transfer(*both, ridge=self.ridge)
 
     def measure(self, subject: Subject) -> Findings:
-        """Records "kernel_task_distance" (relative to ||y_Q||), "kernel_gradient_change" (relative to ||y_Q||^2).
+        """Return the records "kernel_task_distance" (relative to ||y_Q||), "kernel_gradient_change" (relative to
+        ||y_Q||^2).
 
         Both are "undefined" when y_Q is zero: a single class, or duplicates whose labels cancel. And "kernel_deviation"
         and "kernel_deviation_scratch", the bounds on ||W(Q) - W(P)||_F and ||W(Q) - W(0)||_F.
@@ -101,7 +102,7 @@ class KernelDistance(Diagnostic):
 
 
 def _in_order(source: Examples, target: Examples) -> Examples:
-    """The source with the target's index for each class of the same name, and further indices for its other classes."""
+    """Return the source with the target's class indices for equal names, and further indices for its other classes."""
     named, known = source.classes or (), target.classes or ()
     if named == known or not set(named) & set(known):
         return source

@@ -43,7 +43,7 @@ def filter_normalise(direction: Float[Tensor, "*shape"], weight: Float[Tensor, "
 
 
 def random_directions(surface: LossSurface, n: int, *, generator: torch.Generator) -> Float[Tensor, "n P"]:
-    """Filter-normalised Gaussian directions, orthogonal filter by filter.
+    """Return filter-normalised Gaussian directions, orthogonal filter by filter.
 
     Making them orthogonal within each filter first keeps them orthogonal after filters have been rescaled (only filters
     of fewer than n weights cannot hold n orthogonal directions; theirs stay independent draws).
@@ -140,12 +140,12 @@ class Landscape(Diagnostic):
             return grid_losses(grid, batch_size=self.batch_size, file=file, progress=progress)
 
     def coordinates(self) -> Float[Tensor, "G K"]:
-        """Coordinates of the points, the last axis changing fastest; float64."""
+        """Return coordinates of the points, the last axis changing fastest; float64."""
         axis = torch.linspace(-self.radius, self.radius, self.resolution, dtype=torch.float64)
         return torch.cartesian_prod(axis, axis)
 
     def measure(self, subject: Subject) -> Findings:
-        """Records "landscape_centre" (the loss there), "landscape_rise" and "landscape_highest_rise".
+        """Return the records "landscape_centre" (the loss there), "landscape_rise" and "landscape_highest_rise".
 
         The rise is the mean over the grid of the loss above that at the centre, and the highest rise its largest value;
         standard errors are over batches. The arrays are "landscape_axis" and "landscape_loss", shape
@@ -154,7 +154,7 @@ class Landscape(Diagnostic):
         return self.findings(self.losses(subject), subject)
 
     def findings(self, losses: Float[np.ndarray, "B G"], subject: Subject) -> Findings:
-        """What the losses on the grid say, as in `measure`."""
+        """Return the findings from the losses on the grid, as in `measure`."""
         n = min(self.n_examples, len(subject.examples))
         weights = batch_shares(n, self.batch_size)
         values = torch.from_numpy(losses)

@@ -26,7 +26,7 @@ class Layout:
 
     @classmethod
     def of(cls, tensors: Mapping[str, Tensor]) -> "Layout":
-        """The layout of `tensors`, in their order."""
+        """Return the layout of `tensors`, in their order."""
         return cls(tuple(tensors), tuple(tuple(tensor.shape) for tensor in tensors.values()))
 
     @property
@@ -41,11 +41,11 @@ class Layout:
         return {name: slice(*each) for name, each in zip(self.names, ends, strict=True)}
 
     def flatten(self, tensors: Mapping[str, Tensor]) -> Float[Tensor, " P"]:
-        """The tensors as one vector, shape (P,)."""
+        """Return the tensors as one vector, shape (P,)."""
         return torch.cat([tensors[name].reshape(-1) for name in self.names])
 
     def unflatten(self, vectors: Float[Tensor, "*batch P"]) -> dict[str, Tensor]:
-        """Views of a vector, or of a batch of vectors, in the shapes of the layout: (*batch, P) to (*batch, *shape)."""
+        """Return views of a vector, or a batch of vectors, in the layout's shapes: (*batch, P) to (*batch, *n)."""
         batch = vectors.shape[:-1]
         parts = zip(self.names, self.shapes, strict=True)
         return {name: vectors[..., self.slices[name]].reshape((*batch, *shape)) for name, shape in parts}
@@ -58,7 +58,7 @@ def batch_shares(n: int, batch_size: int) -> Float[Tensor, " B"]:
 
 
 def mean_over_batches(samples: Float[Tensor, " B"], weights: Float[Tensor, " B"], n: int) -> Estimate:
-    """Weighted mean over batches, with the standard error that their spread implies.
+    """Return the weighted mean over batches, with the standard error that their spread implies.
 
         m = sum_b w_b s_b,    stderr^2 = sum_b w_b (s_b - m)^2 / (B - 1)
 
@@ -116,7 +116,7 @@ class LossSurface:
         return tuple(name for name, _ in self.network.named_buffers() if name in self.fixed)
 
     def outputs(self, parameters: Mapping[str, Tensor], inputs: Shaped[Tensor, "n ..."]) -> Tensor:
-        """Outputs with `parameters` in place of the moved ones; a forward pass writes to copies of the buffers."""
+        """Return outputs with `parameters` instead of the moved ones; a forward pass writes to copies of buffers."""
         tensors = {**self.fixed, **{name: self.fixed[name].clone() for name in self.buffers}, **parameters}
         outputs: Tensor = functional_call(self.network, tensors, (inputs,))
         return outputs
@@ -126,7 +126,7 @@ class LossSurface:
         return self.loss(self.outputs(parameters, batch.inputs), batch.labels)
 
     def gradient(self, parameters: Mapping[str, Tensor], *, batch_size: int) -> Float[Tensor, " P"]:
-        """Gradient of the mean loss over all examples, shape (P,)."""
+        """Return the gradient of the mean loss over all examples, shape (P,)."""
         total = torch.zeros_like(self.point)
         for batch in self.examples.batches(batch_size):
             leaves = {name: tensor.detach().requires_grad_() for name, tensor in parameters.items()}
@@ -136,7 +136,7 @@ class LossSurface:
         return total
 
     def to(self, dtype: torch.dtype) -> "LossSurface":
-        """The same surface in another precision; what is not floating-point (indices, counters) stays as it is."""
+        """Return the surface in another precision; integers such as indices and counters are unchanged."""
 
         def cast(tensor: Tensor) -> Tensor:
             return tensor.to(dtype) if tensor.is_floating_point() else tensor
@@ -150,7 +150,7 @@ class LossSurface:
 
 
 def loss_surface(subject: Subject, blocks: tuple[str, ...] = (), *, outputs_only: bool = False) -> LossSurface:
-    """The loss of the subject's network on its examples.
+    """Return the loss of the subject's network on its examples.
 
     Args:
         blocks: Names of submodules or parameters that may move, such as ("head", "features.0"); () for all.
@@ -209,7 +209,7 @@ def _check(surface: LossSurface, *, outputs_only: bool) -> None:
 
 
 def select(parameters: Mapping[str, Tensor], blocks: tuple[str, ...]) -> tuple[str, ...]:
-    """Names of the parameters in `blocks` (all if empty), in the network's order.
+    """Return names of the parameters in `blocks` (all if empty), in the network's order.
 
     Raises:
         UnknownNameError: A block names no parameter.

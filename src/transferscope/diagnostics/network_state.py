@@ -27,7 +27,7 @@ BatchNorm = Annotated[
 
 @contextmanager
 def evaluation_mode(*networks: nn.Module) -> Iterator[None]:
-    """Networks in evaluation mode, gradients on; modes and the global random state come back as they were.
+    """Set networks to evaluation mode with gradients; restore modes and the global random state on exit.
 
     Parameters and buffers are protected by `frozen_state`, not here.
     """
@@ -85,7 +85,7 @@ def _asks_cudnn(module: nn.Module) -> bool:
 
 
 def _without_cudnn(forward: Callable[[Tensor], Tensor], inputs: Tensor) -> Tensor:
-    """That of cuDNN asks for the memory order of its input, which vmap does not answer (torch 2.11 on a H100)."""
+    """Avoid cuDNN's batch normalisation, which queries the memory order of its input and so fails in vmap."""
     with torch.backends.cudnn.flags(enabled=False):
         return forward(inputs)
 
@@ -109,7 +109,7 @@ class FrozenState:
 
 
 def frozen_state(network: nn.Module) -> FrozenState:
-    """The state of `network` to call it with through `torch.func.functional_call`.
+    """Return the state of `network` for `torch.func.functional_call`.
 
     Raises:
         NetworkError: Part of it is compiled by TorchScript, whose parameters cannot be replaced.
@@ -126,7 +126,8 @@ def frozen_state(network: nn.Module) -> FrozenState:
 
 
 def first_outputs(network: nn.Module, inputs: Tensor, state: FrozenState) -> Tensor:
-    """Outputs for a few inputs, in evaluation mode and without gradients: whether the network can read them at all.
+    """Return outputs for a few inputs, in evaluation mode and without gradients, to check that the network can read
+    them.
 
     Args:
         inputs: Shape (n, ...).

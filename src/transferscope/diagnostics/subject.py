@@ -15,7 +15,7 @@ Loss = Callable[[Tensor, Tensor], Tensor]
 
 
 def mean_loss(outputs: Float[Tensor, "N K"], labels: Shaped[Tensor, "N ..."]) -> Float[Tensor, ""]:
-    """Cross-entropy for class labels (integers, shape (N,)), mean squared error for numbers (N, K).
+    """Return the cross-entropy for class labels (integers, shape (N,)), or the mean squared error for numbers (N, K).
 
     For truth values (N, K) of several labels, binary cross-entropy of each label, as mean over labels. Numbers of shape
     (N,) are read as one target for each example where there is one output for each.
@@ -92,17 +92,17 @@ class Examples:
         return self.labels.dtype == torch.bool and self.labels.dim() > 1
 
     def batches(self, size: int) -> Iterator["Examples"]:
-        """Consecutive batches of at most `size` examples."""
+        """Yield consecutive batches of at most `size` examples."""
         for start in range(0, len(self), size):
             part = slice(start, start + size)
             yield Examples(self.inputs[part], self.labels[part], classes=self.classes)
 
     def take(self, index: Int[Tensor, " n"]) -> "Examples":
-        """The examples at `index`, in that order."""
+        """Return the examples at `index`, in that order."""
         return Examples(self.inputs[index], self.labels[index], classes=self.classes)
 
     def first(self, n: int) -> "Examples":
-        """The first n examples, or all if there are fewer."""
+        """Return the first n examples, or all if there are fewer."""
         return Examples(self.inputs[:n], self.labels[:n], classes=self.classes)
 
 
@@ -140,7 +140,7 @@ class Subject:
             _check_same_shape(self.network, self.start)
 
     def needs_start(self, diagnostic: str) -> nn.Module:
-        """The network at the start; a NetworkError where there is none."""
+        """Return the initial network; raises NetworkError if there is none."""
         if self.start is None:
             raise NetworkError(f"{diagnostic} compares a network with where it started; give the subject a start")
         return self.start

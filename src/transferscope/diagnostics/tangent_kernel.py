@@ -24,7 +24,7 @@ MEMORY = 3 * 2**28
 
 
 def tangent_gram(surface: LossSurface, *, memory: int = MEMORY, batch_size: int = 32) -> Float[np.ndarray, "N N"]:
-    """Empirical neural tangent kernel, averaged over outputs.
+    """Return the empirical neural tangent kernel, averaged over outputs.
 
         K_ij = (1/K) sum_k <df_k(x_i)/dw, df_k(x_j)/dw>
 
@@ -66,7 +66,7 @@ def _outputs(surface: LossSurface, parameters: Mapping[str, Tensor], inputs: Flo
 def _gradients(
     surface: LossSurface, inputs: Float[Tensor, "n ..."], output: int, starts: range, end: int
 ) -> Iterator[tuple[slice, Mapping[str, Tensor]]]:
-    """Where each batch of inputs lies, and the gradients of one output for its examples, by parameter."""
+    """Yield the position of each batch of inputs, and the gradients of one output for its examples, by parameter."""
 
     def one(parameters: Mapping[str, Tensor], example: Tensor) -> Tensor:
         return _outputs(surface, parameters, example[None])[0, output]
@@ -86,7 +86,7 @@ def _gradients(
 
 
 def _products(rows: Mapping[str, Tensor], columns: Mapping[str, Tensor]) -> Float[Tensor, "n m"]:
-    """Inner products of gradients, parameter by parameter: one matrix of all would be a copy of them."""
+    """Return inner products of gradients, parameter by parameter: one matrix of all would be a copy of them."""
     matrices = ([own[name].reshape(len(own[name]), -1) for name in rows] for own in (rows, columns))
     products = sum(of_rows @ of_columns.T for of_rows, of_columns in zip(*matrices, strict=True))
     assert isinstance(products, Tensor)
@@ -94,7 +94,7 @@ def _products(rows: Mapping[str, Tensor], columns: Mapping[str, Tensor]) -> Floa
 
 
 def kernel_alignment(gram: Float[np.ndarray, "N N"], other: Float[np.ndarray, "N N"]) -> float:
-    """Cosine between two centred Gram matrices, <HKH, HLH> / (||HKH|| ||HLH||) with H = I - 11'/N.
+    """Return the cosine between two centred Gram matrices, <HKH, HLH> / (||HKH|| ||HLH||) with H = I - 11'/N.
 
     Source: Cortes, Mohri and Rostamizadeh, "Algorithms for Learning Kernels Based on Centered Alignment" (2012).
 
@@ -130,14 +130,14 @@ class TangentKernel(Diagnostic):
     blocks: Annotated[tuple[str, ...], Says("Submodules whose parameters count; () for the whole network")] = ()
 
     def gram(self, subject: Subject) -> Float[np.ndarray, "N N"]:
-        """The kernel between the first `n_examples` examples."""
+        """Return the kernel between the first `n_examples` examples."""
         sample = replace(subject, examples=subject.examples.first(self.n_examples))
         with evaluation_mode(subject.network):
             surface = loss_surface(sample, self.blocks, outputs_only=True)
             return tangent_gram(surface)
 
     def measure(self, subject: Subject) -> Findings:
-        """Records "ntk_scale" (mean of the diagonal), "ntk_label_alignment" (with y y'), and "ntk_change".
+        """Return the records "ntk_scale" (mean of the diagonal), "ntk_label_alignment" (with y y'), and "ntk_change".
 
         "ntk_change" is 1 minus the alignment with the kernel of the start, if the subject has one.
         """

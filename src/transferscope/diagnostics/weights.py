@@ -90,7 +90,8 @@ class Weights(Diagnostic):
     needs_start: ClassVar[bool] = True
 
     def measure(self, subject: Subject) -> Findings:
-        """Records "weight_deviation" (sum over layers) and, for each layer, "weight_deviation/LAYER" and its relative.
+        """Return the records "weight_deviation" (sum over layers) and, for each layer, "weight_deviation/LAYER" and its
+        relative.
 
         The head alone is the record of the layer that is called after it.
         """

@@ -53,7 +53,7 @@ class AllLayers(nn.Module):
         self.register_buffer("kept", torch.zeros(0, dtype=torch.int64))
 
     def forward(self, inputs: Tensor) -> Float[Tensor, "n m"]:
-        """All numbers, or those that are kept; the last are the features."""
+        """Return all features, or the selected ones; the last are those of the backbone."""
         blocks = BlockOutputs(self.network)
         with blocks.watched():
             *earlier, (_, (features,)) = blocks.of(inputs).items()
@@ -62,12 +62,12 @@ class AllLayers(nn.Module):
         return together[:, self.kept] if len(self.kept) else together
 
     def extra_repr(self) -> str:
-        """What is not in the weights, for the key of kept features."""
+        """Return the settings that are not in the weights, for the key of cached features."""
         return f"pool={self.pool}, read={','.join(self.read)}"
 
     @torch.no_grad()
     def _with_a_row_for_each(self, example: TensorSet) -> tuple[str, ...]:
-        """The blocks whose outputs for two and for three examples have two and three rows."""
+        """Return the blocks whose outputs have one row per example."""
         of_each = []
         with evaluated(self.network), BlockOutputs(self.network).watched() as blocks:
             for n in (2, 3):
@@ -76,7 +76,7 @@ class AllLayers(nn.Module):
         return tuple(name for name in of_each[0] if name in of_each[1])
 
     def _joined(self, runs: Sequence[BlockOutput]) -> Tensor:
-        """One output; of two texts u and v that are read apart |u - v| and u * v, as `texts.encoded` joins features."""
+        """Return one output; for two texts u and v encoded apart |u - v| and u * v, as in `texts.encoded`."""
         pooled = [self._pooled(output) for output in runs]
         if len(pooled) == 1:
             return pooled[0]
@@ -178,7 +178,7 @@ class AllLayersProbe(Method):
 
 
 def _best(of_all: nn.Linear, fraction: float) -> Tensor:
-    """Indices, ascending, of the share of the numbers whose weights in a ridge head of all are largest."""
+    """Return the ascending indices of the share of features with the largest weights in a ridge head of all."""
     relevance = of_all.weight.norm(dim=0)
     kept: Tensor = relevance.topk(max(1, round(fraction * len(relevance)))).indices.sort().values
     return kept

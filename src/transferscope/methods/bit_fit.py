@@ -53,12 +53,12 @@ class BitFit(FewWeights):
         return ()
 
     def searched(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
-        """Either head."""
+        """Return both initial heads."""
         return other_head(self.head)
 
 
 def is_normalisation(module: nn.Module) -> bool:
-    """Whether a module normalises: those of torch, and those of other packages by the name of their class.
+    """Return whether a module is a normalisation layer, of torch or, by its class name, of another package.
 
     A module that holds others with parameters, such as `PreNorm` around attention, is none itself.
     """

@@ -46,7 +46,7 @@ class BlockOutput:
         return by_position.flatten(0, 1) if self.there is None else by_position[self.there]
 
     def mean(self, values: Float[Tensor, "n C P"]) -> Float[Tensor, "n C"]:
-        """The mean over the positions that there are."""
+        """Return the mean over the existing positions."""
         if self.there is None:
             return values.mean(dim=2)
         weights = self.there[:, None].to(values.dtype)
@@ -80,7 +80,7 @@ class BlockOutputs:
             yield self
 
     def of(self, inputs: Tensor) -> dict[str, tuple[BlockOutput, ...]]:
-        """The outputs by block, the features last, for inputs as the network reads them; call it in `watched`.
+        """Return the outputs by block, the features last, for preprocessed inputs; call it in `watched`.
 
         A block has one, and two where it runs for both texts of a pair on their own. Of one that runs several times for
         the same input it is what the last run hands on.
@@ -95,7 +95,7 @@ class BlockOutputs:
 
     @torch.no_grad()
     def remembered(self, inputs: Tensor) -> "RememberedPass":
-        """A pass over inputs, of which what every block returned is kept; call it in `watched` and evaluation mode."""
+        """Run a pass over inputs and record what every block returns; call it in `watched` and evaluation mode."""
         blocks = {name: self.network.features.get_submodule(name) for name in self.network.named_blocks()}
         called: list[tuple[str, Any]] = []
 
@@ -113,7 +113,7 @@ class BlockOutputs:
         return RememberedPass(outputs, returned if whole else {})
 
     def _handed_on(self, name: str, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """What the block after the one of this name is given, once it is noted."""
+        """Return the input of the block after the one of this name, once recorded."""
         place = next((i for i, value in enumerate(args) if _is_map(value)), None)
         key = next((key for key, value in kwargs.items() if _is_map(value)), None)
         if place is not None:
@@ -138,7 +138,7 @@ class RememberedPass:
 
     @contextmanager
     def up_to(self, name: str) -> Iterator[None]:
-        """Within one pass, the blocks up to this one return what they did, and are not computed.
+        """Let the blocks up to this one return their recorded outputs in one pass, without computing them.
 
         A block that returns anything but a tensor or a tuple of tensors is computed as ever.
         """
@@ -155,28 +155,28 @@ class RememberedPass:
 
 
 def _texts_of(inputs: Tensor) -> tuple[Tensor, ...]:
-    """The tokens (n, 2, T) that blocks read, one after the other; nothing where inputs are no texts."""
+    """Return the tokens (n, 2, T) of each run of the blocks; empty if inputs are not texts."""
     if inputs.dtype != torch.int32 or inputs.ndim != 3:
         return ()
     return halves(inputs) if are_pairs(inputs) else (inputs,)
 
 
 def _last_of_each(runs: list[Tensor], texts: tuple[Tensor, ...]) -> tuple[BlockOutput, ...]:
-    """What the last run of a block handed on: for each of two texts, where it ran as often for both."""
+    """Return the output of the last run of a block: for each of two texts, if it ran equally often for both."""
     chosen = [runs[len(runs) // 2 - 1], runs[-1]] if len(texts) == 2 and len(runs) % 2 == 0 else [runs[-1]]
     known = texts if len(texts) == len(chosen) else [None] * len(chosen)
     return tuple(BlockOutput(values, _there(values, text)) for values, text in zip(chosen, known, strict=True))
 
 
 def _there(values: Tensor, text: Tensor | None) -> Tensor | None:
-    """Which tokens of a text there are; None where the positions of an output are not its tokens."""
+    """Return which tokens of a text exist; None if the positions of an output are not its tokens."""
     if text is None or values.ndim != 3 or values.shape[:2] != (len(text), text.shape[-1]):
         return None
     return text[:, 0] >= 0
 
 
 def _copy_of(output: Any) -> Any:
-    """A copy of what a block returned, as what follows may work in place; None of what cannot be copied."""
+    """Return a copy of a block's output, since later modules may work in place; None if it cannot be copied."""
     if isinstance(output, Tensor):
         return output.clone()
     if type(output) is tuple and all(part is None or isinstance(part, Tensor) for part in output):

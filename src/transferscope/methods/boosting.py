@@ -68,11 +68,11 @@ class Boosting(Control):
         return solved(reader.under(head), target, started, trained=0, notes={"trees": float(trees)})
 
     def head(self, task: TransferTask, options: FitOptions) -> nn.Module:
-        """What reads the inputs: trees that are grown on the target's training examples."""
+        """Fit trees to the target's training examples."""
         return self.grown(task.target.train, options)
 
     def grown(self, train: LabelledSet, options: FitOptions) -> Trees:
-        """Trees on these examples, weighted as the training settings say."""
+        """Fit trees on these examples, weighted as the training settings say."""
         data = to_tensors(train, pixel_scale(train))
         weights = weights_in(options.training, data)
         return boosted(
@@ -100,7 +100,7 @@ class BoostingRidge(Boosting):
     version: ClassVar[int] = 1
 
     def head(self, task: TransferTask, options: FitOptions) -> nn.Module:
-        """Trees and a linear model."""
+        """Fit trees and a linear model."""
         return Mean(super().head(task, options), linear(task.target.train, options.training), task.target.train)
 
 
@@ -117,7 +117,7 @@ class Mean(nn.Module):
         self.trees, self.ridge, self.kind = trees, ridge, train.kind
 
     def forward(self, inputs: Float[Tensor, "n D"]) -> Float[Tensor, "n K"]:
-        """The mean."""
+        """Return the mean."""
         grown: Tensor = self.trees(inputs)
         if self.kind == "classification":
             grown = grown.softmax(dim=1) - 1 / grown.shape[1]
@@ -128,7 +128,7 @@ class Mean(nn.Module):
 
 
 def linear(train: LabelledSet, training: TrainingSettings) -> nn.Module:
-    """Ridge regression that reads inputs as they are, fitted to them scaled as leave-one-out error prefers."""
+    """Fit ridge regression to inputs scaled as leave-one-out error prefers, reading raw inputs."""
     scale = pixel_scale(train, get_args(Scaled))
     data = to_tensors(train, scale)
     probe = probe_of(data.batch(torch.arange(len(train))).inputs, data, training)

@@ -31,7 +31,7 @@ class Bss(FineTuning):
     version: ClassVar[int] = 1
 
     def regulariser(self, own: Network) -> Regulariser:
-        """The penalty on the smallest singular values."""
+        """Return the penalty on the smallest singular values."""
 
         def regularised(loss: Float[Tensor, ""], features: Float[Tensor, "n m"]) -> Float[Tensor, ""]:
             if not features.isfinite().all():
@@ -45,5 +45,5 @@ class Bss(FineTuning):
         return regularised
 
     def searched(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
-        """A stronger penalty."""
+        """Return a stronger penalty."""
         return {"eta": (self.eta, 10 * self.eta or 0.001)}

@@ -56,15 +56,15 @@ class CoTuning(FineTuning):
         return super().fit(task, network, options)
 
     def module(self, begun: Beginning) -> nn.Module:
-        """The network and the source head."""
+        """Return the network and the source head."""
         return nn.ModuleDict({"network": begun.own, "source_head": _source_head(begun)})
 
     def all_groups(self, begun: Beginning) -> Sequence[ParameterGroup]:
-        """The source head at the rate of the backbone, from which it comes."""
+        """Return the source head at the rate of the backbone, from which it comes."""
         return [*self.groups(begun.own), ParameterGroup(list(_source_head(begun).parameters()), self.lr_scale)]
 
     def loss(self, begun: Beginning) -> Callable[[Batch], Float[Tensor, ""]]:
-        """Both losses."""
+        """Return both losses."""
         own, source_head, train = begun.own, _source_head(begun), begun.target.train
         chances = outputs_of(own.under(source_head), train).softmax(dim=1)
         relationship = class_relationship(chances, train.labels, train.n_outputs)
@@ -78,7 +78,7 @@ class CoTuning(FineTuning):
         return loss
 
     def searched(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
-        """A weaker loss of the source head."""
+        """Return a weaker loss of the source head."""
         return {"trade_off": (self.trade_off, self.trade_off / 10)}
 
 

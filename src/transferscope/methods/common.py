@@ -85,7 +85,7 @@ def domain(dataset: Dataset, options: FitOptions, network: Network | None = None
 
 
 def training_domain(dataset: Dataset, options: FitOptions, network: Network) -> Domain:
-    """The data that training is about: as `domain`, less what the options hold out to stop by.
+    """Return the training data of the `domain`, without the examples held out for early stopping.
 
     Raises:
         DataError: The training settings cannot be used with these data.
@@ -104,7 +104,7 @@ def training_domain(dataset: Dataset, options: FitOptions, network: Network) -> 
 
 
 def source_of(task: TransferTask, method: str) -> Dataset:
-    """The source data of a task; a DataError where there are none."""
+    """Return the source data of a task; raises DataError if there are none."""
     if task.source is None:
         raise DataError(f"{method} trains on source data and the task has none; give source data or leave it out")
     return task.source
@@ -113,7 +113,7 @@ def source_of(task: TransferTask, method: str) -> Dataset:
 def working_copy(
     network: Network, example: LabelledSet, options: FitOptions, *, start: Start | Literal["as it is"]
 ) -> Network:
-    """A copy to train, on the device, in the memory order that convolutions run fastest in.
+    """Return a copy to train, on the device, in the fastest memory order for convolutions.
 
     Args:
         example: What it is to read: the target's training examples.
@@ -156,7 +156,7 @@ def solved(
     converged: bool = True,
     notes: Mapping[str, float] | None = None,
 ) -> Fitted:
-    """What a closed form or a solver gives, without steps and without a curve.
+    """Return the result of a closed form or a solver, without steps and curve.
 
     Args:
         network: It reads inputs scaled as `data` from here on.
@@ -169,12 +169,12 @@ def solved(
 
 
 def batch_norms(network: nn.Module) -> list[_BatchNorm]:
-    """The layers that normalise by running statistics."""
+    """Return the layers with running statistics."""
     return [module for module in network.modules() if isinstance(module, _BatchNorm) and module.track_running_stats]
 
 
 def slow_statistics(network: nn.Module) -> list[_BatchNorm]:
-    """The layers whose running statistics follow more slowly than LEAST_MOMENTUM."""
+    """Return the layers whose running statistics adapt more slowly than LEAST_MOMENTUM."""
     return [one for one in batch_norms(network) if one.momentum is not None and one.momentum < LEAST_MOMENTUM]
 
 
@@ -194,7 +194,7 @@ def check_batch_norm(network: Network, training: TrainingSettings) -> None:
 
 
 def held_statistics(network: Network, options: FitOptions) -> list[_BatchNorm]:
-    """The layers whose running statistics stay as they are while a pretrained network is trained."""
+    """Return the layers whose running statistics are frozen while a pretrained network is trained."""
     return [] if options.training.batch_norm == "train" else batch_norms(network.features)
 
 
@@ -222,7 +222,7 @@ def estimate_statistics(network: Network, data: TensorSet) -> None:
 def drawn_head(
     network: Network, n_outputs: int, options: FitOptions, purpose: Literal["target head", "source head"]
 ) -> nn.Linear:
-    """A new head for the labels of one domain, drawn from the seed, on the network's device."""
+    """Return a new head for the labels of one domain, drawn from the seed, on the network's device."""
     seed = stream_seed(options.seed, purpose)
     return new_head(network.n_features, n_outputs, seed=seed, grid=network.grid).to(device_of(network))
 

@@ -53,7 +53,7 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
 def default_methods(
     *, source_data: bool, large_network: bool, large_from_scratch: bool | None = None
 ) -> tuple[str, ...]:
-    """Names of the methods to try, before the data are seen.
+    """Return the names of the default methods, before the data are read.
 
     Args:
         source_data: Whether a source is data.

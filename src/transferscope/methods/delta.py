@@ -62,7 +62,7 @@ class Delta(AnchoredFineTuning):
     version: ClassVar[int] = 2
 
     def loss(self, begun: Beginning) -> Callable[[Batch], Float[Tensor, ""]]:
-        """The task's loss, the distances and the decay of the head."""
+        """Return the task's loss, the distances and the decay of the head."""
         own, head = begun.own, list(begun.own.head.parameters())
         reference = own.copy().eval().requires_grad_(False)
         weights = channel_weights(begun) if self.attention == "removal" else {}
@@ -87,14 +87,15 @@ class Delta(AnchoredFineTuning):
         return loss
 
     def searched(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
-        """A stronger pull, where `beta` is in units of the maps; a weaker one where it is not."""
+        """Return a stronger penalty if `beta` is in units of the maps, otherwise a weaker one."""
         return {"beta": (self.beta, 10 * self.beta or 0.1 if self.units == "variance" else self.beta / 10)}
 
 
 def map_distance(
     outputs: Sequence[BlockOutput], anchors: Sequence[BlockOutput], weights: Float[Tensor, " C"] | None
 ) -> Float[Tensor, ""]:
-    """Squared distance of two outputs of a block: mean over examples and positions, weighted sum over channels.
+    """Return the squared distance of two outputs of a block: mean over examples and positions, weighted sum over
+    channels.
 
     Args:
         outputs: Of the network as it is; of both texts of a pair that are read apart, over which the mean is taken.
@@ -109,7 +110,7 @@ def map_distance(
 
 @torch.no_grad()
 def block_variances(begun: Beginning) -> dict[str, Float[Tensor, ""]]:
-    """Variance of the outputs of each block, over examples and positions, summed over its channels.
+    """Return the variance of the outputs of each block, over examples and positions, summed over its channels.
 
     Args:
         begun: The network before training; its backbone is read in evaluation mode, over up to `MOST_EXAMPLES`.
@@ -132,7 +133,8 @@ def block_variances(begun: Beginning) -> dict[str, Float[Tensor, ""]]:
 
 @torch.no_grad()
 def channel_weights(begun: Beginning) -> dict[str, Float[Tensor, " _"]]:
-    """How much each channel of each block matters to the target; a block's weights sum to its number of channels.
+    """Return the importance of each channel of each block to the target; a block's weights sum to its number of
+    channels.
 
     Each channel takes a pass through the blocks behind its own. First blocks that are not trained are left out: what
     they make of an example does not change.
@@ -173,7 +175,7 @@ def _shown(begun: Beginning) -> Batch:
 
 
 def _held_blocks(network: Network) -> set[str]:
-    """The first blocks, as far as none of their weights is trained."""
+    """Return the leading blocks without trained weights."""
     is_held = {
         name: not any(p.requires_grad for p in block.parameters()) for name, block in network.named_blocks().items()
     }

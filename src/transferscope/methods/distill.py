@@ -33,13 +33,13 @@ class Distill(FineTuning):
     version: ClassVar[int] = 2
 
     def begin(self, task: TransferTask, network: Network, options: FitOptions) -> Beginning:
-        """The student under its first head, which keeps the teacher beside it."""
+        """Return the student with its initial head, next to the teacher."""
         begun = super().begin(task, network, options)
         teacher = begun.own.copy().eval().requires_grad_(False)
         return replace(begun, teacher=teacher)
 
     def loss(self, begun: Beginning) -> Callable[[Batch], Float[Tensor, ""]]:
-        """The task's loss and the distance."""
+        """Return the task's loss and the distance."""
         own, teacher = begun.own, begun.teacher
         assert teacher is not None
         known = frozen_features(teacher, begun.target.train)
@@ -57,5 +57,5 @@ class Distill(FineTuning):
         return loss
 
     def searched(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
-        """A stronger pull."""
+        """Return a stronger penalty."""
         return {"beta": (self.beta, 10 * self.beta or 0.1)}

@@ -27,7 +27,7 @@ class ChosenOutputs(nn.Module):
         self.register_buffer("outputs", torch.tensor(outputs))
 
     def forward(self, features: Float[Tensor, "n m"]) -> Float[Tensor, "n K"]:
-        """The outputs that were chosen."""
+        """Return the outputs that were chosen."""
         outputs: Tensor = self.head(features)
         return outputs[:, self.outputs]
 

@@ -60,7 +60,7 @@ class FineTune(FineTuning):
             )
 
     def first_head(self, own: Network, target: Domain, options: FitOptions) -> nn.Module:
-        """As `head` and `hidden_units` say."""
+        """Return the initial head of the settings `head` and `hidden_units`."""
         if not self.hidden_units:
             return super().first_head(own, target, options)
         with seeded(stream_seed(options.seed, "target head")):
@@ -68,12 +68,12 @@ class FineTune(FineTuning):
         return head.to(device_of(own))
 
     def frozen(self, own: Network) -> Sequence[nn.Module]:
-        """The first blocks; all, where their rate is 0."""
+        """Return the frozen blocks; all if their rate is 0."""
         frozen = super().frozen(own)
         return own.blocks() if self.layer_decay == 0 else frozen
 
     def groups(self, own: Network) -> Sequence[ParameterGroup]:
-        """Backbone and head, each at its rate; each block on its own where rates decay."""
+        """Return backbone and head with their learning rates; single blocks if rates decay."""
         if self.layer_decay in (0, 1):
             return super().groups(own)
         *_, head = super().groups(own)
@@ -86,5 +86,5 @@ class FineTune(FineTuning):
         return [*groups, head]
 
     def searched(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
-        """Either head; for one with hidden units what the family searches."""
+        """Return both initial heads; for one with hidden units what the family searches."""
         return super().searched(training) if self.hidden_units else other_head(self.head)

@@ -24,7 +24,7 @@ PARTS = 4
 
 
 def held_out_part(train: LabelledSet, *, seed: int) -> Fold | None:
-    """A stratified quarter of the training examples to choose by, and the rest to fit on.
+    """Split off a stratified quarter of the training examples for validation.
 
     Returns:
         The two parts; None where there are fewer examples than four for each class (or than 16 in all), which leaves
@@ -36,12 +36,12 @@ def held_out_part(train: LabelledSet, *, seed: int) -> Fold | None:
 
 
 def labels_needed(train: LabelledSet, n_folds: int) -> int:
-    """How many examples there should be for so many folds: one of each class in a fold, and four in all."""
+    """Return the minimum number of examples for a number of folds: one of each class per fold, and four in all."""
     return n_folds * max(4, len(train.classes or ()))
 
 
 def stratified_folds(train: LabelledSet, n_folds: int, *, seed: int) -> tuple[Fold, ...]:
-    """Folds; an example that is the only one of its class is in every fitting part, and in no validation part.
+    """Return folds; the only example of a class is in every fitting part and no validation part.
 
     With groups see `folds`: there may be none.
     """
@@ -57,7 +57,7 @@ def stratified_folds(train: LabelledSet, n_folds: int, *, seed: int) -> tuple[Fo
 
 
 def risk(outputs: Tensor, labels: Tensor, *, balanced: bool = False) -> float:
-    """How wrong outputs are, by the type of the labels; infinite where an output is not finite.
+    """Return the risk of outputs, by the type of the labels; infinite if an output is not finite.
 
     Args:
         outputs: Logits or regression values, shape (N, K), or (N, K, h, w) on a grid.
@@ -82,7 +82,7 @@ def risk(outputs: Tensor, labels: Tensor, *, balanced: bool = False) -> float:
 
 
 def harm(outputs: Tensor, labels: Tensor, weights: Tensor | None = None) -> tuple[float, float]:
-    """What held-out examples are judged by: the risk, and of equal risks the loss.
+    """Return the validation criterion: the risk, and of equal risks the loss.
 
     Args:
         outputs: Logits or regression values, shape (N, K).
@@ -97,7 +97,7 @@ def harm(outputs: Tensor, labels: Tensor, weights: Tensor | None = None) -> tupl
 
 
 def blend(networks: Sequence[Network], weights: Sequence[float]) -> Network:
-    """A copy of the first network with the weighted mean of all weights.
+    """Return a copy of the first network with the weighted mean of all weights.
 
     Statistics of batch normalisation are averaged like weights, and its counters are those of the last network. A
     network of weight 1 comes back as it is, bit for bit, whatever the others hold.
@@ -122,7 +122,7 @@ def blend(networks: Sequence[Network], weights: Sequence[float]) -> Network:
 
 
 def one_of_several(options: FitOptions, run: int, n_runs: int) -> FitOptions:
-    """The options of a run (from 0) of several that a method takes: its own checkpoint, its part of the progress."""
+    """Return the options of one of several runs of a method (from 0): its own checkpoint, its part of the progress."""
     tell = options.on_progress
     return replace(
         options,
@@ -143,7 +143,7 @@ def _checkpoint(first: Path, run: int) -> Path:
 
 
 def total_cost(costs: Sequence[Cost]) -> Cost:
-    """What several runs took together."""
+    """Return the total cost of several runs."""
     return Cost(
         seconds=sum((cost.seconds for cost in costs), 0.0),
         peak_memory=max((cost.peak_memory for cost in costs), default=0),

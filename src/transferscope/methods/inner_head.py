@@ -35,7 +35,7 @@ class InnerHead:
     risk: Float[Tensor, ""]
 
     def __call__(self, features: Float[Tensor, "n m"]) -> Float[Tensor, "n K"]:
-        """Outputs, in the precision of theta."""
+        """Return outputs, in the precision of theta."""
         with _full_precision(features):
             outputs = features.to(self.theta.dtype) @ self.theta
             return outputs if self.bias is None else outputs + self.bias
@@ -57,7 +57,7 @@ class Goal:
 
     @classmethod
     def of(cls, batch: Batch, n_outputs: int) -> Self:
-        """The goal of a batch: of blended examples the targets and weights whose squared loss has the same gradient."""
+        """Return the goal of a batch: for mix-up, the targets and weights whose squared loss has the same gradient."""
         parts = []
         for share, labels in batch.terms:
             targets = encode(labels, n_outputs)
@@ -73,12 +73,12 @@ class Goal:
         return cls(batch.drawn, blended, None if batch.weights is None else total)
 
     def part(self, where: slice) -> "Goal":
-        """The goal of some of the examples."""
+        """Return the goal of some of the examples."""
         weights = None if self.weights is None else self.weights[where]
         return Goal(self.labels[where], self.targets[where], weights)
 
     def squared_loss(self, outputs: Float[Tensor, "n K"]) -> Float[Tensor, ""]:
-        """Squared error, summed over outputs and averaged over examples."""
+        """Return the squared error, summed over outputs and averaged over examples."""
         squares = (outputs - self.targets).square()
         return (squares if self.weights is None else self.weights * squares).sum(dim=1).mean()
 
@@ -129,7 +129,7 @@ def choose_ridge(
 def leave_one_out_head(
     features: Float[Tensor, "n m"], targets: Float[Tensor, "n K"], weights: Float[Tensor, "n L"] | None = None
 ) -> InnerHead:
-    """The ridge head with a bias on centred features, its lambda chosen by leave-one-out error.
+    """Return the ridge head with a bias on centred features, its lambda chosen by leave-one-out error.
 
     X = H - 1 mu^T and T = Y - 1 ybar^T; theta = X^T (X X^T + lambda I)^-1 T, bias = ybar - theta^T mu. Differentiable
     in features and targets with lambda held constant; computed in float64 (in float32 on a device without it). Of a
@@ -167,7 +167,8 @@ def leave_one_out_head(
 def ridge_head(
     features: Float[Tensor, "n m"], targets: Float[Tensor, "n K"], ridge: float | Float[Tensor, ""]
 ) -> Float[Tensor, "m K"]:
-    """The head theta = H^T (H H^T + lambda I)^-1 Y, lambda > 0, which minimises ||H theta - Y||^2 + lambda ||theta||^2.
+    """Return the head theta = H^T (H H^T + lambda I)^-1 Y, lambda > 0, which minimises ||H theta - Y||^2 + lambda
+    ||theta||^2.
 
     Equation 7 and Algorithm 2 of "Meta-learning Transferable Representations with a Single Target Domain" (Liu et al.
     2020), with the factor H^T that is missing there. When m < n the equal form (H^T H + lambda I)^-1 H^T Y is solved.
@@ -217,7 +218,7 @@ def unrolled_head(
     steps: int,
     lr: float | None = None,
 ) -> Float[Tensor, "m K"]:
-    """The head after some steps of gradient descent from zero, with the steps differentiated through.
+    """Return the head after some differentiable steps of gradient descent from zero.
 
     Algorithm 1 of Liu et al. (2020). Cross-entropy (mean over examples, and summed over labels where an input has
     several) plus (lambda / 2n) ||theta||^2 for classes; for regression (1/2n) ||H theta - Y||^2 plus the same penalty,
@@ -251,7 +252,7 @@ def unrolled_head(
 def finished_head(
     features: Float[Tensor, "n m"], labels: Tensor, targets: Float[Tensor, "n K"], *, ridge: float
 ) -> Float[Tensor, "m K"]:
-    """The head that `unrolled_head` approaches with more steps: the minimiser of its loss, by L-BFGS, as a constant."""
+    """Return the limit of `unrolled_head` with more steps: the minimiser of its loss, by L-BFGS, as a constant."""
     if labels.dtype not in (torch.int64, torch.bool):
         return ridge_head(features, targets, ridge)
     summed = targets.shape[1] if labels.dtype == torch.bool else 1

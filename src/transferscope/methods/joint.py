@@ -55,12 +55,12 @@ class Joint(Method):
         return fit_learner(learner, target, options, as_network=lambda: own, source_head=head_s)
 
     def searched(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
-        """A larger weight of the target."""
+        """Return a larger weight of the target."""
         return {"alpha": (self.alpha, (1 + self.alpha) / 2)}
 
 
 def shared_features(network: Network, batches: Mapping[str, Batch]) -> dict[str, Float[Tensor, "_ m"]]:
-    """Features of batches of one input shape in one pass (batch normalisation sees them together)."""
+    """Return the features of batches of one input shape in one pass, with shared batch normalisation."""
     inputs = [batch.inputs for batch in batches.values()]
     if inputs[0].dtype == torch.int32:  # tokens, which end with the longest text of each batch
         longest = max(batch.shape[-1] for batch in inputs)

@@ -45,7 +45,7 @@ class L2Sp(AnchoredFineTuning):
         return self.head == "random"
 
     def regulariser(self, own: Network) -> Regulariser:
-        """The two penalties."""
+        """Return the two penalties."""
         backbone, head = list(own.features.parameters()), list(own.head.parameters())
         anchors = [parameter.detach().clone() for parameter in backbone]
 
@@ -57,7 +57,7 @@ class L2Sp(AnchoredFineTuning):
         return regularised
 
     def searched(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
-        """Ten times the pull, or a tenth of it where it is stronger than usual."""
+        """Return ten times the penalty, or a tenth of it if it is stronger than usual."""
         other = self.beta / 10 if self.beta > USUAL_PULL else 10 * (self.beta or USUAL_PULL)
         return {"beta": (self.beta, other)}
 

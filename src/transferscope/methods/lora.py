@@ -60,17 +60,17 @@ class LowRank(nn.Module):
         self.b = nn.Parameter(weight.new_zeros(n_out, rank))
 
     def forward(self, weight: Float[Tensor, "n_out ..."]) -> Float[Tensor, "n_out ..."]:
-        """The weight with its change."""
+        """Return the weight with its low-rank change."""
         return weight + self.scale * (self.b @ self.a).view_as(weight)
 
     def change(self, inputs: Float[Tensor, "... n_in"]) -> Float[Tensor, "... n_out"]:
-        """What it adds to the outputs of a linear layer, which takes less time than the weight."""
+        """Return the change of a linear layer's outputs, which is faster than changing the weight."""
         dropped = F.dropout(inputs, self.dropout, self.training)
         return self.scale * F.linear(F.linear(dropped, self.a), self.b)
 
 
 def _forward(layer: Any, inputs: Tensor) -> Tensor:
-    """What a linear layer with a change computes, each of both on its own."""
+    """Return the outputs of a linear layer plus those of its change."""
     weight = layer.parametrizations.weight
     out: Tensor = F.linear(inputs, weight.original, layer.bias) + weight[0].change(inputs)
     return out
@@ -129,7 +129,7 @@ class LoRA(FewWeights):
             )
 
     def _layers(self, backbone: nn.Module) -> list[nn.Module]:
-        """The layers that are to be changed, in order."""
+        """Return the layers to change, in order."""
         named = backbone.named_modules()
         layers: dict[str, nn.Module] = {name: module for name, module in named if isinstance(module, ADAPTED)}
         read_by_attention = [
@@ -173,12 +173,12 @@ class LoRA(FewWeights):
         return [module for module in backbone.modules() if is_normalisation(module)]
 
     def predictor(self, begun: Beginning) -> Callable[[], Network]:
-        """The network with the changes merged into its weights."""
+        """Return the network with the changes merged into its weights."""
         plain, own = begun.own.copy(), begun.own
         return lambda: merged(plain, own)
 
     def searched(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
-        """A higher rank."""
+        """Return a higher rank."""
         return {"rank": (self.rank, 4 * self.rank)}
 
 

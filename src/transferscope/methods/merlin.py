@@ -133,11 +133,11 @@ class Merlin(Method):
         return self.source_term
 
     def searched(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
-        """A larger weight of the meta-objective; where that is all there is, what every method searches."""
+        """Return a larger weight of the meta-objective; without other terms, the values that every method searches."""
         return {"rho": (self.rho, 4 * self.rho)} if self.source_term else super().searched(training)
 
     def searched_rates(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
-        """Multiples of `lr_scale` where it starts pretrained, else of the training settings' rate."""
+        """Return multiples of `lr_scale` if it starts pretrained, otherwise of the training settings' rate."""
         return searched_shares(self.lr_scale) if self.initial == "pretrained" else super().searched_rates(training)
 
     def fit(self, task: TransferTask, network: Network, options: FitOptions) -> Fitted:
@@ -226,12 +226,12 @@ class Merlin(Method):
         return 1.0 if isinstance(self.ridge, str) else self.ridge
 
     def outer_loss(self, outputs: Float[Tensor, "n K"], goal: Goal) -> Float[Tensor, ""]:
-        """L_val: squared error summed over outputs and averaged over examples (ridge), or the task's own loss."""
+        """Return L_val: squared error summed over outputs, averaged over examples (ridge), or the task's own loss."""
         return task_loss(outputs, goal.labels) if self.inner == "unrolled" else goal.squared_loss(outputs)
 
     @torch.no_grad()
     def predictor(self, own: Network, train: TensorSet, training: TrainingSettings) -> Network:
-        """The backbone under the head that is fitted, with `class_weights`, to all target training examples."""
+        """Return the backbone with a head fitted, with `class_weights`, to all target training examples."""
         features = outputs_of(own.features, train)
         seen = Batch(features, train.labels, weights=weights_in(training, train))
         goal = Goal.of(seen, train.n_outputs)
@@ -263,7 +263,7 @@ class _MeanRisk(nn.Module):
         self.count += known
 
     def notes(self) -> dict[str, float]:
-        """What is kept with the result."""
+        """Return the notes of the result."""
         return {"inner_risk": float(self.total / self.count)} if self.count > 0 else {}
 
 

@@ -30,7 +30,7 @@ class Bottleneck(nn.Module):
         nn.init.zeros_(self.up.bias)
 
     def forward(self, features: Float[Tensor, "n m"]) -> Float[Tensor, "n m"]:
-        """The changed features."""
+        """Return the changed features."""
         change: Tensor = self.up(torch.relu(self.down(features)))
         return features + change
 
@@ -79,7 +79,7 @@ class MerlinFt(Method):
         return self.adapters != "head"
 
     def searched_rates(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
-        """Multiples of `lr_scale`."""
+        """Return multiples of `lr_scale`."""
         return searched_shares(self.lr_scale)
 
     def fit(self, task: TransferTask, network: Network, options: FitOptions) -> Fitted:

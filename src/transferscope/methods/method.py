@@ -37,7 +37,7 @@ class Snapshots:
     steps: tuple[int, ...] = ()
 
     def wants(self, step: int, n_steps: int) -> bool:
-        """Whether the network after `step` of `n_steps` is to be kept."""
+        """Return whether to keep the network after `step` of `n_steps`."""
         asked = step in self.steps or any(step % interval == 0 for interval in self.every)
         return step == 0 or (asked and step < n_steps)
 
@@ -90,11 +90,11 @@ class Fitted:
     notes: Mapping[str, float] = field(default_factory=dict)
 
     def outputs(self, data: LabelledSet) -> Float[Tensor, "N K ..."]:
-        """Logits (of classes or labels) or regression values for the inputs of `data`, on the network's device."""
+        """Return logits (of classes or labels) or regression values for the inputs, on the network's device."""
         return outputs_of(self.network, to_tensors(data, self.scale, device_of(self.network)))
 
     def predict(self, data: LabelledSet) -> np.ndarray:
-        """Class indices (N,), values (N, K) for regression, or whether each input has each of several labels (N, K).
+        """Return class indices (N,), values (N, K) for regression, or which of several labels each input has (N, K).
 
         On a grid, class indices (N, h, w) or values (N, K, h, w).
         """
@@ -129,7 +129,7 @@ class Method(ABC):
     """What prose calls it and, where that is long, what figures and tables do; by itself its name. Studies keep it."""
 
     def __init_subclass__(cls) -> None:
-        """A name of its own is no other method's words."""
+        """Refuse a display name that belongs to another method."""
         super().__init_subclass__()
         if "name" in vars(cls) and "called" not in vars(cls):
             cls.called = (cls.name,)
@@ -227,7 +227,7 @@ class Method(ABC):
         """
 
     def frozen(self, own: Network) -> Sequence[nn.Module]:
-        """Blocks that keep their weights and stay in evaluation mode while others are trained: none."""
+        """Return the frozen blocks, which stay in evaluation mode: none."""
         return ()
 
     def as_stepped(self, network: Network) -> Network:
@@ -235,17 +235,17 @@ class Method(ABC):
         return network
 
     def searched(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
-        """The values that `compare` tries beside the rates, by setting, with its own first: of weight decay."""
+        """Return the values that `compare` searches besides learning rates, by setting, its own first: decays."""
         decay = training.weight_decay
         return {"weight_decay": (decay, 20 * decay or 0.01)} if self.takes_steps else {}
 
     def searched_rates(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
-        """The learning rates that `compare` tries, with its own first: multiples of that of the training settings."""
+        """Return the learning rates that `compare` searches, its own first: multiples of the training settings'."""
         return {"lr": _multiples(training.lr, RATES)} if self.takes_steps else {}
 
 
 def searched_shares(lr_scale: float) -> dict[str, tuple[Value, ...]]:
-    """The learning rates to try of a method that has a share of the training settings' rate."""
+    """Return the learning rates to search for a method with a share of the training settings' rate."""
     return {"lr_scale": _multiples(lr_scale, SMALL_SHARE_RATES if lr_scale <= 0.2 else RATES)}
 
 
@@ -264,7 +264,7 @@ class Control(Method):
 
 
 def called_of(methods: Mapping[str, Method]) -> dict[str, list[str]]:
-    """What methods are called, by the names that a study gives them; a variant goes by its name alone."""
+    """Return the display names of methods by their names in a study; a variant is displayed by its name."""
     return {name: list(method.called) for name, method in methods.items() if name == method.name}
 
 

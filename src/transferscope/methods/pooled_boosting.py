@@ -41,7 +41,7 @@ class SourceBoosting(Boosting):
         outputs_in_source(self.name, target, source)
 
     def head(self, task: TransferTask, options: FitOptions) -> nn.Module:
-        """Trees of the source, and of numbers the line after them."""
+        """Fit trees on the source and, for numbers, the line after them."""
         source = self.source_rows(task, options)
         trees = self.grown(source, options)
         if source.classes is not None:
@@ -50,7 +50,7 @@ class SourceBoosting(Boosting):
         return nn.Sequential(trees, calibrated(seen, torch.from_numpy(task.target.train.labels)))
 
     def source_rows(self, task: TransferTask, options: FitOptions) -> LabelledSet:
-        """The source's rows under the target's labels; those of classes that the target lacks are left out."""
+        """Return the source's rows with the target's labels, without classes that the target lacks."""
         source, target = source_of(task, self.name), task.target.train
         places = np.array(outputs_in_source(self.name, task.target, source))
         train = source.train
@@ -78,7 +78,7 @@ class PooledBoosting(SourceBoosting):
     version: ClassVar[int] = 1
 
     def head(self, task: TransferTask, options: FitOptions) -> nn.Module:
-        """Trees of both tables, which are told that what they read is of the target."""
+        """Fit trees on both tables, marked as of the target."""
         source, target = self.source_rows(task, options), task.target.train
         if target.classes is None:
             _, line = super().head(task, options).children()
@@ -104,5 +104,5 @@ class PooledBoostingRidge(PooledBoosting):
     version: ClassVar[int] = 1
 
     def head(self, task: TransferTask, options: FitOptions) -> nn.Module:
-        """Trees of both tables and a linear model of the target."""
+        """Fit trees on both tables and a linear model on the target."""
         return Mean(super().head(task, options), linear(task.target.train, options.training), task.target.train)

@@ -41,7 +41,7 @@ def pretrain(source: Dataset, network: Network, options: FitOptions) -> Fitted:
 
 
 def to_pretrain(network: Network, source: Dataset) -> Network:
-    """The same network, for which features of tables with no other values than 0 and 1 are not standardised.
+    """Return the network with a mark that binary features of tables are not standardised.
 
     A few target rows say too little of how often a rare category occurs; what leave-one-out error on the source's
     labels prefers was worse for targets (docs/results/tables.md).

@@ -27,7 +27,7 @@ Solver = Literal["ridge", "logistic"]
 
 
 def probe_of(features: Float[Tensor, "N m"], train: TensorSet, training: TrainingSettings) -> nn.Linear:
-    """The ridge probe on features of all training examples, in order, weighted as the training settings say."""
+    """Fit the ridge probe on features of all training examples, weighted as the training settings say."""
     weights = weights_in(training, train)
     each = None if weights is None else example_weights(train.labels, weights)
     return ridge_probe(features, train.labels, train.n_outputs, each)
@@ -36,7 +36,7 @@ def probe_of(features: Float[Tensor, "N m"], train: TensorSet, training: Trainin
 def ridge_probe(
     features: Float[Tensor, "N m"], labels: Tensor, n_outputs: int, weights: Float[Tensor, "N ..."] | None = None
 ) -> nn.Linear:
-    """Ridge regression on features, its penalty chosen by leave-one-out error in closed form.
+    """Fit ridge regression on features, its penalty chosen by leave-one-out error in closed form.
 
     Args:
         labels: Classes (N,), regressed as e_c - 1/K, regression targets (N, K), or truth values (N, K) of several
@@ -66,7 +66,7 @@ def ridge_probe(
 def logistic_probe(
     features: Float[Tensor, "N m"], labels: Tensor, n_outputs: int, *, penalty: float, balanced: bool = False
 ) -> tuple[nn.Linear, bool]:
-    """Multinomial logistic regression on features, run to convergence; one for each of several labels.
+    """Fit multinomial logistic regression on features to convergence; one for each of several labels.
 
     Args:
         labels: Classes (N,); a class never seen gets the output -65504 (the lowest float16), so that it is never
@@ -123,7 +123,7 @@ def logistic_probe(
 
 
 def _in_their_span(rows: Float[np.ndarray, "N m"]) -> tuple[Float[np.ndarray, "N r"], Float[np.ndarray, "r m"] | None]:
-    """Rows in an orthonormal basis of their span, and the basis; as they are, and None, where that saves nothing.
+    """Return rows in an orthonormal basis of their span, and the basis; unchanged rows and None if that saves nothing.
 
     Weights under an L2 penalty lie in that span, so that the fit is the same. The decomposition pays for itself with a
     third as many rows as columns or fewer.
@@ -148,7 +148,7 @@ def best_probe(
     usual: Solver = "ridge",
     standardises: bool = False,
 ) -> tuple[nn.Linear, Solver, bool]:
-    """Ridge or logistic regression, whichever makes fewer errors over folds of the examples.
+    """Fit ridge or logistic regression, whichever makes fewer errors over folds of the examples.
 
     Ridge regression has the penalty of least leave-one-out error, logistic regression one of LOGISTIC_PENALTIES.
 

@@ -71,7 +71,7 @@ class TfIdf(nn.Module):
         self.width = int(self.known.shape[1])
 
     def spelled(self, tokens: Int[np.ndarray, "n K L"]) -> list[str]:
-        """Texts as they are counted: as their tokenizer writes them, or the ids of their tokens."""
+        """Return texts for counting: as their tokenizer writes them, or the ids of their tokens."""
         rows = [row[row >= 0].tolist() for row in tokens[:, ::2].reshape(len(tokens), -1)]
         if self.vocabulary is None:
             return [" ".join(map(str, row)) for row in rows]
@@ -84,13 +84,13 @@ class TfIdf(nn.Module):
         return n_marked > _MARKED * len(self.vocabulary)
 
     def forward(self, tokens: Int[Tensor, "n K L"]) -> Float[Tensor, "n V"]:
-        """The weights, of length 1 where a text has any of the parts."""
+        """Return the weights, normalised to length 1 for texts with any of the parts."""
         weights = self.vectoriser.transform(self.spelled(tokens.cpu().numpy())).toarray()
         return torch.from_numpy(weights.astype(np.float32)).to(tokens.device)
 
 
 def spelled_text(tokens: Sequence[str], *, is_marked: bool) -> str:
-    """A text of tokens as their tokenizer writes them.
+    """Return a tokenised text as its tokenizer writes it.
 
     Args:
         is_marked: Whether it marks where words begin or end; otherwise "##" marks what goes on with a word.
@@ -112,7 +112,7 @@ class Shrunk(nn.Module):
         self.side = side
 
     def forward(self, inputs: Float[Tensor, "n ..."]) -> Float[Tensor, "n m"]:
-        """The vectors."""
+        """Return the vectors."""
         if self.side is not None and inputs.ndim == 4:
             height, width = (min(self.side, length) for length in inputs.shape[2:])
             inputs = F.adaptive_avg_pool2d(inputs, (height, width))
@@ -163,7 +163,7 @@ class Raw(Control):
 
 
 def reader_of(train: LabelledSet, n: int) -> tuple[nn.Module, dict[str, float]]:
-    """How the control reads `n` training examples like these, with notes on what it leaves out."""
+    """Return how the baseline reads `n` training examples like these, with notes on what it leaves out."""
     n_outputs = train.n_outputs
     if train.is_tokens:
         whole = best_counted(train)
@@ -183,7 +183,7 @@ def reader_of(train: LabelledSet, n: int) -> tuple[nn.Module, dict[str, float]]:
 
 
 def best_counted(train: LabelledSet) -> TfIdf:
-    """Tf-idf weights of the parts of texts with the least leave-one-out error of ridge regression, the first of equals.
+    """Return the tf-idf weights of parts of texts with the smallest leave-one-out error of ridge regression.
 
     They are judged on up to MOST_JUDGED of the examples. Characters are counted where it is known how the tokenizer
     writes its tokens, and some of these are parts of a text.

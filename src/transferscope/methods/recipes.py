@@ -42,7 +42,7 @@ class Recipe:
     settings: Mapping[str, Value] = field(default_factory=dict)
 
     def n_steps(self, n_labels: int) -> int:
-        """Steps with so many labels."""
+        """Return the number of steps for a number of labels."""
         return self.steps[max(least for least in self.steps if least <= n_labels)]
 
 
@@ -125,7 +125,7 @@ def _of_others(tuned: Recipe, lora: Recipe, random: Recipe) -> dict[str, Recipe]
 
 
 def _of_own(row: Recipe, *, faster: float = 1.0) -> dict[str, Recipe]:
-    """All methods train alike; a pretraining, which has its labels, needs no augmentation.
+    """Return the settings of all methods without augmentation, which pretraining on its own labels does not need.
 
     Args:
         faster: Factor on the rate of what learns from target labels alone, but for fine-tuning.
@@ -175,7 +175,7 @@ RATE_OF: Mapping[str, float] = {"sgd": 0.01, "adamw": 0.001}
 
 
 def augmentation_of(train: LabelledSet) -> str:
-    """The augmentation that keeps the labels of images: "warp", "flip-crop" or "none".
+    """Return the augmentation that keeps the labels of images: "warp", "flip-crop" or "none".
 
     Flips change characters. Small grey images, and images whose classes are called by single characters, are warped.
     What numbers, and labels on a grid, say may move with the image.
@@ -199,7 +199,7 @@ _AUGMENTATIONS: Mapping[str, Mapping[str, str]] = {
 
 
 def even_batch(wanted: int, n: int) -> int:
-    """About as many examples as are wanted in a batch, so that the last batch of a pass over `n` is no small rest.
+    """Return about the requested batch size, so that the last batch of a pass over `n` is not small.
 
     Of a hundred examples batches of 16 leave one of 4, whose step is as long and says a quarter as much.
     """
@@ -207,7 +207,7 @@ def even_batch(wanted: int, n: int) -> int:
 
 
 def row_of(family: Family, name: str) -> Recipe:
-    """The row of a family for methods of a kind."""
+    """Return the recipe of a family for methods of a kind."""
     rows = RECIPES[family]
     return rows[name] if name in rows else rows[ROWS_OF_OTHERS[name]]
 
@@ -221,7 +221,7 @@ def trained_as(
     name: str,
     given: Collection[str] = (),
 ) -> TrainingSettings:
-    """The training of one run.
+    """Return the training of one run.
 
     Args:
         training: Of the study.
@@ -246,7 +246,7 @@ def trained_as(
 
 
 def with_recipe(protocol: Protocol, method: Method, traits: Traits, *, given: Collection[str] = ()) -> Method:
-    """The method with the settings of its row, but for those that the study says (`given`).
+    """Return the method with the settings of its recipe, except those of the study (`given`).
 
     A class that has a setting anew, with a default of its own, keeps it, unless it names the row (`Method.recipe`) too.
     """
@@ -277,7 +277,7 @@ _WORDS = {
 
 
 def recipe_in_words(method: Method, training: TrainingSettings) -> str:
-    """How a method trains, in a line: "SGD 0.02, 1,000 steps of 64, cosine, shifts and rotations"."""
+    """Describe the training of a method: "SGD 0.02, 1,000 steps of 64, cosine, shifts and rotations"."""
     settings = {one.name: getattr(method, one.name) for one in fields(method)}  # type: ignore[arg-type]
     rate, head = settings.get("lr_scale", 1.0) * training.lr, settings.get("head_lr_scale")
     parts = [

@@ -14,7 +14,7 @@ _EIGEN = 8  # what an eigenvalue decomposition of m x m takes, in products of tw
 
 
 def ridge_work(n: int, width: int, n_outputs: int, n_penalties: int) -> float:
-    """Multiplications of ridge regression whose penalty is chosen by leave-one-out error among `n_penalties`."""
+    """Return the multiplications of ridge regression that chooses among `n_penalties` by leave-one-out error."""
     least = min(n, width)
     return float(n * width * least + _EIGEN * least**3 + n_penalties * n_outputs * n * least)
 
@@ -25,7 +25,7 @@ def ridge_fit(
     penalties: Float[np.ndarray, " A"],
     weights: Float[np.ndarray, " N"] | None = None,
 ) -> tuple[Float[np.ndarray, "K m"], Float[np.ndarray, " K"]]:
-    """What scikit-learn's `RidgeCV` finds, in a part of the time and without copies of the features.
+    """Return the solution of scikit-learn's `RidgeCV`, in less time and without copies of the features.
 
     Args:
         features: float32 features, finite, on the processor's memory.
@@ -55,7 +55,7 @@ def ridge_fit(
 
 
 def is_finite(features: Float[Tensor, "N m"]) -> bool:
-    """Whether no number is infinite or none at all."""
+    """Return whether all numbers are finite."""
     return all(bool(np.isfinite(part).all()) for _, part in _rows(features))
 
 

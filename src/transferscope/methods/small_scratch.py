@@ -38,17 +38,17 @@ class SmallScratch(TargetTraining):
             raise DataError(f"{self.name} has no small network for texts, and {target.name} is texts; leave it out")
 
     def own_network(self, few: LabelledSet) -> Network:
-        """The small network."""
+        """Return the small network."""
         return small_network(few, seed=0)
 
     def begin(self, task: TransferTask, network: Network, options: FitOptions) -> Beginning:
-        """The small network, drawn from the seed, in the place of the one that is given."""
+        """Return the small network, drawn from the seed, instead of the given one."""
         small = small_network(task.target.train, seed=stream_seed(options.seed, "small network"))
         return super().begin(task, small, options)
 
 
 def small_network(train: LabelledSet, *, seed: int) -> Network:
-    """A network of the own small ones that reads images or vectors like these."""
+    """Return a small built-in network for images or vectors like these."""
     if not train.is_image:
         return build_network("mlp", train.input_shape, train.n_outputs, seed=seed)
     channels, *sides = train.input_shape

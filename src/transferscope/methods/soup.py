@@ -85,7 +85,7 @@ class Soup(FineTune):
         )
 
     def _trained(self, begun: Beginning, members: Sequence[float], options: Sequence[FitOptions]) -> list[Fitted]:
-        """Members (factors on the rates), each with its options, trained from one start."""
+        """Return the members (factors on the rates), each with its options, trained from one start."""
         made = []
         for factor, own in zip(members, options, strict=True):
             method = replace(
@@ -97,16 +97,16 @@ class Soup(FineTune):
         return made
 
     def searched(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
-        """Nothing: the members are the search."""
+        """Return no values, since the members are the search."""
         return {}
 
     def searched_rates(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
-        """Nothing, likewise."""
+        """Return no values, likewise."""
         return {}
 
 
 def greedy(n: int, risk_of: Callable[[Sequence[int]], float]) -> list[int]:
-    """Which of n members join a soup, in the order in which they do.
+    """Return the members that join a soup, in order.
 
     Args:
         n: At least 1.

@@ -12,7 +12,7 @@ from transferscope.errors import DataError, SettingsError
 
 
 def outputs_in_source(method: str, target: Dataset, source: Dataset | None) -> list[int]:
-    """Which output of the source's labels belongs to each of the target's.
+    """Return the source output of each target label.
 
     Args:
         source: The source; None for a network without data.
@@ -50,7 +50,7 @@ def outputs_in_source(method: str, target: Dataset, source: Dataset | None) -> l
 
 
 def _label_columns(data: Dataset) -> tuple[str, ...]:
-    """The columns that hold the labels, where the name of the data says so."""
+    """Return the label columns named in the data name."""
     with suppress(SettingsError):
         return parse_spec(data.provenance.get("spec", "")).options.get("label", ())
     return ()
@@ -69,12 +69,12 @@ class Line(nn.Module):
             self.register_buffer(name, numbers)
 
     def forward(self, numbers: Float[Tensor, "n K"]) -> Float[Tensor, "n K"]:
-        """The numbers on the line."""
+        """Return the numbers on the line."""
         return self.offset + self.slope * (numbers - self.centre)
 
 
 def calibrated(numbers: Float[Tensor, "N K"], labels: Float[Tensor, "N K"]) -> Line:
-    """The line from what a source predicts to a target's labels, chosen by leave-one-out error.
+    """Fit the line from a source's predictions to a target's labels, chosen by leave-one-out error.
 
     Numbers as they are, with an offset, or with an offset and a slope by least squares: each number takes the one with
     the least mean squared error on each example when the others say offset and slope, the simpler of equals. The

@@ -54,7 +54,7 @@ class TargetTraining(Method):
         return self.fit_from(self.begin(task, network, options), options)
 
     def begin(self, task: TransferTask, network: Network, options: FitOptions) -> Beginning:
-        """The data on the device, and the network under its first head."""
+        """Return the data on the device, and the network with its initial head."""
         target = training_domain(task.target, options, network)
         own = working_copy(network, task.target.train, options, start=self.start)
         source_head = own.head if self.start == "pretrained" else None
@@ -83,15 +83,15 @@ class TargetTraining(Method):
         )
 
     def first_head(self, own: Network, target: Domain, options: FitOptions) -> nn.Module:
-        """The target head to begin with: drawn from the seed."""
+        """Return the initial target head, drawn from the seed."""
         return drawn_head(own, target.train.n_outputs, options, "target head")
 
     def groups(self, own: Network) -> Sequence[ParameterGroup]:
-        """What is trained at which rate: everything, at that of the training settings."""
+        """Return the trained parameters with their learning rates: all, at that of the training settings."""
         return [ParameterGroup(list(own.parameters()))]
 
     def all_groups(self, begun: Beginning) -> Sequence[ParameterGroup]:
-        """The `groups` of the network, and what a member trains beside it: nothing."""
+        """Return the `groups` of the network, and further parameters of a member: none."""
         return self.groups(begun.own)
 
     def adapt(self, own: Network, options: FitOptions) -> Sequence[nn.Module]:
@@ -103,18 +103,18 @@ class TargetTraining(Method):
         return ()
 
     def module(self, begun: Beginning) -> nn.Module:
-        """All that training changes: the network."""
+        """Return all that training changes: the network."""
         return begun.own
 
     def predictor(self, begun: Beginning) -> Callable[[], Network]:
-        """What gives the network that predicts, at any time in training: the one that is trained.
+        """Return a function that returns the predicting network at any time in training: the trained one.
 
         Called before training and before `adapt`: what must be remembered of `begun` is copied here.
         """
         return lambda: begun.own
 
     def loss(self, begun: Beginning) -> Callable[[Batch], Float[Tensor, ""]]:
-        """From a batch of the target to what is minimised: the task's loss, with what `regulariser` makes of it.
+        """Return the objective of a batch of the target: the task's loss, modified by `regulariser`.
 
         Called before training: what must be remembered of `begun` is copied here.
         """
@@ -127,7 +127,7 @@ class TargetTraining(Method):
         return loss
 
     def regulariser(self, own: Network) -> Regulariser:
-        """What is minimised: the task's loss alone.
+        """Return the training objective: the task's loss alone.
 
         Called before training, under the first head: what must be remembered of `own` is copied here.
         """
@@ -182,7 +182,7 @@ class FineTuning(TargetTraining):
         return "last-block" if self.frozen_blocks else "fine-tune"
 
     def searched_rates(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
-        """Multiples of `lr_scale`."""
+        """Return multiples of `lr_scale`."""
         return searched_shares(self.lr_scale)
 
     def check_network(self, network: Network) -> None:
@@ -190,17 +190,17 @@ class FineTuning(TargetTraining):
         first_blocks(network, self.frozen_blocks)
 
     def first_head(self, own: Network, target: Domain, options: FitOptions) -> nn.Module:
-        """As `head` says."""
+        """Return the initial head of the setting `head`."""
         if self.head == "random":
             return super().first_head(own, target, options)
         return probe_of(frozen_features(own, target.train), target.train, options.training)
 
     def frozen(self, own: Network) -> Sequence[nn.Module]:
-        """The first blocks; a SettingsError where the backbone has fewer."""
+        """Return the frozen blocks; raises SettingsError if the backbone has fewer."""
         return first_blocks(own, self.frozen_blocks)
 
     def groups(self, own: Network) -> Sequence[ParameterGroup]:
-        """Backbone and head, each at its rate."""
+        """Return backbone and head with their learning rates."""
         head_scale = self.lr_scale if self.head_lr_scale is None else self.head_lr_scale
         trained = [parameter for parameter in own.features.parameters() if parameter.requires_grad]
         return [ParameterGroup(trained, self.lr_scale), ParameterGroup(list(own.head.parameters()), head_scale)]
@@ -213,14 +213,14 @@ class FewWeights(FineTuning):
     lr_scale: RateShare = 1.0
 
     def as_stepped(self, network: Network) -> Network:
-        """A copy that is adapted: its steps compute no gradients of the other weights."""
+        """Return a copy that is adapted: its steps compute no gradients of the other weights."""
         own = network.copy()
         self.adapt(own, FitOptions(TrainingSettings(steps=1)))
         return own
 
 
 def other_head(head: Literal["random", "probe"]) -> dict[str, tuple[Value, ...]]:
-    """Both first heads as values to search, the given one first."""
+    """Return both initial heads as values to search, the given one first."""
     return {"head": (head, "random" if head == "probe" else "probe")}
 
 
@@ -232,12 +232,13 @@ class AnchoredFineTuning(FineTuning):
     alpha: Annotated[NotNegative, Says("Weight decay of the new head")] = 0.01
 
     def groups(self, own: Network) -> Sequence[ParameterGroup]:
-        """Backbone and head, without weight decay."""
+        """Return backbone and head, without weight decay."""
         return [replace(group, weight_decay=0.0) for group in super().groups(own)]
 
 
 def first_blocks(own: Network, n_blocks: int) -> Sequence[nn.Module]:
-    """The blocks nearest to the input; of -1 those before the last of several layers, or else the last with weights.
+    """Return the blocks nearest to the input; for -1 those before the last of several layers, or else the last with
+    weights.
 
     Raises:
         SettingsError: The backbone has fewer, or of -1 none before it.

@@ -44,7 +44,7 @@ class Trees(nn.Module):
             self.register_parameter(name, nn.Parameter(torch.from_numpy(real), requires_grad=False))
 
     def forward(self, inputs: Float[Tensor, "n D"]) -> Float[Tensor, "n K"]:
-        """The outputs."""
+        """Return the outputs."""
         tree = torch.arange(len(self.feature), device=inputs.device)
         at = torch.zeros(len(inputs), len(tree), dtype=torch.int64, device=inputs.device)
         for _ in range(self.depth):
@@ -61,7 +61,7 @@ def boosted(
     weights: Num[np.ndarray, "N ..."] | None = None,
     **settings: Any,
 ) -> Trees:
-    """Gradient boosting (Friedman 2001, "Greedy function approximation") as scikit-learn does it.
+    """Fit gradient boosting (Friedman 2001, "Greedy function approximation") with scikit-learn.
 
     Args:
         labels: Classes (N,), numbers (N, K), or truth values (N, K) of several labels.
@@ -79,7 +79,7 @@ def boosted(
     base = np.zeros(n_outputs)
 
     def add(model: Any, scores: Float[np.ndarray, " k"], outputs: Sequence[int]) -> None:
-        """The stages of a model whose scores of the first example are these."""
+        """Check the stages of a model against the scores of the first example."""
         for column, to in enumerate(outputs):
             stages = list(model.estimators_[:, column])
             given = settings["learning_rate"] * sum(float(tree.predict(inputs[:1])[0]) for tree in stages)
@@ -110,6 +110,6 @@ def boosted(
 
 
 def _rounded_down(numbers: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-    """The largest float32 numbers that are no larger, so that no float32 input changes sides."""
+    """Round thresholds down to float32, so that no float32 input changes sides."""
     near = numbers.astype(np.float32)
     return np.where(near > numbers, np.nextafter(near, np.float32(-np.inf)), near)

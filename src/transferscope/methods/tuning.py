@@ -60,7 +60,7 @@ class Tuned:
     diverged: tuple[Mapping[str, Value], ...] = ()
 
     def next_best(self, spent: Cost) -> "Tuned | None":
-        """The settings that did best after the chosen ones, whose training on all labels diverged.
+        """Return the next best settings, if training on all labels with the chosen ones diverged.
 
         Returns:
             With them instead; None where all that are left diverged in their trials.
@@ -76,7 +76,8 @@ class Tuned:
 
 
 def search_grid(method: Method, training: TrainingSettings, *, rates: bool = True) -> dict[str, tuple[Value, ...]]:
-    """The values that `compare` tries for a method: at most six combinations, of a rate and one further setting.
+    """Return the search grid of `compare` for a method: at most six combinations of a learning rate and one further
+    setting.
 
     Args:
         rates: False leaves the rate as it is.
@@ -91,7 +92,7 @@ def search_grid(method: Method, training: TrainingSettings, *, rates: bool = Tru
 def combinations(
     grid: Mapping[str, Sequence[Value]], method: Method, training: TrainingSettings
 ) -> list[dict[str, Value]]:
-    """All combinations of a grid that a method can have, in order.
+    """Return all valid combinations of a grid, in order.
 
     A setting may have a meaning beside some values of another alone, as the rank of adapters has; combinations that the
     method or the training settings refuse are left out.
@@ -111,7 +112,7 @@ def combinations(
 def with_settings(
     method: Method, training: TrainingSettings, settings: Mapping[str, Value]
 ) -> tuple[Method, TrainingSettings]:
-    """A method with the settings that are its own, and the recipe with the others.
+    """Return a method with its own settings of a combination, and the recipe with the others.
 
     Raises:
         SettingsError: One of them refuses its settings.
@@ -125,18 +126,18 @@ def with_settings(
 def with_chosen_settings(
     method: Method, options: FitOptions, settings: Mapping[str, Value]
 ) -> tuple[Method, FitOptions]:
-    """The same with the recipe in its options."""
+    """Return the options with the recipe."""
     method, training = with_settings(method, options.training, settings)
     return method, replace(options, training=training)
 
 
 def trials_by_fold(n_settings: int) -> tuple[int, ...]:
-    """How many settings are tried on each fold: after each the better half, rounded up; none where there is but one."""
+    """Return the number of trials on each fold: after each the better half, rounded up; empty for one combination."""
     return tuple(-(-n_settings // 2**fold) for fold in range(FOLDS)) if n_settings > 1 else ()
 
 
 def runs_of_a_search(n_settings: int) -> float:
-    """What a search takes, in runs with all training steps."""
+    """Return the cost of a search, in runs with all training steps."""
     return sum(trials_by_fold(n_settings)) * TRIAL_STEPS
 
 
@@ -203,7 +204,7 @@ def tune(
 
 
 def _shortened(options: FitOptions) -> FitOptions:
-    """The options with TRIAL_STEPS of their training, at least one step."""
+    """Return the options with TRIAL_STEPS of their training, at least one step."""
     training = options.training
     if training.steps is not None:
         return replace(options, training=replace(training, steps=max(1, round(TRIAL_STEPS * training.steps))))
@@ -214,7 +215,7 @@ def _shortened(options: FitOptions) -> FitOptions:
 def _part_of_progress(
     options: FitOptions, *, begun: float, weight: float, whole: float
 ) -> Callable[[int, int], None] | None:
-    """Progress of one run as that of the search with the final run, all in runs with all training steps."""
+    """Return the progress of one run as that of the search with the final run, in runs with all training steps."""
     tell = options.on_progress
     if tell is None:
         return None
@@ -253,12 +254,12 @@ class _TrialLog:
 
 
 def trials_file(checkpoint: Path) -> Path:
-    """The file that keeps the trials of a run, beside its checkpoint."""
+    """Return the file that keeps the trials of a run, beside its checkpoint."""
     return checkpoint.with_suffix(".trials")
 
 
 def _mean(risks: Sequence[float]) -> Estimate:
-    """The mean over folds; of none, which no fold was tried on yet, all are alike."""
+    """Return the mean over folds; equal for all before the first fold."""
     if not np.isfinite(risks).all():
         return Estimate(math.inf, None, len(risks), "non_finite")
     if len(risks) < 2:

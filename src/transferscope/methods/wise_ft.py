@@ -77,7 +77,7 @@ class WiseFt(FineTune):
         return replace(fitted, cost=cost, notes={**fitted.notes, "share": share, "runs": 2.0})
 
     def predictor(self, begun: Beginning) -> Callable[[], Network]:
-        """The weights between the start and those of now."""
+        """Return interpolated weights between the initial and the current ones."""
         start, share = begun.own.copy(), self.share
         assert share != "auto"
         if share == 1:

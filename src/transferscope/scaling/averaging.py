@@ -51,7 +51,7 @@ def _shifted(x: Float[np.ndarray, " m"]) -> Prior:
 
 
 def _from_chance(x: Float[np.ndarray, " m"]) -> Prior:
-    """Rates up to those of a curve that falls steeply and then stays, which is nearly an exponential one."""
+    """Return rates up to those of a nearly exponential curve."""
     grid = product_grid(np.geomspace(0.1, 12.0, 28), np.geomspace(x.min() / 30, 30 * x.max(), 24))
     return grid, -0.5 * np.log(grid[:, 0]) ** 2
 
@@ -67,7 +67,7 @@ def _sigmoid(x: Float[np.ndarray, " m"]) -> Prior:
 
 
 def _broken(x: Float[np.ndarray, " m"]) -> Prior:
-    """Both rates have the prior of a rate, so that the curve falls on both sides of the break."""
+    """Return the prior of both rates, so that the curve falls on both sides of the break."""
     late = np.geomspace(0.03, 3.0, 14)
     grid = product_grid(late, late, np.geomspace(x.min(), 3 * x.max(), 10), np.array([0.1, 0.5, 1.5]))
     prior = log_rate_prior(grid[:, 0]) + log_rate_prior(grid[:, 1])
@@ -108,11 +108,11 @@ class AveragedPosterior(WeightedDraws):
         return {name: float(part.sum()) for name, part in zip(self.theta, np.split(self.weights, ends), strict=True)}
 
     def predict(self, sizes: Float[np.ndarray, " T"]) -> Float[np.ndarray, "N T"]:
-        """The error at each size under each draw."""
+        """Return the error at each size under each draw."""
         return np.concatenate([law_named(name).value(sizes[:, None], theta) for name, theta in self.theta.items()])
 
     def resampled(self, n: int) -> "AveragedPosterior":
-        """The same as n draws of equal weight."""
+        """Return n draws of equal weight."""
         chosen, start, theta = systematic(np.cumsum(self.weights), n), 0, {}
         for name, drawn in self.theta.items():
             theta[name] = drawn[chosen[(chosen >= start) & (chosen < start + len(drawn))] - start]
@@ -125,7 +125,7 @@ class AveragedPosterior(WeightedDraws):
         return np.concatenate([_limit(law_named(name), theta) for name, theta in self.theta.items()])
 
     def size_for(self, error: float) -> Float[np.ndarray, " N"]:
-        """The size at which each draw reaches `error`; infinite where that is not within e^FAR times the largest."""
+        """Return the size at which each draw reaches `error`; infinite beyond e^FAR times the largest."""
         log_x = np.linspace(np.log(self.sizes[0]) - 7, np.log(self.sizes[1]) + FAR, LEVELS)
         above = np.maximum(self.predict(np.exp(log_x)) - self.C[:, None], 1e-300)
         wanted = error - self.C
@@ -148,7 +148,7 @@ def averaged_posterior(
     temper: float = TEMPER,
     chance: float | None = None,
 ) -> AveragedPosterior:
-    r"""Posterior of a falling curve over several laws, each by quadrature over its non-linear parameters.
+    r"""Return the posterior of a falling curve over several laws, each by quadrature over its non-linear parameters.
 
     Each law has the model of `power_posterior` (relative noise, amplitude with density 1/D, floor flat on [0, min y])
     with the priors of `PRIORS`. A law has the weight p(y | law)^TEMPER. With a known error of guessing, the law that
@@ -195,7 +195,7 @@ def averaged_posterior(
 
 
 def _limit(law: Law, theta: Float[np.ndarray, "N p"]) -> Float[np.ndarray, " N"]:
-    """The error of each draw as the size grows without end; every law here falls."""
+    """Return the error of each draw as the size grows without end; every law here falls."""
     names = list(law.names)
     if "C" in names:
         return theta[:, names.index("C")]

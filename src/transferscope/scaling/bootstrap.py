@@ -20,7 +20,7 @@ class Bootstrap:
     theta: Float[np.ndarray, "B p"]
 
     def predict(self, sizes: Float[np.ndarray, " t *v"]) -> Float[np.ndarray, "B t"]:
-        """The law at `sizes`, shape (t,) or (t, v), under each draw."""
+        """Return the law at `sizes`, shape (t,) or (t, v), under each draw."""
         return self.law.value(sizes[:, None] if sizes.ndim == 1 else sizes, self.theta)
 
 

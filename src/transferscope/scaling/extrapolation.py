@@ -26,7 +26,7 @@ LEAST_HORIZON = 1.2
 
 
 def origins(curve: Curve, horizon: float) -> tuple[Float[np.ndarray, " O"], Bool[np.ndarray, "O m"]]:
-    """Where back-tests start at an asked horizon, and which points each is scored on.
+    """Return the origins of back-tests at a horizon, and the points that each is scored on.
 
     Each origin is the largest size at or below x_max / horizon^depth with LEAST_SEEN points behind it. When the curve
     is too short for that, the origins are its last points but one, at whatever horizon they have.
@@ -55,7 +55,8 @@ def origins(curve: Curve, horizon: float) -> tuple[Float[np.ndarray, " O"], Bool
 def candidate_errors(
     predicted: Float[np.ndarray, "O K m"], curve: Curve, scored: Bool[np.ndarray, "O m"]
 ) -> Float[np.ndarray, " K"]:
-    """Root mean square back-test error of each candidate in log error, every origin counting the same; NaN without one.
+    """Return the root mean square back-test error of each candidate in log error, every origin counting the same; NaN
+    without one.
 
     From each origin, `predicted` are log errors at the points of the curve, and `scored` says which of them count.
     """
@@ -77,7 +78,8 @@ WINSORISED = 0.1
 def combination_weights(
     errors: Float[np.ndarray, " K"], available: Float[np.ndarray, "K T"]
 ) -> Float[np.ndarray, " K"]:
-    r"""Weights w_k \propto (e_k^2 + \lambda \tilde e^2)^{-1/2}, with \tilde e the median error; 0 without a forecast.
+    r"""Return the weights w_k \propto (e_k^2 + \lambda \tilde e^2)^{-1/2}, with \tilde e the median error; 0 without a
+    forecast.
 
     A candidate without a back-test has the median error. The square root keeps the weights close to equal: choosing the
     candidate with the smallest back-test error does worse than the plain mean.
@@ -97,7 +99,7 @@ def combination_weights(
 def weighted_quantile(
     values: Float[np.ndarray, "K T"], weights: Float[np.ndarray, " K"], level: float
 ) -> Float[np.ndarray, " T"]:
-    """Quantile (`level` in [0, 1]) over candidates, interpolated between the middles of their weights.
+    """Return the quantile (`level` in [0, 1]) over candidates, interpolated between the middles of their weights.
 
     Rows of weight 0 are not read; at least one weight is above 0.
     """
@@ -110,7 +112,7 @@ def weighted_quantile(
 
 
 def winsorised_mean(values: Float[np.ndarray, "K T"], weights: Float[np.ndarray, " K"]) -> Float[np.ndarray, " T"]:
-    """Weighted mean after pulling candidates beyond the outer quantiles (WINSORISED on each side) in to them."""
+    """Return the weighted mean after winsorising candidates beyond the outer quantiles (WINSORISED on each side)."""
     low = weighted_quantile(values, weights, WINSORISED)
     high = weighted_quantile(values, weights, 1 - WINSORISED)
     used = weights > 0
@@ -118,7 +120,7 @@ def winsorised_mean(values: Float[np.ndarray, "K T"], weights: Float[np.ndarray,
 
 
 def spread(values: Float[np.ndarray, "K T"], weights: Float[np.ndarray, " K"]) -> Float[np.ndarray, " T"]:
-    """Half the distance between the weighted 16 % and 84 % quantiles: a standard deviation if forms were normal."""
+    """Return half the distance between the weighted 16 % and 84 % quantiles: a standard deviation if normal."""
     low, high = weighted_quantile(values, weights, 0.16), weighted_quantile(values, weights, 0.84)
     return np.asarray((high - low) / 2)
 
@@ -258,7 +260,7 @@ def extrapolate(
 
 
 def _noise(combined: Float[np.ndarray, " m"], curve: Curve) -> float:
-    """Root mean square residual over the last half of the points, for as many points as are left over."""
+    """Return the root mean square residual over the last half of the points, for as many points as are left over."""
     m = len(curve)
     last = np.arange(m) >= m // 2
     residual = np.sqrt(np.average((combined - curve.log_y)[last] ** 2, weights=curve.counts[last]))

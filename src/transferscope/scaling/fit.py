@@ -78,7 +78,7 @@ class LawFit:
         return float(np.sqrt(np.mean(self.residuals**2))) if len(self.residuals) else float("nan")
 
     def predict(self, sizes: ArrayLike) -> Float[np.ndarray, " t"]:
-        """The fitted law at `sizes`, shape (t,) or (t, v); NaN without a fit."""
+        """Return the fitted law at `sizes`, shape (t,) or (t, v); NaN without a fit."""
         x = np.asarray(sizes, dtype=np.float64)
         return np.asarray(self.law.value(x[:, None] if x.ndim == 1 else x, self.theta[None])[0])
 
@@ -141,7 +141,7 @@ def fit_law(
 
 
 def usable(data: Observations, law: Law, loss: Loss) -> Observations:
-    """The observations that a law and a loss can use; SettingsError for sizes of another number of columns."""
+    """Return the observations that a law and a loss can use; raises SettingsError for another number of sizes."""
     if data.sizes.shape[1] != law.n_sizes:
         raise SettingsError(
             f"the law {law.name} is a function of {law.n_sizes} size(s) and the table gives {data.sizes.shape[1]}; "
@@ -159,7 +159,7 @@ def usable(data: Observations, law: Law, loss: Loss) -> Observations:
 
 
 def problem_of(data: Observations, law: Law, loss: Loss, fixed: Mapping[str, float]) -> Problem:
-    """One fit as the solver takes it; weights are 1 / stderr^2 in the unit of the residual, or 1."""
+    """Return the solver's input for one fit; weights are 1 / stderr^2 in the unit of the residual, or 1."""
     weights = np.ones(len(data))
     if data.stderr is not None:
         weights = (data.errors if loss != "linear" else 1.0) ** 2 / data.stderr**2
@@ -184,7 +184,7 @@ def _status(value: float, profile: ProfileSet | None, status: Status) -> Status:
 
 
 def standard_errors(problem: Problem, solution: Solution) -> Float[np.ndarray, " p"]:
-    """Standard errors of the linearised fit, sqrt diag s^2 (J'WJ)^-1; 0 where held, NaN where undefined.
+    """Return the standard errors of the linearised fit, sqrt diag s^2 (J'WJ)^-1; 0 if fixed, NaN if undefined.
 
     For the Huber loss they are those of an M-estimator, and s^2 = E[psi^2] / E[psi']^2.
     """

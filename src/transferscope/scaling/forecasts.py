@@ -69,7 +69,7 @@ def curve_of(data: Observations) -> Curve:
 
 
 def broken(x: Float[np.ndarray, " m"], y: Float[np.ndarray, " m"]) -> Bool[np.ndarray, " m"]:
-    """Points far above or below both sides of their neighbourhood, as broken rows of a training log are.
+    """Return points far above or below both neighbouring sides, such as broken rows of a training log.
 
     Over increasing sizes a falling curve lies between the median of the points before and that of the points after. A
     point counts as broken when it lies outside of both by BROKEN times the noise (the median step from point to point
@@ -93,7 +93,7 @@ def broken(x: Float[np.ndarray, " m"], y: Float[np.ndarray, " m"]) -> Bool[np.nd
 
 
 def _thinned(curve: Curve) -> Curve:
-    """Runs of neighbouring points averaged in log size and log error; the last point stays as it is."""
+    """Average neighbouring points in log size and log error; the last point is unchanged."""
     if len(curve) <= MOST_POINTS:
         return curve
     runs = [*np.array_split(np.arange(len(curve) - 1), MOST_POINTS - 1), np.array([len(curve) - 1])]
@@ -130,7 +130,7 @@ class Candidate:
         return self.law if self.law == "last-value" else f"{self.law}{kind}, {window}"
 
     def window(self, n_points: int) -> int:
-        """How many of the last points it is fitted to; 0 when there are too few."""
+        """Return the number of last points that it is fitted to; 0 if there are too few."""
         return min(n_points, max(self.least, int(np.ceil(self.share * n_points)))) if n_points >= self.least else 0
 
 
@@ -162,7 +162,7 @@ CANDIDATES = (
 def forecasts(
     curve: Curve, origins: Float[np.ndarray, " O"], targets: Float[np.ndarray, " T"], loss: Loss = "log"
 ) -> Float[np.ndarray, "O K T"]:
-    """What every candidate predicts from the points up to each origin.
+    """Return the predictions of every candidate from the points up to each origin.
 
     Args:
         origins: Sizes up to which points are seen.
@@ -188,7 +188,7 @@ def forecasts(
 def _windows(
     members: list[int], seen: np.ndarray, n_points: int
 ) -> tuple[list[tuple[int, int]], Bool[np.ndarray, "B m"]]:
-    """Distinct windows of one law as masks over the points, and the (origin, candidate) each belongs to."""
+    """Return distinct windows of one law as masks over the points, and the (origin, candidate) each belongs to."""
     places, masks = [], []
     for origin, n_seen in enumerate(seen):
         used = set()

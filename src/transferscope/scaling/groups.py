@@ -34,7 +34,7 @@ class HierarchicalFit:
 
 
 def fit_hierarchical(groups: Mapping[str, Observations]) -> HierarchicalFit:
-    r"""Empirical Bayes: (log D_g, \alpha_g) ~ N(m, S), with m and S fitted to all curves by EM.
+    r"""Fit by empirical Bayes: (log D_g, \alpha_g) ~ N(m, S), with m and S fitted to all curves by EM.
 
     Each curve keeps its own posterior draws; the prior only reweights them, so nothing of one curve's held-out points
     can leak into a constant. S is shrunk towards a diagonal one (an inverse-Wishart prior), which keeps it from
@@ -71,7 +71,7 @@ def fit_hierarchical(groups: Mapping[str, Observations]) -> HierarchicalFit:
 
 
 def _moments(posteriors: list[PowerPosterior]) -> tuple[Float[np.ndarray, "2"], Float[np.ndarray, "2 2"]]:
-    """M step: mean over groups, and the covariance between and within them, shrunk."""
+    """Take the M step: mean over groups, and the covariance between and within them, shrunk."""
     points = [np.stack([one.log_D, one.alpha], axis=1) for one in posteriors]
     centres = np.array([one.weights @ z for one, z in zip(posteriors, points, strict=True)])
     mean = centres.mean(axis=0)

@@ -60,7 +60,7 @@ class Observations:
         return self if above.all() else self.take(above, left)
 
     def take(self, which: Bool[np.ndarray, " m"] | Int[np.ndarray, " r"], note: str = "") -> "Observations":
-        """Those where a mask is true, or those at some places in that order; with `note` added."""
+        """Return the observations of a mask, or at some positions in that order; with `note` added."""
         stderr = None if self.stderr is None else self.stderr[which]
         notes = (*self.notes, note) if note else self.notes
         rows = None if self.rows is None else self.rows[which]

@@ -38,15 +38,15 @@ class Noise:
     effective_points: float = 5.0
 
     def share(self, data: Observations) -> float:
-        """How much of a point each size counts as."""
+        """Return the weight of each size."""
         return min(1.0, self.effective_points / data.n_distinct)
 
     def variance(self, data: Observations) -> float:
-        """Prior variance of the noise, in units of the errors or of their standard errors."""
+        """Return the prior variance of the noise, in units of the errors or of their standard errors."""
         return self.scale**2 if data.stderr is None else 1.0
 
     def degrees_beside(self, k: int, data: Observations) -> float:
-        """Degrees of freedom of the noise beside k coefficients."""
+        """Return degrees of freedom of the noise beside k coefficients."""
         return max(self.share(data) * len(data) - k + self.degrees, 0.5)
 
 
@@ -64,16 +64,16 @@ class WeightedDraws:
     weights: Float[np.ndarray, " N"]
 
     def probability(self, event: Bool[np.ndarray, " N"]) -> float:
-        """Posterior probability of an event over draws."""
+        """Return the posterior probability of an event over draws."""
         return float(min(1.0, self.weights[event].sum()))
 
     def quantile(self, values: Float[np.ndarray, " N"], level: float) -> float:
-        """Posterior quantile of a value of each draw (values may be infinite)."""
+        """Return the posterior quantile of a value of each draw (values may be infinite)."""
         return float(np.quantile(values, level, weights=self.weights, method="inverted_cdf"))
 
 
 def systematic(cumulative: Float[np.ndarray, " N"], n: int) -> Int[np.ndarray, " n"]:
-    """Places of n draws, evenly spaced over weights whose cumulative sums end at 1."""
+    """Return places of n draws, evenly spaced over weights whose cumulative sums end at 1."""
     return np.minimum(np.searchsorted(cumulative, (np.arange(n) + 0.5) / n), len(cumulative) - 1)
 
 
@@ -110,11 +110,11 @@ class PowerPosterior(WeightedDraws):
         return self.theta[:, 2]
 
     def predict(self, sizes: Float[np.ndarray, " T"]) -> Float[np.ndarray, "N T"]:
-        """The error at each size under each draw."""
+        """Return the error at each size under each draw."""
         return POWER_FLOOR.value(sizes[:, None], self.theta)
 
     def reweighted(self, log_factor: Float[np.ndarray, " N"]) -> "PowerPosterior":
-        """The posterior under another prior: weights times exp(log_factor)."""
+        """Return the posterior under another prior: weights times exp(log_factor)."""
         with np.errstate(divide="ignore"):
             log_weights = np.log(self.weights) + log_factor
         weights = np.exp(log_weights - log_weights.max())
@@ -122,7 +122,7 @@ class PowerPosterior(WeightedDraws):
 
 
 def power_posterior(data: Observations, *, noise: Noise = CAUTIOUS) -> PowerPosterior:
-    r"""Posterior of D x^{-\alpha} + C by quadrature over alpha and draws of (D, C) given alpha.
+    r"""Return the posterior of D x^{-\alpha} + C by quadrature over alpha and draws of (D, C) given alpha.
 
     Model: y_i = D x_i^{-\alpha} + C + \sigma y_i e_i, e_i normal: relative errors, the log error to first order. Prior:
     log-normal alpha, D with density 1/D, C flat on [0, min y], \sigma^2 scaled inverse chi-squared. Given alpha, (D, C)
@@ -144,14 +144,14 @@ def power_posterior(data: Observations, *, noise: Noise = CAUTIOUS) -> PowerPost
 
 
 def recent(data: Observations) -> Observations:
-    """The last half of the sizes, at least RECENT_LEAST of them."""
+    """Return the last half of the sizes, at least RECENT_LEAST of them."""
     sizes = np.unique(data.sizes[:, 0])
     used = max(RECENT_LEAST, int(np.ceil(RECENT_SHARE * len(sizes))))
     return data.take(data.sizes[:, 0] >= sizes[-min(used, len(sizes))])
 
 
 def in_own_unit(data: Observations) -> tuple[Observations, Float[np.ndarray, " 1"]]:
-    """The observations with sizes over their geometric mean, and that mean."""
+    """Return the observations with sizes over their geometric mean, and that mean."""
     unit = np.exp(np.log(data.sizes).mean(axis=0))
     return replace(data, sizes=data.sizes / unit), unit
 
@@ -174,7 +174,7 @@ def draws_of(
     assumed: Noise,
     chance: float | None = None,
 ) -> tuple[Float[np.ndarray, "N p"], Float[np.ndarray, " N"], float, float]:
-    """Draws of falling curves of a law with a floor of at least 0, by quadrature over its non-linear parameters.
+    """Return draws of falling curves of a law with a floor of at least 0, by quadrature over its non-linear parameters.
 
     Of a curve that starts at `chance`, chance - y = (chance - C) (1 - (1 + x / x_0)^-alpha) has one coefficient.
 
@@ -211,7 +211,7 @@ def draws_of(
 
 
 def _level(data: Observations, assumed: Noise) -> Float[np.ndarray, "R 3"]:
-    """Draws of a curve that does not fall: its level, and rates of the prior.
+    """Return draws of a curve that does not fall: its level, and rates of the prior.
 
     The level is Student's t about the weighted mean, and no lower than the lowest error that was measured.
     """
@@ -226,12 +226,12 @@ def _level(data: Observations, assumed: Noise) -> Float[np.ndarray, "R 3"]:
 
 
 def _precision(data: Observations) -> Float[np.ndarray, " m"]:
-    """Of each error in units of the noise: relative, or of its standard error."""
+    """Return the noise scale of each error: relative, or its standard error."""
     return np.asarray(1 / (data.errors if data.stderr is None else data.stderr) ** 2)
 
 
 def separable(basis: Float[np.ndarray, "A m k"], data: Observations) -> Bool[np.ndarray, " A"]:
-    """Where the one or two basis functions can be told apart at these sizes, to machine precision."""
+    """Return where the one or two basis functions are distinguishable at these sizes, to machine precision."""
     precision = _precision(data)
     with np.errstate(all="ignore"):
         length = np.sqrt(np.einsum("amk,m,amk->ak", basis, precision, basis))
@@ -245,7 +245,7 @@ def separable(basis: Float[np.ndarray, "A m k"], data: Observations) -> Bool[np.
 def conditional(
     basis: Float[np.ndarray, "A m k"], seen: Float[np.ndarray, " m"], data: Observations, assumed: Noise
 ) -> tuple[Float[np.ndarray, "A R k"], Float[np.ndarray, " A"], Float[np.ndarray, " A"], float]:
-    """Coefficients given each value of the non-linear parameters: multivariate t about weighted least squares.
+    """Return coefficients given each value of the non-linear parameters: multivariate t about weighted least squares.
 
     Args:
         seen: What the basis is fitted to: the errors, or what they are below the error of guessing.
@@ -270,7 +270,7 @@ def conditional(
 
 
 def relative_noise(variance: Float[np.ndarray, " A"], log_weight: Float[np.ndarray, " A"], data: Observations) -> float:
-    """The relative noise at its posterior mean, from its variance at each value of the non-linear parameters."""
+    """Return the relative noise at its posterior mean, from its variance at each value of the non-linear parameters."""
     mean = np.sqrt(np.average(variance, weights=np.exp(log_weight - log_weight.max())))
     return float(mean * (1.0 if data.stderr is None else np.median(data.stderr / data.errors)))
 
@@ -283,7 +283,7 @@ def log_rate_prior(rates: Float[np.ndarray, " A"]) -> Float[np.ndarray, " A"]:
 
 @cache
 def t_points(degrees: float) -> Float[np.ndarray, "R 2"]:
-    """Quasi-random points of the standard bivariate t."""
+    """Return quasi-random points of the standard bivariate t distribution."""
     from scipy import stats  # here: it takes half a second to import
 
     uniform = stats.qmc.Halton(3, scramble=False).random(DRAWS_PER_RATE + 1)[1:]

@@ -57,7 +57,7 @@ class ProfileSet:
 
 
 def profile_sets(problem: Problem, solution: Solution, *, known_noise: bool) -> Mapping[str, ProfileSet]:
-    r"""Profile sets of all free parameters of one fit.
+    r"""Return profile sets of all free parameters of one fit.
 
         {v : min_{\theta_j = v} S(\theta) - min S <= s^2 t^2},   s^2 = min S / (m - p),
 
@@ -86,7 +86,7 @@ def profile_sets(problem: Problem, solution: Solution, *, known_noise: bool) -> 
 
 
 def unit_of_cost(problem: Problem, solution: Solution, degrees: int) -> tuple[float, float]:
-    r"""What the cost rises by one standard error away from the optimum, and the variance behind standard errors.
+    r"""Return the increase of the cost one standard error from the optimum, and the variance behind standard errors.
 
     For squared residuals both are s^2 = min S / (m - p). For the Huber loss, with \rho(r) the cost of a residual and
     \psi = \rho', that of an M-estimator (Huber 1981, section 7.6),
@@ -142,12 +142,12 @@ class _Trace:
     at_edge: Bool[np.ndarray, " K"]
 
     def ends(self, allowed: float) -> tuple[int, int]:
-        """First and last value whose cost is allowed."""
+        """Return first and last value whose cost is allowed."""
         inside = np.flatnonzero(self.cost <= allowed)
         return int(inside[0]), int(inside[-1])
 
     def between_ends(self, allowed: float) -> Float[np.ndarray, " r"]:
-        """Values between each end and its neighbour outside."""
+        """Return values between each end and its neighbour outside."""
         first, last = self.ends(allowed)
         before, after = max(first - 1, 0), min(last + 1, len(self.values) - 1)
         inner = np.linspace(0, 1, REFINED + 2)[1:-1]
@@ -156,7 +156,7 @@ class _Trace:
         return np.setdiff1d(np.concatenate([below, above]), self.values)
 
     def crossing(self, index: int, side: int, allowed: float) -> float:
-        """Where the cost crosses the threshold between a value inside and its neighbour outside."""
+        """Return the point at which the cost crosses the threshold between a value inside and its neighbour outside."""
         outside = index + side
         if not 0 <= outside < len(self.values) or not np.isfinite(self.cost[outside]):
             return float(self.values[index])
@@ -165,7 +165,7 @@ class _Trace:
 
 
 def _scan(problem: Problem, parameter: Parameter, best: float) -> Float[np.ndarray, " K"]:
-    """Values outwards from the optimum, dense near it, out to the edge of the range."""
+    """Return values outwards from the optimum, dense near it, out to the edge of the range."""
     low, high = map(float, problem.law.bounds(problem.unit)[:, problem.law.names.index(parameter.name)])
     outward = np.geomspace(1e-3, LOG_REACH, COARSE)
     if parameter.low < 0:
@@ -191,7 +191,7 @@ def _trace(
     *,
     beside: _Trace | None = None,
 ) -> _Trace:
-    """The profile at `values`, joined with a trace that is there already."""
+    """Return the profile at `values`, joined with an existing trace."""
     solved = solve(_with_held(problem, j, values), PROFILE)
     cost, theta = solved.cost, solved.theta
     if beside is not None:
@@ -232,7 +232,7 @@ def _warm(
 
 
 def _with_held(problem: Problem, j: int, values: Float[np.ndarray, " K"]) -> Problem:
-    """The one fit once for each value of a parameter, which is held there."""
+    """Repeat one fit for each value of a parameter, which is held fixed."""
     many = problem.take(np.zeros(len(values), dtype=int))
     fixed = np.full((len(values), len(problem.law.parameters)), np.nan) if many.fixed is None else many.fixed
     fixed[:, j] = values
@@ -240,7 +240,7 @@ def _with_held(problem: Problem, j: int, values: Float[np.ndarray, " K"]) -> Pro
 
 
 def _from(problem: Problem, start: Float[np.ndarray, "K p"]) -> Solution:
-    """Polish from given parameters, the coefficients found anew where none of them is held."""
+    """Refine a fit from given parameters, with new coefficients unless they are fixed."""
     law, q = problem.law, len(problem.law.nonlinear)
     fixed = problem.fixed
     assert fixed is not None
@@ -257,7 +257,7 @@ def _from(problem: Problem, start: Float[np.ndarray, "K p"]) -> Solution:
 
 
 def _at_search_edge(problem: Problem, profiled: Float[np.ndarray, "K p"], j: int) -> Bool[np.ndarray, " K"]:
-    """Where another non-linear parameter sits at an edge that only the search has set."""
+    """Return where another non-linear parameter lies at an edge set only by the search."""
     law = problem.law
     low, high = law.bounds(problem.unit)
     q = len(law.nonlinear)

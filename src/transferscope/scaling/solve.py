@@ -69,13 +69,13 @@ class Problem:
         return np.asarray(np.exp(logs.sum(axis=0) / np.maximum((self.x > 0).sum(axis=0), 1)))
 
     def held(self) -> Bool[np.ndarray, " p"]:
-        """Which parameters are held."""
+        """Return the fixed parameters."""
         if self.fixed is None:
             return np.zeros(len(self.law.parameters), dtype=bool)
         return np.asarray(~np.isnan(self.fixed[0]))
 
     def take(self, rows: Shaped[np.ndarray, " r"]) -> "Problem":
-        """The fits at some rows, which may repeat."""
+        """Return the fits at some rows, which may repeat."""
         fixed = None if self.fixed is None else self.fixed[rows]
         return replace(self, y=self.y[rows], weights=self.weights[rows], fixed=fixed)
 
@@ -87,7 +87,7 @@ class Problem:
         return np.where(self.y > 0, self.weights / np.where(self.y > 0, self.y, 1.0) ** 2, 0.0)
 
     def residuals(self, values: Float[np.ndarray, "B m"]) -> Float[np.ndarray, "B m"]:
-        """Residuals of y against `values`; 0 where y cannot be in log error (such points must have weight 0)."""
+        """Return residuals of y against `values`; 0 if y cannot be in log error (such points must have weight 0)."""
         if self.loss == "linear":
             return np.asarray(self.y - values)
         usable = self.y > 0
@@ -166,7 +166,7 @@ CELLS_AT_ONCE = 400_000
 
 
 def starts(problem: Problem, *, n_starts: int) -> Float[np.ndarray, "B r p"]:
-    """The best cells of the grid, each from another part of it.
+    """Return the best cells of the grid, each from another part of it.
 
     Args:
         n_starts: Parts of the grid, cut along its first axis, of which each gives its best cell.
@@ -198,7 +198,7 @@ def _starts_of(problem: Problem, n_starts: int) -> Float[np.ndarray, "B r p"]:
 def _project(
     problem: Problem, grid: Float[np.ndarray, "G q"]
 ) -> tuple[Float[np.ndarray, "G B k"], Float[np.ndarray, "G B"]]:
-    """Best coefficients and their cost in every cell of the grid."""
+    """Return best coefficients and their cost in every cell of the grid."""
     y, weights = problem.y, problem.error_weights
     basis = problem.law.basis(problem.x, grid)  # (G, m, k)
     k = basis.shape[2]
@@ -217,7 +217,7 @@ def _project(
 def _coefficients(
     gram: Float[np.ndarray, "G B k k"], moment: Float[np.ndarray, "G B k"], fixed: Float[np.ndarray, "B k"] | None
 ) -> Float[np.ndarray, "G B k"]:
-    """Non-negative least squares with some coefficients held."""
+    """Solve non-negative least squares with some coefficients fixed."""
     if fixed is None or np.isnan(fixed).all():
         return nnls(gram, moment)
     held = ~np.isnan(fixed[0])
@@ -279,7 +279,7 @@ class _Box:
         return np.where(self.held, u, np.clip(u, self.low, self.high))
 
     def pushes_out(self, u: Float[np.ndarray, "*B p"], descent: Float[np.ndarray, "*B p"]) -> Bool[np.ndarray, "*B p"]:
-        """Where a parameter at a bound would leave the box."""
+        """Return where a parameter at a bound would leave the box."""
         return np.asarray(((u <= self.low) & (descent < 0)) | ((u >= self.high) & (descent > 0)))
 
 
@@ -311,7 +311,7 @@ def _step(
 def _normal_equations(
     problem: Problem, theta: Float[np.ndarray, "B p"], log: Bool[np.ndarray, " p"]
 ) -> tuple[Float[np.ndarray, "B p p"], Float[np.ndarray, "B p"]]:
-    """J'WJ and J'Wr in the coordinates that are searched."""
+    """Return J'WJ and J'Wr in the coordinates that are searched."""
     weights = problem.weights
     values, jacobian = problem.law.value(problem.x, theta), problem.law.gradient(problem.x, theta)
     residuals = problem.residuals(values)
@@ -379,7 +379,7 @@ def solve(problem: Problem, effort: Effort = THOROUGH) -> Solution:
 
 
 def solve_one(problem: Problem) -> Solution:
-    """One fit (B = 1) whose parameters are read: `solve` with THOROUGH effort, or from one start where that does."""
+    """Solve one fit (B = 1) for its parameters: `solve` with THOROUGH effort, or from one start if that suffices."""
     if problem.fixed is None and problem.loss != "huber" and len(problem.law.nonlinear) <= ALONE:
         alone = solve(problem, replace(THOROUGH, n_starts=1))
         if alone.converged.all():

@@ -91,7 +91,7 @@ class Surface:
         return min(ranks, key=lambda name: ranks[name])
 
     def predict(self, sizes: ArrayLike) -> Float[np.ndarray, " t"]:
-        """Weighted mean (of logarithms) over the laws at (n, s), shape (t, 2)."""
+        """Return the weighted mean (of logarithms) over the laws at (n, s), shape (t, 2)."""
         x = np.asarray(sizes, dtype=np.float64)
         logs = [weight * np.log(self.fits[name].predict(x)) for name, weight in self.weights.items()]
         return np.asarray(np.exp(np.sum(logs, axis=0)))
@@ -151,7 +151,7 @@ def fit_surface(
 
 
 def varies_freely(sizes: Float[np.ndarray, "m 2"]) -> bool:
-    """Whether most points of a table over two sizes have an s of their own, or nearly so: under 2 points for each s."""
+    """Return whether most points of a table have their own s: under 2 points for each s."""
     distinct = np.unique(sizes, axis=0)
     return len(distinct) < 2 * len(np.unique(distinct[:, 1]))
 
@@ -167,7 +167,7 @@ PARTS = 5
 
 
 def budgets(spent: Float[np.ndarray, " m"]) -> list[Int[np.ndarray, " k"]]:
-    """Rows of each budget, the least first; one row each where budgets have nothing in common."""
+    """Return the rows of each budget, the smallest first; one row each if budgets have nothing in common."""
     order = np.argsort(spent, kind="stable")
     groups = np.split(order, np.flatnonzero(np.diff(np.log(spent[order])) > MOST_APART) + 1)
     return [
@@ -178,7 +178,7 @@ def budgets(spent: Float[np.ndarray, " m"]) -> list[Int[np.ndarray, " k"]]:
 
 
 def last_budgets(data: Observations) -> list[Bool[np.ndarray, " m"]]:
-    """The points of the last one, two and three budgets, as masks: of n s, or of what runs were said to cost."""
+    """Return the points of the last one, two and three budgets, as masks: of n s, or of given costs."""
     spent = data.sizes.prod(axis=1) if data.spent is None else data.spent
     groups = budgets(spent)
     if len(groups) > len(spent) / 3 or len(groups) < LEAST_BUDGETS:
@@ -188,7 +188,8 @@ def last_budgets(data: Observations) -> list[Bool[np.ndarray, " m"]]:
 
 
 def log_distance(at: Float[np.ndarray, "t 2"], sizes: Float[np.ndarray, "m 2"]) -> Float[np.ndarray, " t"]:
-    """How far points lie outside of measured sizes: the largest of log n, log s and half of log n s beyond, or 0.
+    """Return the distance of points from the measured sizes: the largest of log n, log s and half of log n s beyond, or
+    0.
 
     Below the smallest n or s counts as well.
     """
@@ -198,7 +199,7 @@ def log_distance(at: Float[np.ndarray, "t 2"], sizes: Float[np.ndarray, "m 2"]) 
 
 
 def outliers(data: Observations, law: Law) -> Observations | None:
-    """Points further than OUTLYING robust standard deviations from a law that was fitted with the Huber loss.
+    """Return points further than OUTLYING robust standard deviations from a law fitted with the Huber loss.
 
     The standard deviation is 1.4826 times the median distance from the median residual, in log error, without the p
     smallest: a fit of p parameters in absolute values goes through about p of the points, whatever the noise.
@@ -245,7 +246,7 @@ def held_out_score(law: Law, data: Observations, loss: Loss, *, free: bool | Non
 
 
 def _edge(sizes: Float[np.ndarray, " m"]) -> float:
-    """The least of the larger half of the different sizes; the middle one counts to the smaller half."""
+    """Return the smallest of the larger half of the distinct sizes; the middle one belongs to the smaller half."""
     distinct = np.unique(sizes)
     return float(distinct[len(distinct) - len(distinct) // 2])
 
@@ -266,7 +267,7 @@ def _root_mean(squares: Float[np.ndarray, " r"]) -> float:
 
 
 def _clipped_mean(squares: Float[np.ndarray, " r"]) -> float:
-    """Root mean square of misses that are clipped at CLIPPED medians; NaN where one is unknown."""
+    """Return the root mean square of errors clipped at CLIPPED medians; NaN if one is unknown."""
     return _root_mean(np.minimum(squares, CLIPPED**2 * np.median(squares)))
 
 

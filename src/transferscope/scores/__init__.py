@@ -22,7 +22,7 @@ from transferscope.scores.transrate import TransRate
 
 
 def _as_score(kind: object) -> Score:
-    """What a reference leads to, if it is a class of scores that can be made without settings."""
+    """Check that the object of a reference is a class of scores that needs no settings."""
     if not isinstance(kind, type):
         raise TypeError("is no class")
     if not issubclass(kind, Score):

@@ -48,7 +48,7 @@ class Bhattacharyya(Score):
     kinds: ClassVar[tuple[Kind, ...]] = ("classification",)
 
     def computed(self, view: TargetView) -> Estimate:
-        """Negative sum of Bhattacharyya coefficients; see the class."""
+        """Return the negative sum of Bhattacharyya coefficients; see the class."""
         n, classes = len(view), indicators(view)
         sizes = classes.sum(axis=0)[:, None]
         if sizes.min() < 2:
@@ -66,7 +66,7 @@ class Bhattacharyya(Score):
 def coefficients(
     means: Float64[np.ndarray, "C k"], variances: Float64[np.ndarray, "C k"]
 ) -> Float64[np.ndarray, "C C"]:
-    """Bhattacharyya coefficients exp(-D) of Gaussians with diagonal covariances, in [0, 1]; 1 on the diagonal.
+    """Return Bhattacharyya coefficients exp(-D) of Gaussians with diagonal covariances, in [0, 1]; 1 on the diagonal.
 
     A component where neither class has variance excludes overlap if the means differ and says nothing if they agree;
     one where only one class has variance excludes it.

@@ -41,7 +41,7 @@ class HScore(Score):
     kinds: ClassVar[tuple[Kind, ...]] = ("classification",)
 
     def computed(self, view: TargetView) -> Estimate:
-        """The H-score; see the class."""
+        """Return the H-score; see the class."""
         n, d = view.features.shape
         classes, principal = indicators(view), spectrum(view.features, centre=True)
         variances = principal.squares / n  # (r,)
@@ -52,7 +52,8 @@ class HScore(Score):
 
 
 def ledoit_wolf(principal: Spectrum) -> float:
-    """The shrinkage of Ledoit and Wolf, "A well-conditioned estimator for large-dimensional covariance matrices", 2004.
+    """Return the shrinkage intensity of Ledoit and Wolf, "A well-conditioned estimator for large-dimensional covariance
+    matrices", 2004.
 
     With m the mean variance, it is min(b^2, delta^2) / delta^2 for d delta^2 = |Sigma - m I|^2 and
     d b^2 = (1/n sum_j |x_j|^4 - |Sigma|^2) / n.

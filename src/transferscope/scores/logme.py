@@ -66,7 +66,7 @@ class _Profile:
     total: Float64[np.ndarray, " K"]  # |y|^2
 
     def residual(self, u: Float64[np.ndarray, " K"]) -> Float64[np.ndarray, " K"]:
-        """Q(t) for one u per output."""
+        """Return Q(t) for one u per output."""
         shrunk = 1 / (1 + self.squares[:, None] * np.exp(-u))  # (r, K): t / (t + s)
         return np.asarray(self.outside + (self.power * shrunk).sum(axis=0))
 
@@ -81,11 +81,11 @@ class _Profile:
         return self._evidence(self.outside + (1 / (1 + scaled)) @ self.power, np.log1p(scaled).sum(axis=1)[:, None])
 
     def without_weights(self) -> Float64[np.ndarray, " K"]:
-        """The limit t -> infinity."""
+        """Return the limit t -> infinity."""
         return self._evidence(self.total, np.zeros(()))
 
     def without_noise(self) -> Float64[np.ndarray, " K"]:
-        """The limit t -> 0 when F has n directions: n/2 log t of Q and of the determinant cancel."""
+        """Return the limit t -> 0 when F has n directions: n/2 log t of Q and of the determinant cancel."""
         return self._evidence((self.power / self.squares[:, None]).sum(axis=0), np.asarray(np.log(self.squares).sum()))
 
     def _evidence(self, residual: np.ndarray, volume: np.ndarray) -> np.ndarray:
@@ -93,7 +93,7 @@ class _Profile:
         return half - volume / 2
 
     def grid(self) -> Float64[np.ndarray, " G"]:
-        """Values of u that enclose every stationary point.
+        """Return values of u that enclose every stationary point.
 
         Beyond n s_max the evidence is monotone; for r < n no maximum lies below |y|^2 - |z|^2 over n / s_min.
         """
@@ -103,7 +103,7 @@ class _Profile:
 
 
 def log_evidence(features: Float64[np.ndarray, "n d"], targets: Float64[np.ndarray, "n K"]) -> Evidence:
-    """Largest log evidence over alpha and beta of each output.
+    """Return the largest log evidence over alpha and beta of each output.
 
     A grid in log t finds the highest peak (there can be several), golden sections refine it, and both limits are
     compared with it. O(n d min(n, d)) time, O(min(n, d)^2) memory beyond the inputs and their number of outputs.

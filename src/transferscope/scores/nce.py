@@ -34,7 +34,7 @@ class Nce(Score):
     kinds: ClassVar[tuple[Kind, ...]] = ("classification",)
 
     def computed(self, view: TargetView) -> Estimate:
-        """Negative conditional entropy; see the class."""
+        """Return the negative conditional entropy; see the class."""
         assert view.source_probabilities is not None
         source, of_pair, of_source = _counts(view, view.source_probabilities)
         n, alone = len(view), int((np.bincount(source) == 1).sum())
@@ -51,7 +51,7 @@ class Nce(Score):
 def _counts(
     view: TargetView, theta: Float64[np.ndarray, "n Z"]
 ) -> tuple[Int64[np.ndarray, " n"], Int64[np.ndarray, " n"], Int64[np.ndarray, " n"]]:
-    """The source class of each example, how many have its source class and label, and how many its source class."""
+    """Return the source class of each example, and the counts of its source class and label and of its source class."""
     source = theta.argmax(axis=1)
     pairs = source * (class_indices(view).max() + 1) + class_indices(view)
     _, pair, together = np.unique(pairs, return_inverse=True, return_counts=True)

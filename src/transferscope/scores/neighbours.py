@@ -49,7 +49,7 @@ class Neighbours(Score):
         return max(3, self.k + 1)
 
     def computed(self, view: TargetView) -> Estimate:
-        """Accuracy, R^2 or average precision, leaving one out; see the class."""
+        """Return the accuracy, R^2 or average precision, leaving one out; see the class."""
         targets = outputs(view)
         means = neighbour_means(view.features, targets, self.k)
         rate = {"classification": accuracy, "regression": r_squared, "multi-label": macro_average_precision}[view.kind]
@@ -93,14 +93,14 @@ def neighbour_means(
 
 
 def _pieces(first: Int64[np.ndarray, " pairs"]) -> Iterator[slice]:
-    """Slices of about `_PAIRS` of the ordered pairs; those of one row stay together."""
+    """Yield slices of about `_PAIRS` of the ordered pairs; those of one row stay together."""
     ends = np.flatnonzero(np.diff(first, append=-1)) + 1
     stops = ends[np.flatnonzero(np.diff(ends // _PAIRS, append=-1))]
     yield from map(slice, [0, *stops[:-1]], stops)
 
 
 def _scaled(features: Float64[np.ndarray, "n d"]) -> tuple[np.ndarray, np.ndarray, float]:
-    """Features less their mean, the longest of length 1, in single precision; squared lengths; the unit of length."""
+    """Return the centred features, the longest of length 1, in single precision; squared lengths; the unit."""
     from_mean = features - features.mean(axis=0)
     norms = np.einsum("ij,ij->i", from_mean, from_mean)
     unit = float(np.sqrt(norms.max())) or 1.0
@@ -109,7 +109,7 @@ def _scaled(features: Float64[np.ndarray, "n d"]) -> tuple[np.ndarray, np.ndarra
 
 
 def _kth_at_most(squared: np.ndarray, k: int) -> Float64[np.ndarray, " rows"]:
-    """A number that k of each row are at most, and few more: the k-th least of the minima of many groups."""
+    """Return a tight upper bound of the k smallest in each row: the k-th smallest of the minima of many groups."""
     n_groups = squared.shape[1] // max(squared.shape[1] // (16 * k), 1)
     grouped = squared[:, : squared.shape[1] // n_groups * n_groups].reshape(len(squared), -1, n_groups)
     return np.partition(grouped.min(axis=1), k - 1, axis=1)[:, k - 1].astype(np.float64)

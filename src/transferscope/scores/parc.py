@@ -35,7 +35,7 @@ class Parc(Score):
     kinds: ClassVar[tuple[Kind, ...]] = ("classification",)
 
     def computed(self, view: TargetView) -> Estimate:
-        """Spearman's correlation of distances; see the class."""
+        """Return Spearman's correlation of distances; see the class."""
         n, features = len(view), view.features[:, varies(view.features)]
         standard = (features - features.mean(axis=0)) / features.std(axis=0)
         rows = standard - standard.mean(axis=1, keepdims=True)
@@ -47,7 +47,7 @@ class Parc(Score):
 
 
 def _rank_correlation(rows: Float64[np.ndarray, "n d"], labels: np.ndarray) -> float:
-    """Spearman's correlation of 1 - rows rows' with "of different classes", over pairs."""
+    """Return Spearman's correlation of 1 - rows rows' with "of different classes", over pairs."""
     n = len(rows)
     distances = np.empty(n * (n - 1) // 2)
     different = np.empty(len(distances), dtype=bool)
@@ -61,7 +61,7 @@ def _rank_correlation(rows: Float64[np.ndarray, "n d"], labels: np.ndarray) -> f
 
 
 def correlation_with_groups(values: Float64[np.ndarray, " m"], group: Bool[np.ndarray, " m"]) -> float:
-    """Spearman's correlation of numbers with a yes / no, ties at their middle rank; NaN where one does not vary.
+    """Return Spearman's correlation of numbers with a yes / no, ties at their middle rank; NaN if one does not vary.
 
     Only the ranks of the smaller side enter: with R the sum of their m_s centred ranks, the correlation is
     +- R / sqrt(m_s (m - m_s) / m * sum of squared centred ranks). Overwrites `values`.

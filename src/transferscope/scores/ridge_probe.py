@@ -47,7 +47,7 @@ class RidgeProbe(Score):
     kinds: ClassVar[tuple[Kind, ...]] = ("classification", "regression", "multi-label")
 
     def computed(self, view: TargetView) -> Estimate:
-        """Accuracy, R^2 or average precision, leaving one out; see the class."""
+        """Return the accuracy, R^2 or average precision, leaving one out; see the class."""
         targets = outputs(view)
         codes = targets - targets.mean(axis=0)
         if view.kind == "regression":
@@ -63,7 +63,8 @@ class RidgeProbe(Score):
 def best_predictions(
     features: Float64[np.ndarray, "n d"], codes: Float64[np.ndarray, "n K"]
 ) -> Float64[np.ndarray, "n K"]:
-    """Leave-one-out predictions of ridge regression with the lambda whose squared error is least; all is centred.
+    """Return leave-one-out predictions of ridge regression with the lambda of the smallest squared error; all is
+    centred.
 
     Returns:
         Predictions; of two lambdas with the same error the larger.

@@ -81,13 +81,13 @@ class TargetView:
         return "multi-label" if self.labels.dtype == np.bool_ else "regression"
 
     def take(self, index: Int64[np.ndarray, " k"]) -> "TargetView":
-        """The examples at `index`."""
+        """Return the examples at `index`."""
         p = self.source_probabilities
         return TargetView(self.features[index], self.labels[index], None if p is None else p[index])
 
 
 def _of_full_precision(view: TargetView) -> dict[str, np.ndarray | None]:
-    """The arrays of a view in the types that scores compute with."""
+    """Return the arrays of a view in the dtypes of scores."""
     labels, p = np.asarray(view.labels), view.source_probabilities
     kind = labels.dtype.kind
     if labels.ndim == 1 and kind not in "iu":
@@ -142,10 +142,10 @@ class Score(ABC):
 
     @abstractmethod
     def computed(self, view: TargetView) -> Estimate:
-        """The score on examples of which there are enough, whose labels and features vary; without a standard error."""
+        """Compute the score of enough examples with varying labels and features, without a standard error."""
 
     def contributions(self, view: TargetView) -> Float64[np.ndarray, " n"] | None:
-        """The score and its derivative to the weight of each example, of one that knows it; None for most.
+        """Return the score and its derivative with respect to the weight of each example; None if not implemented.
 
         The mean of these numbers is the score and their standard deviation over sqrt(n) its standard error (the
         infinitesimal jackknife: Efron, "The jackknife, the bootstrap and other resampling plans", 1982, chapter 6).
@@ -158,7 +158,7 @@ class Score(ABC):
         return None
 
     def value(self, view: TargetView) -> Estimate:
-        """The score on all examples, without a standard error (see `with_error`).
+        """Return the score on all examples, without a standard error (see `with_error`).
 
         Returns:
             What is `computed`; NaN with status "too_few" (fewer than `least_examples`) or "undefined" (one class or
@@ -184,26 +184,26 @@ class Score(ABC):
 
 
 def varies(array: np.ndarray) -> np.ndarray:
-    """Which columns hold more than one value (shape (K,), or () for one column), up to rounding."""
+    """Return which columns hold more than one value (shape (K,), or () for one column), up to rounding."""
     lowest, highest = array.min(axis=0), array.max(axis=0)
     varying: np.ndarray = np.asarray(highest - lowest > 1e-13 * np.maximum(np.abs(lowest), np.abs(highest)))
     return varying
 
 
 def class_indices(view: TargetView) -> Int64[np.ndarray, " n"]:
-    """Labels as 0 ... C - 1 of the C classes that occur, in the order of their indices."""
+    """Return labels as 0 ... C - 1 of the C classes that occur, in the order of their indices."""
     indices: np.ndarray = np.unique(view.labels, return_inverse=True)[1]
     return indices.astype(np.int64)
 
 
 def indicators(view: TargetView) -> Float64[np.ndarray, "n C"]:
-    """One column of 0 and 1 for each class that occurs."""
+    """Return one column of 0 and 1 for each class that occurs."""
     classes = class_indices(view)
     return np.asarray(classes[:, None] == np.arange(classes.max() + 1), dtype=np.float64)
 
 
 def outputs(view: TargetView) -> Float64[np.ndarray, "n K"]:
-    """What a linear model of the labels regresses on: indicators of classes or labels, or regression outputs.
+    """Return the regression targets of a linear model: indicators of classes or labels, or regression labels.
 
     Labels and outputs that do not vary are left out.
     """
@@ -214,7 +214,7 @@ def outputs(view: TargetView) -> Float64[np.ndarray, "n K"]:
 
 
 def leave_groups_out(score: Score, view: TargetView, *, n_groups: int = 20, seed: int = 0) -> Float64[np.ndarray, " G"]:
-    """The score without each of G groups of examples; to first order where it knows its `contributions`.
+    """Return the score without each of G groups of examples, to first order if it has `contributions`.
 
     The groups depend on the number of examples, `n_groups` and `seed` only: networks that saw the same examples in the
     same order have the same groups, so `grouped_error(first - second)` is the standard error of their difference.
@@ -235,7 +235,7 @@ def leave_groups_out(score: Score, view: TargetView, *, n_groups: int = 20, seed
 
 
 def with_error(score: Score, view: TargetView, *, n_groups: int = 20, seed: int = 0) -> Estimate:
-    """The score with its delete-a-group jackknife standard error.
+    """Return the score with its delete-a-group jackknife standard error.
 
     It speaks of other examples of the same task seen through the same network. docs/scores.md has how wide it is beside
     the spread over simulated samples: too wide for the accuracies that leave one out, `knn` and `ridge-probe`.

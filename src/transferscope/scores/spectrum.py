@@ -32,30 +32,30 @@ class Spectrum:
         return bool(d <= n)
 
     def coordinates(self, targets: Float64[np.ndarray, "n K"]) -> Float64[np.ndarray, "r K"]:
-        """U' Y without forming U."""
+        """Return U' Y without forming U."""
         if self._holds_right_vectors:
             inner = sum(block.T @ targets[rows] for rows, block in _rows(self.features, self.mean))
             return np.asarray(self.vectors.T @ inner / np.sqrt(self.squares)[:, None])
         return np.asarray(self.vectors.T @ targets)
 
     def components(self, count: int) -> Float64[np.ndarray, "n c"]:
-        """U diag(sqrt s) of the `count` largest s, or of all if there are fewer."""
+        """Return U diag(sqrt s) of the `count` largest s, or of all if there are fewer."""
         if self._holds_right_vectors:
             largest = self.vectors[:, -count:]
             return np.concatenate([block @ largest for _, block in _rows(self.features, self.mean)])
         return np.asarray(self.vectors[:, -count:] * np.sqrt(self.squares[-count:]))
 
     def lengths(self) -> Float64[np.ndarray, " n"]:
-        """Squared length of each row of F - 1 m'."""
+        """Return the squared length of each row of F - 1 m'."""
         return np.concatenate([np.einsum("ij,ij->i", block, block) for _, block in _rows(self.features, self.mean)])
 
     def left(self) -> Float64[np.ndarray, "n r"]:
-        """U."""
+        """Return U."""
         return np.asarray(self.components(len(self.squares)) / np.sqrt(self.squares))
 
 
 def spectrum(features: Float64[np.ndarray, "n d"], *, centre: bool = False) -> Spectrum:
-    """Spectrum of a finite feature matrix, as it is or less its mean over the examples.
+    """Return the spectrum of a finite feature matrix, as it is or less its mean over the examples.
 
     Eigenvalues at most max(n, d) eps times the largest are rounding of a Gram matrix and are taken as 0, so singular
     values below about 1e-6 of the largest are not resolved. Memory is O(min(n, d)^2) beyond the features.
@@ -75,7 +75,7 @@ def spectrum(features: Float64[np.ndarray, "n d"], *, centre: bool = False) -> S
 
 
 def centred(features: Float64[np.ndarray, "n d"]) -> Float64[np.ndarray, "n d"]:
-    """Features less their mean over the examples; exactly 0 where they do not vary."""
+    """Return the features less their mean over the examples; exactly 0 where they do not vary."""
     return np.asarray(features - _mean(features))
 
 
@@ -85,7 +85,7 @@ def _mean(features: Float64[np.ndarray, "n d"]) -> Float64[np.ndarray, " d"]:
 
 
 def _rows(features: np.ndarray, mean: np.ndarray | None) -> Iterator[tuple[slice, Float64[np.ndarray, "rows d"]]]:
-    """Blocks of rows less the mean; all at once where nothing is taken."""
+    """Yield blocks of rows less the mean; all at once where nothing is taken."""
     n, d = features.shape
     size = n if mean is None else max(_BLOCK // d, 1)
     for rows in (slice(start, start + size) for start in range(0, n, size)):

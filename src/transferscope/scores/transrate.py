@@ -40,7 +40,7 @@ class TransRate(Score):
     kinds: ClassVar[tuple[Kind, ...]] = ("classification",)
 
     def computed(self, view: TargetView) -> Estimate:
-        """Difference of coding rates; see the class."""
+        """Return the difference of coding rates; see the class."""
         n, classes = len(view), class_indices(view)
         sizes = np.bincount(classes)
         features = centred(view.features)
@@ -50,7 +50,7 @@ class TransRate(Score):
         return Estimate(float(rate), None, n, "ok" if narrow else "not_identified")
 
     def contributions(self, view: TargetView) -> Float64[np.ndarray, " n"]:
-        """The derivative of both rates to the weight of each example, with that of the mean."""
+        """Return the derivatives of both rates with respect to the weight of each example, with that of the mean."""
         n, classes, features = len(view), class_indices(view), centred(view.features)
         contribution = coding_rate(features, self.epsilon) + _pull(features, self.epsilon)[0]
         for c in range(classes.max() + 1):
@@ -62,14 +62,14 @@ class TransRate(Score):
 
 
 def coding_rate(features: Float64[np.ndarray, "n d"], epsilon: float) -> float:
-    """R(Z) = 1/2 log det(I + Z' Z / (n epsilon)), in nats, by way of the smaller Gram matrix."""
+    """Return R(Z) = 1/2 log det(I + Z' Z / (n epsilon)), in nats, by way of the smaller Gram matrix."""
     n, d = features.shape
     gram = features.T @ features if d <= n else features @ features.T
     return float(np.linalg.slogdet(np.eye(len(gram)) + gram / (n * epsilon))[1]) / 2
 
 
 def _pull(features: Float64[np.ndarray, "n d"], epsilon: float) -> tuple[np.ndarray, np.ndarray]:
-    """With G = (epsilon I + Z' Z / n)^-1: half of z_i' G z_i less its mean, shape (n,), and G mean(z), shape (d,)."""
+    """Return half of z_i' G z_i less its mean, (n,), and G mean(z), (d,), with G = (epsilon I + Z' Z / n)^-1."""
     n, d = features.shape
     if d <= n:
         solved = linalg.solve(features.T @ features / n + epsilon * np.eye(d), features.T, assume_a="pos")  # G Z'

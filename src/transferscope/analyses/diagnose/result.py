@@ -165,12 +165,12 @@ class DiagnosisResult(AnalysisResult):
             )
 
     def table(self) -> pd.DataFrame:
-        """One row per record; see `measured_rows`. What the features are worth are rows of "linear-model"."""
+        """Return one row per record; see `measured_rows`. Rows of "linear-model" are those on the features."""
         rows = measured_rows(self.measured, self.looked_at.beside)
         return rows if self.reach is None else pd.concat([rows, reach_rows(self.reach)], ignore_index=True)
 
     def shown_tables(self) -> tuple[Table, ...]:
-        """Return the headline of every diagnostic, beside the start or random weights, and what is expected; the
+        """Return the headline of every diagnostic, beside the start or random weights, what is expected, and the
         features.
         """
         beside = self.looked_at.beside

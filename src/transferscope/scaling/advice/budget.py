@@ -40,7 +40,7 @@ fine-tuned families .9 of the points are held with it, and more of simulated one
 
 
 def forecast_at(surface: Surface, costs: Cost | None, n: float, s: float) -> Forecast:
-    r"""The error at one (n, s), inside the measured sizes or beyond them.
+    r"""Return the error at one (n, s), with a note if it is extrapolated.
 
     The interval is \exp(\log f \pm z \sqrt{u^2 + e^2}) with f, u the weighted mean and standard deviation of the log
     error over the laws, and e the weighted root mean square of what each law misses where it was not fitted: within the
@@ -75,7 +75,7 @@ def forecast_at(surface: Surface, costs: Cost | None, n: float, s: float) -> For
 
 
 def _missed(score: HeldOutScore, distance: float | None, *, free: bool) -> float:
-    """What a law misses at a distance beyond what was measured; None for within."""
+    """Return the error of a law at a distance beyond the measured sizes; None within them."""
     within = score.leave_s_out if np.isfinite(score.leave_s_out) else score.in_sample
     if distance is None:
         return within
@@ -89,7 +89,7 @@ def spent_on(data: Observations, costs: Cost) -> Float[np.ndarray, " m"]:
 
 
 def best_split(surface: Surface, costs: Cost, budget: float, *, largest_size: float | None = None) -> Forecast:
-    """The (n, s) with the least predicted error within a budget.
+    """Return the (n, s) with the smallest predicted error within a budget.
 
     Args:
         surface: The fitted surface; its weighted mean over laws is minimised.
@@ -124,7 +124,7 @@ def best_split(surface: Surface, costs: Cost, budget: float, *, largest_size: fl
 def splits(
     surface: Surface, costs: Cost, budget: float, *, count: int, largest_size: float | None = None
 ) -> Float[np.ndarray, "count 2"]:
-    """Ways to spend a budget: (n, s) from the smallest measured sizes up, from the least n to the least s.
+    """Return ways to spend a budget: (n, s) from the smallest measured sizes up, from the smallest n to the smallest s.
 
     With a largest feasible n, up to that. Raises as `best_split`.
     """
@@ -153,7 +153,7 @@ def rest_of(surface: Surface, costs: Cost, budget: float, n: Float[np.ndarray, "
 def affordable(
     cost: Callable[[Float[np.ndarray, " k"]], Float[np.ndarray, " k"]], budget: float, least: Float[np.ndarray, " k"]
 ) -> Float[np.ndarray, " k"]:
-    """The largest sizes at or above `least` that a budget pays for, to rounding; `least` where it pays for no more.
+    """Return the largest sizes at or above `least` within a budget; `least` if there are none.
 
     Costs rise with sizes, and `least` is above 0.
     """
@@ -173,7 +173,7 @@ def affordable(
 def cheapest_split(
     surface: Surface, costs: Cost, target_error: float, *, largest_size: float | None = None
 ) -> Forecast | None:
-    """The cheapest (n, s) whose predicted error is at most the target; None if none up to LARGEST_FACTOR is.
+    """Return the cheapest (n, s) whose predicted error is at most the target; None if none up to LARGEST_FACTOR is.
 
     Where the smallest measured run does not reach the target, its predicted error is it. Raises as `best_split`.
     """
@@ -224,7 +224,7 @@ class SurfaceDraws(WeightedDraws):
     noise: Float[np.ndarray, " N"]
 
     def predict(self, sizes: Float[np.ndarray, "t 2"]) -> Float[np.ndarray, "N t"]:
-        """The error at each (n, s) under each draw."""
+        """Return the error at each (n, s) under each draw."""
         predicted: Float[np.ndarray, "N t"] = np.maximum(
             np.concatenate([one.predict(sizes) for one in self.refits]), 1e-12
         )
@@ -232,7 +232,7 @@ class SurfaceDraws(WeightedDraws):
 
 
 def surface_draws(surface: Surface, *, per_law: int = DRAWS_PER_LAW) -> SurfaceDraws:
-    """Draws of every law by bootstrap, each law with its weight beyond the measured sizes.
+    """Return draws of every law by bootstrap, each law with its weight beyond the measured sizes.
 
     A draw stands for the noise of the points; the different laws stand for not knowing the form.
 
@@ -349,7 +349,7 @@ def _next_for_split(surface: Surface, costs: Costs, budget: float, largest_size:
 
 
 def candidate_runs(surface: Surface, *, most_n: float, most_s: float) -> Float[np.ndarray, "R 2"]:
-    """Pairs (n, s) that were not measured yet; what is measured already may lie above the limits, nothing else."""
+    """Return pairs (n, s) that were not measured yet, within the limits."""
     measured = next(iter(surface.fits.values())).observations.sizes
     n, s = (_axis(column, most) for column, most in zip(measured.T, (most_n, most_s), strict=True))
     pairs = np.stack([axis.ravel() for axis in np.meshgrid(n, s, indexing="ij")], axis=1)

@@ -36,7 +36,7 @@ class Optimum:
 def compute_optimal(
     surface: Surface, costs: Cost, budgets: Sequence[float], *, largest_size: float | None = None
 ) -> list[Optimum]:
-    """The N and D with the least expected loss for each budget, by the weighted mean of the laws.
+    """Return the N and D with the smallest expected loss for each budget, by the weighted mean of the laws.
 
     Parabolas through the runs of each measured budget with a line through their minima (approach 2 of Hoffmann et al.
     2022) are off by twice as much: a parabola is symmetric and a budget is not, and few minima make a line. The

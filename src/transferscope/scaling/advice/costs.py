@@ -20,7 +20,7 @@ class Cost(Protocol):
     """What a run costs, rising with both sizes."""
 
     def of(self, n: Size, s: Size, /) -> Size:
-        """Cost of a run on sizes n and s, which may be arrays."""
+        """Return the cost of a run on sizes n and s, which may be arrays."""
 
     @property
     def of_both(self) -> bool:
@@ -50,7 +50,7 @@ class Costs:
             raise SettingsError(f"the costs are {costs}; expected numbers of at least 0, not all 0")
 
     def of(self, pretrain_size: Size, finetune_size: Size = 0.0) -> Size:
-        """Cost of one run with its data."""
+        """Return the cost of one run with its data."""
         return self.per_pretrain * pretrain_size + self.per_label * finetune_size + self.per_run
 
     @property
@@ -97,7 +97,7 @@ class Formula:
         return True
 
     def of(self, parameters: Size, tokens: Size) -> Size:
-        """Cost of training N parameters on D tokens."""
+        """Return the cost of training N parameters on D tokens."""
         formula = ast.parse(self.text.replace("^", "**"), mode="eval").body
         return _evaluated(formula, {"N": parameters, "D": tokens})
 
@@ -128,7 +128,7 @@ class MeasuredCost:
         return True
 
     def of(self, parameters: Size, tokens: Size) -> Size:
-        """Cost of training N parameters on D tokens."""
+        """Return the cost of training N parameters on D tokens."""
         return self.factor * 6 * parameters ** (1 + self.rate) * tokens
 
 

@@ -78,7 +78,7 @@ class CurveDraws:
     may_take_off: bool = False
 
     def at(self, size: float) -> Float[np.ndarray, " N"]:
-        """Error of each draw at one number of labels within `sizes`, interpolated in logarithms."""
+        """Return the error of each draw at one number of labels within `sizes`, interpolated in logarithms."""
         place = float(np.interp(np.log(size), np.log(self.sizes), np.arange(len(self.sizes))))
         low = min(int(place), len(self.sizes) - 2)
         share = place - low
@@ -98,7 +98,7 @@ class CurveDraws:
 
 
 def label_grid(curves: Sequence[Observations]) -> Float[np.ndarray, " G"]:
-    """Numbers of labels from the smallest measured one to REACH times the largest, for all arms of a table.
+    """Return numbers of labels from the smallest measured one to REACH times the largest, for all arms of a table.
 
     Where an arm comes to an error of 0 is one of them.
     """
@@ -108,7 +108,7 @@ def label_grid(curves: Sequence[Observations]) -> Float[np.ndarray, " G"]:
 
 
 def draw_curve(data: Observations, grid: Float[np.ndarray, " G"], *, chance: float | None = None) -> CurveDraws:
-    """Draws of the error curve of one arm, averaged over several laws (`averaged_posterior`).
+    """Return draws of the error curve of one arm, averaged over several laws (`averaged_posterior`).
 
     Args:
         data: Errors at numbers of labels above 0, with standard errors where they are known.
@@ -142,7 +142,7 @@ def draw_curve(data: Observations, grid: Float[np.ndarray, " G"], *, chance: flo
 def _with_uncertain_fall(
     errors: Float[np.ndarray, "N X"], x: Float[np.ndarray, " X"], data: Observations, chance: float | None
 ) -> Float[np.ndarray, "N X"]:
-    """Each draw with its fall beyond the largest measured size times a random factor, and with what all laws miss."""
+    """Return each draw with its extrapolated fall times a random factor, and with the error that all laws share."""
     spread = FALL_SPREAD[max(least for least in FALL_SPREAD if least <= data.n_distinct)]
     z, level, late, rate = np.random.default_rng(1).standard_normal((4, len(errors), 1))
     factor = np.exp(spread * z)
@@ -159,13 +159,13 @@ def _with_uncertain_fall(
 
 
 def _gained(data: Observations) -> float:
-    """By how much the log error has fallen from the smallest to the largest measured size."""
+    """Return the fall of the log error from the smallest to the largest measured size."""
     first, last = (data.errors[data.sizes[:, 0] == size].mean() for size in (data.sizes[0, 0], data.sizes[-1, 0]))
     return float(np.log(first / last))
 
 
 def may_take_off(data: Observations, chance: float | None) -> bool:
-    """Whether a curve has gained so little that it may be at chance still, from where it can fall suddenly."""
+    """Return whether a curve may still be at chance, from where it can fall suddenly."""
     last = float(data.errors[data.sizes[:, 0] == data.sizes[-1, 0]].mean())
     high = HIGH <= last <= 1 or 100 * HIGH <= last <= 100 if chance is None else last >= (1 - 2 * STILL) * chance
     return high and _gained(data) < STILL
@@ -181,7 +181,7 @@ class Pairs:
 
 
 def seed_correlation(scratch: Sequence[Float[np.ndarray, " _"]], transfer: Sequence[Float[np.ndarray, " _"]]) -> float:
-    r"""Correlation of the relative errors of two arms over the seeds they share, pooled over sizes.
+    r"""Return the correlation of the relative errors of two arms over the seeds they share, pooled over sizes.
 
         r = \sum_j \sum_s u_{js} v_{js} / \sqrt{\sum u^2 \sum v^2} \cdot d / (d + 4)
 
@@ -208,7 +208,7 @@ def seed_correlation(scratch: Sequence[Float[np.ndarray, " _"]], transfer: Seque
 
 
 def paired(scratch: CurveDraws, transfer: CurveDraws, correlation: float) -> Pairs:
-    r"""Joint draws of two arms whose measurements share seeds.
+    r"""Return joint draws of two arms whose measurements share seeds.
 
     Every pair of draws has the weight of the joint likelihood over the product of the separate ones,
 
@@ -240,7 +240,7 @@ def paired(scratch: CurveDraws, transfer: CurveDraws, correlation: float) -> Pai
 
 
 def _residuals(curve: CurveDraws) -> Float[np.ndarray, "N m"]:
-    """Measured minus drawn errors in units of their noise, bounded so that a poor draw does not decide a pair."""
+    """Return measured minus drawn errors in units of their noise, bounded so that no poor draw decides a pair."""
     data = curve.observations
     pattern = np.ones(len(data)) if data.stderr is None else data.stderr / data.errors
     sigma = curve.noise * data.errors * pattern / np.median(pattern)
@@ -309,7 +309,7 @@ def next_sizes(
     costs: Costs | None,
     labelled: float,
 ) -> list[NextRun]:
-    """The numbers of labels whose measurement would sharpen a decision most, the best first.
+    """Return the numbers of labels whose measurement reduces the uncertainty of a decision most, the best first.
 
     Args:
         predicted: What each draw predicts for a measurement at each candidate, above 0.
@@ -341,7 +341,7 @@ def next_sizes(
 
 
 def candidate_sizes(measured: Float[np.ndarray, " m"]) -> Float[np.ndarray, " R"]:
-    """Numbers of labels to think of: between the measured ones, and 1.5, 2 and 4 times the largest, in two digits."""
+    """Return candidate numbers of labels in two digits: between measured ones, and 1.5, 2 and 4 times the largest."""
     between = np.sqrt(measured[1:] * measured[:-1])
     between = between[measured[1:] / measured[:-1] >= 1.5]
     sizes = np.concatenate([between, measured[-1] * np.array([1.5, 2.0, 4.0])])

@@ -41,7 +41,7 @@ def next_run(
     gains: Float[np.ndarray, " R"],
     costs: Float[np.ndarray, " R"] | None,
 ) -> NextRun:
-    """The candidate with the most information, or the most for its cost.
+    """Return the candidate with the most information, or the most for its cost.
 
     Args:
         candidates: Sizes of each candidate: n, or (n, s).
@@ -80,7 +80,7 @@ def information(
     *,
     noise: Float[np.ndarray, " N"] | float,
 ) -> Float[np.ndarray, " R"]:
-    r"""Expected share of the variance of a decision that one measurement removes.
+    r"""Return the expected share of the variance of a decision that one measurement removes.
 
         1 - E_y[Var(d | y)] / Var(d),   log y = log f(r; \theta) + noise
 
@@ -112,7 +112,7 @@ def share_of_value(
     *,
     noise: Float[np.ndarray, " N"] | float,
 ) -> Float[np.ndarray, " R"]:
-    r"""Expected value of sample information over that of perfect information, for a choice between actions.
+    r"""Return the expected value of sample information over that of perfect information, for a choice between actions.
 
         (min_a E[L_a] - E_y[min_a E[L_a | y]]) / (min_a E[L_a] - E[min_a L_a])
 
@@ -135,7 +135,7 @@ def share_of_value(
 def _outcomes(
     predicted: Float[np.ndarray, "N R"], weights: Float[np.ndarray, " N"], noise: Float[np.ndarray, " N"] | float
 ) -> Iterator[tuple[Float[np.ndarray, " K"], Float[np.ndarray, "K N"]]]:
-    """For each candidate the chance of each possible result, and the weights of the draws after it.
+    """Yield for each candidate the chance of each possible result, and the weights of the draws after it.
 
     The results are quantiles of its prediction, with noise around each.
     """

@@ -32,7 +32,7 @@ LAWS = CURVE_LAWS | SURFACE_LAWS | FREE_LAWS
 
 
 def law_named(name: str) -> Law:
-    """The law of that name; UnknownNameError where there is none."""
+    """Return the law of that name; UnknownNameError where there is none."""
     if name not in LAWS:
         raise unknown_name("law", name, LAWS)
     return LAWS[name]

@@ -103,7 +103,7 @@ NEWTON_STEPS = 60
 
 
 def _logits(log_t: Float[np.ndarray, "B m"], bend: Float[np.ndarray, "B 1"]) -> Float[np.ndarray, "B m"]:
-    r"""The logit u of z, where z / (1 - z)^a = t.
+    r"""Return the logit u of z, where z / (1 - z)^a = t.
 
     With z = \sigma(u): log z - a log(1 - z) = log t, an increasing function of u with slope in [min(1, a), max(1, a)],
     so Newton's method from any start converges.
@@ -120,7 +120,7 @@ def _logits(log_t: Float[np.ndarray, "B m"], bend: Float[np.ndarray, "B 1"]) -> 
 
 
 def _share(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m"]:
-    """The logit of the share z that is still left of the way from plateau to plateau."""
+    """Return the logit of the remaining share z of the way from plateau to plateau."""
     alpha, x_c, bend = eta[:, :1], eta[:, 1:2], eta[:, 2:]
     with np.errstate(divide="ignore"):
         log_t = -alpha * (np.log(x[:, 0]) - np.log(x_c))

@@ -87,18 +87,18 @@ class Law:
         return len(self.allows_zero)
 
     def value(self, x: Sizes, theta: Float[np.ndarray, "B p"]) -> Float[np.ndarray, "B m"]:
-        """The law at sizes `x` (m, v) for each row of `theta` (B, p)."""
+        """Return the law at sizes `x` (m, v) for each row of `theta` (B, p)."""
         eta, coefficients = np.split(theta, [len(self.nonlinear)], axis=1)
         return np.asarray(np.einsum("bmk,bk->bm", self.basis(x, eta), coefficients))
 
     def gradient(self, x: Sizes, theta: Float[np.ndarray, "B p"]) -> Float[np.ndarray, "B m p"]:
-        """Derivative of `value` with respect to each parameter."""
+        """Return the derivative of `value` with respect to each parameter."""
         eta, coefficients = np.split(theta, [len(self.nonlinear)], axis=1)
         by_eta = np.einsum("bmkq,bk->bmq", self.form[1](x, eta), coefficients)
         return np.concatenate([by_eta, self.basis(x, eta)], axis=2)
 
     def in_unit(self, theta: Float[np.ndarray, "B p"], unit: Float[np.ndarray, " v"]) -> Float[np.ndarray, "B p"]:
-        """The parameters of the same curve when sizes x are written as x / unit."""
+        """Return the parameters of the same curve when sizes x are written as x / unit."""
         if self.own_unit is not None:
             return self.own_unit(theta, unit)
         eta, coefficients = np.split(theta, [len(self.nonlinear)], axis=1)
@@ -108,11 +108,11 @@ class Law:
 
     @staticmethod
     def _factor(parameters: tuple[Parameter, ...], unit: Float[np.ndarray, " v"]) -> Float[np.ndarray, " p"]:
-        """The unit of each parameter that is a size; 1 for others."""
+        """Return the unit of each parameter that is a size; 1 for others."""
         return np.array([1.0 if parameter.size is None else unit[parameter.size] for parameter in parameters])
 
     def defined_at(self, x: Sizes) -> Bool[np.ndarray, " m"]:
-        """Which of the sizes lie in its domain: positive, or 0 where the law allows it."""
+        """Return which of the sizes are in its domain: positive, or 0 if the law allows it."""
         allowed = (x > 0) | ((x == 0) & np.array(self.allows_zero))
         return np.asarray(np.isfinite(x).all(axis=1) & allowed.all(axis=1))
 
@@ -122,12 +122,12 @@ class Law:
         return np.asarray(ends * self._factor(self.parameters, unit))
 
     def grid_in(self, unit: Float[np.ndarray, " v"]) -> Float[np.ndarray, "G q"]:
-        """The start grid for sizes whose geometric mean is `unit`."""
+        """Return the start grid for sizes whose geometric mean is `unit`."""
         return np.asarray(self.grid * self._factor(self.nonlinear, unit))
 
 
 def beside_constant(values: Float[np.ndarray, "B m *q"], constant: float) -> Float[np.ndarray, "B m 2 *q"]:
-    """The columns of a basis, or of its derivatives, of one term and of a floor: the second is constant."""
+    """Return the columns of a basis, or of its derivatives, of one term and of a floor: the second is constant."""
     result = np.full((*values.shape[:2], 2, *values.shape[2:]), constant)
     result[:, :, 0] = values
     return result
@@ -159,5 +159,5 @@ def powers(*terms: tuple[tuple[int, int], ...]) -> tuple[Basis, BasisJacobian]:
 
 
 def product_grid(*axes: Float[np.ndarray, " _"]) -> Float[np.ndarray, "G q"]:
-    """All combinations of the values on each axis, the first axis slowest."""
+    """Return all combinations of the values on each axis, the first axis slowest."""
     return np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=1)
