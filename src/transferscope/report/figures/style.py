@@ -185,9 +185,9 @@ def mark_styles(methods: Sequence[str], baseline: str | None) -> dict[str, MarkS
             value = 0.0 if last is None else float(last[0].replace(",", "").replace(".", "", last[0].count(".") - 1))
             families.setdefault(family, []).append((value, method))
     n, styles = len(_COLOURS), {}
-    for i, family in enumerate(families.values()):
-        colours = [_COLOURS[i % n]] if len(family) == 1 else ordered_colours(len(family))
-        for colour, (_, method) in zip(colours, sorted(family), strict=True):
+    for i, own in enumerate(families.values()):
+        colours = [_COLOURS[i % n]] if len(own) == 1 else ordered_colours(len(own))
+        for colour, (_, method) in zip(colours, sorted(own), strict=True):
             styles[method] = MarkStyle(colour, _MARKS[(i + i // n) % n])
     if baseline is not None:
         styles[baseline] = MarkStyle(BASELINE_COLOUR, "o")
