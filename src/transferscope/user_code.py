@@ -155,7 +155,6 @@ def _digest_of(*modules: object) -> str:
 
 
 def _file_of(module: object) -> Path | None:
-    """Return the file of a module; None for a notebook or Python itself."""
     file = getattr(module, "__file__", None)
     return Path(file).resolve() if isinstance(file, str) and Path(file).is_file() else None
 

@@ -52,7 +52,6 @@ class Runner:
 
 
 def _as_keys(table: str, settings: Mapping[str, Any]) -> Iterator[str]:
-    """Yield settings in the syntax of `--set`."""
     for name, value in settings.items():
         if isinstance(value, Mapping):
             yield from _as_keys(f"{table}.{name}", value)

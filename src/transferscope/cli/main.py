@@ -67,7 +67,6 @@ def _show_warning(
     file: TextIO | None = None,
     line: str | None = None,
 ) -> None:
-    """See `warnings.showwarning`."""
     say(warnings.formatwarning(message, category, filename, lineno, line), err=file is None, nl=False, file=file)
 
 

@@ -414,7 +414,6 @@ def _unit(text: str) -> str | None:
 
 
 def _write_features(made: Float[np.ndarray, "N K"], column: pd.Series, one: ColumnEncoding, path: Path) -> None:
-    """Write the features of a column into columns of zeros."""
     if one.kind == "category":
         places, texts = _as_category(column)
         missing, n = places < 0, len(one.values) + one.has_others

@@ -193,7 +193,6 @@ def read_columns(path: Path, names: Sequence[str]) -> pd.DataFrame:
 def _labels(
     splits: Sequence[SavedSplit], name: str, kind: Kind | None
 ) -> tuple[list[np.ndarray], tuple[str, ...] | None]:
-    """Return the labels of each split, and the names of several labels."""
     columns = [split.column(name) for split in splits]
     for column, split in zip(columns, splits, strict=True):
         missing = int(column.isna().sum())

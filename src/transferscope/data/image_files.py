@@ -251,7 +251,6 @@ def _kept(file: Path) -> Images | None:
 
 
 def _checksum(pixels: Path, facts: Mapping[str, object]) -> str:
-    """Return the digest of the cached pixels and notes."""
     return hashlib.sha256(f"{content_digest(pixels)} {json.dumps(facts, sort_keys=True)}".encode()).hexdigest()
 
 

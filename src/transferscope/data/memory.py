@@ -328,7 +328,6 @@ def _checked_task(labels: np.ndarray, what: str, task: Task | None) -> Task | No
 
 
 def _joined(inputs: Any, labels: Any, role: str) -> pd.DataFrame:
-    """Return inputs that are a data frame with their labels as a further column."""
     if not isinstance(inputs, pd.DataFrame):
         raise DataError(f"one part of the {role} is a data frame and the other is not; give both as one")
     if _LABEL in inputs.columns:

@@ -315,7 +315,6 @@ def with_labels(
 
 
 def _as_objects(table: pd.DataFrame, names: Set[str | None]) -> pd.DataFrame:
-    """Return the table with some of its columns of text as texts."""
     places = [str(one) for one in table if one in names and isinstance(table[one].dtype, pd.ArrowDtype)]
     return table.assign(**{one: as_objects(as_arrow(table[one])).set_axis(table.index) for one in places})
 

@@ -129,7 +129,6 @@ class LoRA(FewWeights):
             )
 
     def _layers(self, backbone: nn.Module) -> list[nn.Module]:
-        """Return the layers to change, in order."""
         named = backbone.named_modules()
         layers: dict[str, nn.Module] = {name: module for name, module in named if isinstance(module, ADAPTED)}
         read_by_attention = [

@@ -50,7 +50,6 @@ def outputs_in_source(method: str, target: Dataset, source: Dataset | None) -> l
 
 
 def _label_columns(data: Dataset) -> tuple[str, ...]:
-    """Return the label columns named in the data name."""
     with suppress(SettingsError):
         return parse_spec(data.provenance.get("spec", "")).options.get("label", ())
     return ()

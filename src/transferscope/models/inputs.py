@@ -133,7 +133,6 @@ class NetworkInput:
 
     @property
     def _mean_and_std(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
-        """Mean and standard deviation for each channel, or one for all."""
         given = (0.0 if self.mean is None else self.mean, 1.0 if self.std is None else self.std)
         mean, std = (tuple(map(float, one)) if isinstance(one, tuple) else (float(one),) for one in given)
         return mean, std

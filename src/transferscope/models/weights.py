@@ -444,7 +444,6 @@ def _check_zeros(given: Mapping[str, Tensor], path: Path | str) -> None:
 
 
 def _check_values(given: Mapping[str, Tensor], path: Path | str) -> None:
-    """Check that all values are finite in float32."""
     wrong = [name for name, tensor in given.items() if not torch.isfinite(tensor.to(torch.float32)).all()]
     if wrong:
         raise NetworkError(

@@ -79,7 +79,6 @@ def markdown_table(table: Table) -> str:
 
 
 def _markdown(text: str) -> str:
-    """Escape text for Markdown and the HTML in it."""
     shown = "".join(sign for sign in " ".join(text.split()) if sign.isprintable())
     return html.escape(_MARKS_OF_MARKDOWN.sub(lambda matched: f"\\{matched[0]}", shown), quote=False)
 

@@ -87,7 +87,6 @@ class TargetView:
 
 
 def _of_full_precision(view: TargetView) -> dict[str, np.ndarray | None]:
-    """Return the arrays of a view in the dtypes of scores."""
     labels, p = np.asarray(view.labels), view.source_probabilities
     kind = labels.dtype.kind
     if labels.ndim == 1 and kind not in "iu":

@@ -201,7 +201,6 @@ def damaged_runs(connection: Connection, study: int, fits: Mapping[str, Fits]) -
 def _failures(
     kinds: Sequence[Any], messages: Sequence[Any], details: Sequence[Any], *, there: Sequence[bool]
 ) -> dict[int, Failure]:
-    """Return the failures of cells by position, for those in `there`."""
     places = [i for i, kind in enumerate(kinds) if kind is not None and there[i]]
     _require_all([column[i] for i in places for column in (messages, details)], str)
     if not {kinds[i] for i in places} <= set(get_args(FailureKind)):

@@ -226,7 +226,6 @@ class _Arm:
 
 
 def _method_cell(arm: _Arm, n_target: int, seed: int, needs: tuple[str, ...], first: PlannedCell | None) -> PlannedCell:
-    """Return a cell of a method; `first` is that of the first seed if it takes over its settings."""
     needs = needs if first is None else (*needs, first.key)
     shared = arm.shared if arm.pretrain_step is None else f"{arm.shared}@{arm.pretrain_step}"
     key = cell_key(shared, seed=seed, n_target=n_target, n_source=arm.n_source, needs=needs)

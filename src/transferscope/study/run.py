@@ -63,7 +63,6 @@ _T = TypeVar("_T")
 
 
 def _kind(cell: PlannedCell) -> tuple[str, object]:
-    """Return the group of cells with similar times."""
     return cell.role, tuple(cell.labels.get(name) for name in ("method", "source", "n_target"))
 
 

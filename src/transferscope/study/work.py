@@ -247,7 +247,6 @@ def _are_there(cell: PlannedCell, recipe: DiagnoseRecipe, context: WorkContext) 
 
 
 def _last_step(cell: PlannedCell, recipe: MethodRecipe, end: Path) -> int:
-    """Return the training step of the network in the file `end`."""
     if (taken := read_notes(end).get(STEP_NOTE)) is not None:
         return int(taken)
     _, training = with_settings(recipe.method, recipe.training, cell.payload.get(CHOSEN, {}))

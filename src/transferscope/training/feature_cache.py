@@ -81,7 +81,6 @@ def content_key(features: nn.Module, data: TensorSet) -> str:
 
 
 def _read(file: Path) -> dict[str, Tensor] | None:
-    """Return the tensors of a file; None if it is missing or damaged."""
     try:
         with safe_open(file, framework="pt") as stored:
             tensors = {name: stored.get_tensor(name) for name in ("features", "few")}

@@ -190,7 +190,6 @@ def _loss(c: Comparison, metric: Measure) -> Cell:
 
 
 def _gain(c: Comparison, metric: Measure) -> Cell:
-    """Return the gain with its CI and significance."""
     facts, gain = c.facts, c.facts.gain
     why = facts.why or ("unstable" if facts.unstable else "unfinished" if facts.unfinished else "")
     if gain is None:

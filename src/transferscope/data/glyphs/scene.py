@@ -235,10 +235,8 @@ def _painted(
 
 
 def _mixed(below: np.ndarray, above: np.ndarray | np.float32, share: np.ndarray) -> np.ndarray:
-    """`above` where `share` is 1 and `below` where it is 0."""
     return np.asarray(below + share[:, None] * (above - below))
 
 
 def _pick(uniforms: np.ndarray, n: int) -> Int[np.ndarray, " n"]:
-    """Return integers 0..n-1 from uniform numbers."""
     return (uniforms * n).astype(np.int64)

@@ -66,7 +66,6 @@ def _shared_encoding(spec: DataSpec, seed: int) -> tuple[TableEncoding, Path] | 
 
 @made_once(lambda spec, seed: (spec.text, seed))
 def _table(spec: DataSpec, seed: int) -> tuple[Parts, TableEncoding]:
-    """Return the parts of a table and its encoding."""
     spec.allow(_TABLE_OPTIONS)
     path, shared = find_path(spec.path), _shared_encoding(spec, seed)
     others = [parse_spec(name) for name in spec.options.get("together", ())]

@@ -73,7 +73,6 @@ class Factory(NamedModule):
 
     @cached_property
     def _fixed(self) -> dict[str, bool]:
-        """Whether each parameter is independent of the seed."""
         first, second = (dict(self.made(seed).named_parameters()) for seed in (0, 1))
         return {name: name in second and torch.equal(tensor, second[name]) for name, tensor in first.items()}
 

@@ -28,7 +28,6 @@ _CANCEL_SECONDS = 5.0
 
 
 def _tracker(name: str, place: str, study: str, files: Path) -> Tracker:
-    """Return a tracker by the name of its package, importing it."""
     module = import_module(f"transferscope.study.track.{name}")
     made: Tracker = {
         "mlflow": lambda: module.MLflowTracker(place, study),
