@@ -64,7 +64,8 @@ def main() -> None:
         ]
     )
     suites = list(frame["suite"].unique())
-    parts = [heading(), against_aims(frame), *(suite_table(frame, suite) for suite in suites), bootstrap_table()]
+    tables = [against_aims(frame), held_by(curves), *(suite_table(frame, suite) for suite in suites)]
+    parts = [heading(), *tables, bootstrap_table()]
     text = "\n\n".join(parts)
     print(text)
 
@@ -135,6 +136,34 @@ def against_aims(frame: pd.DataFrame) -> str:
         rows.append((f"{suite}: coverage", f"{COVERED[0]} to {COVERED[1]}", coverage_of(part), met))
     lines = [f"| {what} | {aim} | {found} | {'yes' if met else 'no'} |" for what, aim, found, met in rows]
     return "\n".join(["## Against the aims", "", "| what | aim | found | met |", "|---|---|---|---|", *lines])
+
+
+DISTANCES = (1.5, 2.0, 4.0, 8.0, 16.0)
+POINTS = ((3, 4, "3 to 4"), (5, 7, "5 to 7"), (8, 15, "8 to 15"), (16, 10**9, "16 and more"))
+
+
+def held_by(curves: list[TestCurve]) -> str:
+    """Share of points in the intervals of this package, by family, distance and number of points."""
+    rows = []
+    for curve in curves:
+        forecast, _ = attempt(RIVALS[OURS], curve)
+        if forecast.low is not None and forecast.high is not None and np.isfinite(forecast.low).all():
+            held = (forecast.low <= curve.y_test) & (curve.y_test <= forecast.high)
+            ahead = np.searchsorted(DISTANCES, curve.x_test / curve.x.max() * (1 - 1e-9))
+            points = next(name for least, most, name in POINTS if least <= len(curve.x) <= most)
+            rows += [(curve.suite, points, far, one) for far, one in zip(ahead.tolist(), held.tolist(), strict=True)]
+    frame = pd.DataFrame(rows, columns=["suite", "points", "far", "held"])
+    distances = [f"up to {most:g} times" for most in DISTANCES]
+    counts = [name for _, _, name in POINTS if (frame["points"] == name).any()]
+    lines = []
+    for suite, part in frame.groupby("suite"):
+        cells = [part[part["far"] == far]["held"] for far in range(len(DISTANCES))]
+        cells += [part[part["points"] == name]["held"] for name in counts]
+        shown = (f"{cell.mean():.2f} ({len(cell)})" if len(cell) else "" for cell in cells)
+        lines.append(f"| {suite} | {' | '.join(shown)} |")
+    heads = [*distances, *(f"{name} points" for name in counts)]
+    title = "## Share of points in the intervals, by distance and number of points"
+    return "\n".join([title, "", f"| | {' | '.join(heads)} |", "|---" * (len(heads) + 1) + "|", *lines])
 
 
 def suite_table(frame: pd.DataFrame, suite: str) -> str:

@@ -236,8 +236,10 @@ def extrapolate(
         (backtest,) = candidate_errors(np.array(past)[:, None], curve, scored)
     else:  # what the curve falls over its last doubling
         backtest = np.log(2) * np.polyfit(np.log(curve.x), curve.log_y, 1)[0] if m > 1 else 0.0
+    last = slice(m // 2, m)  # whose residuals are the noise, for as many points as are left over
+    noise = np.average((combined[last] - curve.log_y[last]) ** 2, weights=curve.counts[last]) * m
     squares = spread(values[0, :, m:], weights) ** 2 + (BACKTEST_SHARE * backtest) ** 2
-    scale = np.sqrt(squares + _noise(combined[:m], curve) ** 2 + RESOLUTION**2)
+    scale = np.sqrt(squares + noise / max(m - LEAST_POINTS, 1) + RESOLUTION**2)
     half = np.full(len(targets), np.nan)
     if m >= LEAST_POINTS:
         factors = FACTORS[max(least for least in FACTORS if least <= m)]
@@ -257,11 +259,3 @@ def extrapolate(
         notes=curve.notes,
         largest=float(data.sizes.max()),
     )
-
-
-def _noise(combined: Float[np.ndarray, " m"], curve: Curve) -> float:
-    """Return the root mean square residual over the last half of the points, for as many points as are left over."""
-    m = len(curve)
-    last = np.arange(m) >= m // 2
-    residual = np.sqrt(np.average((combined - curve.log_y)[last] ** 2, weights=curve.counts[last]))
-    return float(residual * np.sqrt(m / max(m - LEAST_POINTS, 1)))

@@ -95,7 +95,7 @@ class Analysis:
 
     Attributes:
         curves: Each curve over n; none where laws over both sizes were fitted.
-        lead: Name of the curve that the answer is about.
+        lead: Name of the curve or group that the answer is about.
         gains: Every other curve against the first; over (n, s), against that of the first group with the same s.
         compute: Whether the two sizes are parameters and training tokens.
         cautions: Sentences on what else than pretraining may be behind the errors; none where nothing is known of it.
@@ -126,7 +126,12 @@ def analyse(
     Raises:
         SettingsError: The question is out of range.
     """
-    _check_largest(groups, question)
+    limit, measured = question.largest_size, max(float(data.sizes[:, 0].max()) for data in groups.values())
+    if limit is not None and limit < measured:
+        raise SettingsError(
+            f"the largest feasible size {limit:g} is below the largest measured one, {measured:g}, which was feasible; "
+            "give a larger one, or leave out the rows above it"
+        )
     over_both = next(iter(groups.values())).sizes.shape[1] == 2
     free = over_both and (compute or all(varies_freely(data.sizes) for data in groups.values()))
     if free:
@@ -135,53 +140,29 @@ def analyse(
     if over_both and question.at and not surfaces:
         question = replace(question, at=())
         notes = (*notes, "nothing was predicted at the sizes that were asked for, which takes laws over both sizes")
-    if surfaces or compute:
-        others = _only_in_table([one.name for one in surfaces[1:]], surfaces[0].name if surfaces else "")
-        notes = tuple(dict.fromkeys((*hints(groups, question), *others, *notes, *_on_data(groups, ()))))
-        return Analysis(question, measure, (), "", (), surfaces, compute, notes)
-    curves = by_finetune_size(groups) if over_both else dict(groups)
-    question = replace(question, budget=None) if over_both else affordable(question, groups)
-    together = _together(curves)
-    posteriors = {} if together is None else dict(zip(together.names, together.posteriors, strict=True))
-    analysed = tuple(_curve(name, data, posteriors.get(name), question) for name, data in curves.items())
-    not_falling = [
-        f"{name}: no law that gets better with n agrees with its points, so it is compared with nothing."
-        for name in ([] if together is None else together.left_out)
-        if len(np.unique(curves[name].sizes[:, 0])) > 1
-    ]
-    lead = _lead(analysed, list(by_finetune_size(dict([next(iter(groups.items()))]))) if over_both else [])
-    others = _only_in_table([curve.name for curve in analysed if curve.name != lead], lead)
-    return Analysis(
-        question=question,
-        measure=measure,
-        curves=analysed,
-        lead=lead,
-        gains=tuple(
+    analysed: tuple[CurveAnalysis, ...] = ()
+    gains: tuple[VariantGain, ...] = ()
+    lead = surfaces[0].name if surfaces else ""
+    if not surfaces and not compute:
+        curves = by_finetune_size(groups) if over_both else dict(groups)
+        question = replace(question, budget=None) if over_both else affordable(question, groups)
+        together = _together(curves)
+        posteriors = {} if together is None else dict(zip(together.names, together.posteriors, strict=True))
+        analysed = tuple(_curve(name, data, posteriors.get(name), question) for name, data in curves.items())
+        lead = _lead(analysed, list(by_finetune_size(dict([next(iter(groups.items()))]))) if over_both else [])
+        gains = tuple(
             variant_gain(posteriors[baseline], posteriors[name], names=(baseline, name))
             for name, baseline in _baselines(groups, over_both).items()
             if name in posteriors and baseline in posteriors
-        ),
-        surfaces=(),
-        compute=False,
-        notes=tuple(
-            dict.fromkeys((*hints(groups, question), *others, *notes, *not_falling, *_on_data(groups, analysed)))
-        ),
-    )
-
-
-def _check_largest(groups: Mapping[str, Observations], question: ScalingQuestion) -> None:
-    limit = question.largest_size
-    measured = max(float(data.sizes[:, 0].max()) for data in groups.values())
-    if limit is not None and limit < measured:
-        raise SettingsError(
-            f"the largest feasible size {limit:g} is below the largest measured one, {measured:g}, which was feasible; "
-            "give a larger one, or leave out the rows above it"
         )
-
-
-def _only_in_table(names: list[str], told: str) -> tuple[str, ...]:
-    """Return notes on curves or groups that the sentences do not cover."""
-    return (f"the sentences are about {told}; in the table alone: {few(names)}",) if names else ()
+        for name in [] if together is None else together.left_out:
+            if len(np.unique(curves[name].sizes[:, 0])) > 1:
+                alone = "no law that gets better with n agrees with its points, so it is compared with nothing"
+                notes = (*notes, f"{name}: {alone}.")
+    others = [name for name in [*(one.name for one in analysed), *(one.name for one in surfaces)] if name != lead]
+    aside = [f"the sentences are about {lead}; in the table alone: {few(others)}"] if others else []
+    notes = (*hints(groups, question), *aside, *notes, *_on_data(groups, analysed))
+    return Analysis(question, measure, analysed, lead, gains, surfaces, compute, tuple(dict.fromkeys(notes)))
 
 
 def _on_data(groups: Mapping[str, Observations], curves: tuple[CurveAnalysis, ...]) -> list[str]:

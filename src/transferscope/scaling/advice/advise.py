@@ -93,13 +93,11 @@ def variant_gain(
     Returns:
         Differences with 90 % intervals, over PAIRS pairs of draws.
     """
-    gap = _resampled_gaps(variant, seed=1) - _resampled_gaps(baseline, seed=0)
+    drawn = [
+        np.random.default_rng(seed).choice(one.C, PAIRS, p=one.weights) for seed, one in enumerate((baseline, variant))
+    ]
+    gap = drawn[1] - drawn[0]
     return VariantGain(*names, gap=median_of(gap), lower_gap=float((gap < 0).mean()))
-
-
-def _resampled_gaps(posterior: PowerPosterior, *, seed: int) -> Float[np.ndarray, " N"]:
-    index = np.random.default_rng(seed).choice(len(posterior.weights), PAIRS, p=posterior.weights)
-    return posterior.C[index]
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from transferscope.estimate import Interval
 from transferscope.scaling.advice.budget import best_split, splits, surface_draws
 from transferscope.scaling.advice.costs import Cost
@@ -54,10 +52,8 @@ def compute_optimal(
     for budget in budgets:
         options = splits(surface, costs, budget, count=PATH, largest_size=largest_size)
         plan = best_split(surface, costs, budget, largest_size=largest_size)
-        best = np.log(options[draws.predict(options).argmin(axis=1), 0])
-        order = np.argsort(best)
-        ends = np.interp([(1 - LEVEL) / 2, (1 + LEVEL) / 2], np.cumsum(draws.weights[order]), best[order])
-        ends = np.exp(np.log(plan.n) + WIDER * (ends - np.log(plan.n)))
+        best = options[draws.predict(options).argmin(axis=1), 0]
+        ends = [plan.n * (draws.quantile(best, at) / plan.n) ** WIDER for at in ((1 - LEVEL) / 2, (1 + LEVEL) / 2)]
         each = [options[surface.fits[name].predict(options).argmin(), 0] for name in surface.weights]
         held = [plan.n, *ends, *each]
         optima.append(Optimum(budget, plan, Interval(float(min(held)), float(max(held)), LEVEL)))

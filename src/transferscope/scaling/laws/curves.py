@@ -43,20 +43,6 @@ POWER_FLOOR = Law(
 r"""f(x) = D x^{-\alpha} + C. x > 0. Below \alpha = 0.02 it cannot be told from a straight line in log x."""
 
 
-def _shifted_power_basis(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k"]:
-    alpha, x_0 = eta[:, :1], eta[:, 1:]
-    power = (x[:, 0] + x_0) ** -alpha
-    return beside_constant(power, 1.0)
-
-
-def _shifted_power_basis_jacobian(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k q"]:
-    alpha, x_0 = eta[:, :1], eta[:, 1:]
-    shifted = x[:, 0] + x_0
-    power = shifted**-alpha
-    by_eta = np.stack([-np.log(shifted) * power, -alpha * power / shifted], axis=2)
-    return beside_constant(by_eta, 0.0)
-
-
 SHIFTED_POWER = Law(
     name="shifted-power",
     formula="D (x + x_0)^-alpha + C",
@@ -66,7 +52,7 @@ SHIFTED_POWER = Law(
         Parameter("x_0", "examples that the start is worth", 1e-4, 1e3, "log", size=0),
     ),
     linear=(Parameter("D", "error above the floor at x + x_0 = 1"), Parameter("C", "the error that stays")),
-    form=(_shifted_power_basis, _shifted_power_basis_jacobian),
+    form=powers(((0, 0),), (), shift=1),
     grid=product_grid(np.geomspace(0.02, 4.0, 24), np.geomspace(1e-3, 100.0, 11)),
     allows_zero=(True,),
 )

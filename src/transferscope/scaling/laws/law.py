@@ -133,26 +133,32 @@ def beside_constant(values: Float[np.ndarray, "B m *q"], constant: float) -> Flo
     return result
 
 
-def powers(*terms: tuple[tuple[int, int], ...]) -> tuple[Basis, BasisJacobian]:
+def powers(*terms: tuple[tuple[int, int], ...], shift: int | None = None) -> tuple[Basis, BasisJacobian]:
     """Return the basis of products of powers x_v^-eta_q, and its derivatives.
 
     Args:
         terms: Each as the places (v, q) of its factors; without any it is the constant 1.
+        shift: The place of a parameter that is added to the first size; None for none.
     """
 
+    def at(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "_ m v"]:
+        return x[None] if shift is None else x + eta[:, shift, None, None] * (np.arange(x.shape[1]) == 0)
+
     def basis(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k"]:
-        result = np.ones((len(eta), len(x), len(terms)))
+        sizes, result = at(x, eta), np.ones((len(eta), len(x), len(terms)))
         for k, term in enumerate(terms):
             for v, q in term:
-                result[:, :, k] *= x[:, v] ** -eta[:, q : q + 1]
+                result[:, :, k] *= sizes[:, :, v] ** -eta[:, q : q + 1]
         return result
 
     def jacobian(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k q"]:
-        values = basis(x, eta)
+        sizes, values = at(x, eta), basis(x, eta)
         result = np.zeros((*values.shape, eta.shape[1]))
         for k, term in enumerate(terms):
             for v, q in term:
-                result[:, :, k, q] = -np.log(x[:, v]) * values[:, :, k]
+                result[:, :, k, q] = -np.log(sizes[:, :, v]) * values[:, :, k]
+                if v == 0 and shift is not None:
+                    result[:, :, k, shift] = -eta[:, q : q + 1] * values[:, :, k] / sizes[:, :, 0]
         return result
 
     return basis, jacobian

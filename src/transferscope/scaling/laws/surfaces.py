@@ -174,21 +174,6 @@ COUPLED = Law(
 r"""f(n, s) = c (n^{-a} + k s^{-b})^g + E. n, s > 0. With c = 1 it is (A' n^{-a} + B' s^{-b})^g + E."""
 
 
-def _offset_basis(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k"]:
-    alpha, beta, n_0 = eta.T[:, :, None]
-    first = (x[:, 0] + n_0) ** -alpha
-    return np.stack([first, x[:, 1] ** -beta, np.ones_like(first)], axis=2)
-
-
-def _offset_basis_jacobian(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k q"]:
-    alpha, beta, n_0 = eta.T[:, :, None]
-    shifted, result = x[:, 0] + n_0, np.zeros((len(eta), len(x), 3, 3))
-    result[:, :, 0, 0] = -np.log(shifted) * shifted**-alpha
-    result[:, :, 0, 2] = -alpha * shifted ** (-alpha - 1)
-    result[:, :, 1, 1] = -np.log(x[:, 1]) * x[:, 1] ** -beta
-    return result
-
-
 OFFSET = Law(
     name="offset",
     formula="A (n + n_0)^-alpha + B s^-beta + E",
@@ -198,7 +183,7 @@ OFFSET = Law(
         Parameter("n_0", "what n leaves out", 1e-4, 1e2, "log", size=0),
     ),
     linear=ADDITIVE.linear,
-    form=(_offset_basis, _offset_basis_jacobian),
+    form=powers(((0, 0),), ((1, 1),), (), shift=2),
     grid=product_grid(np.geomspace(0.04, 2.0, 10), np.geomspace(0.04, 2.0, 10), np.geomspace(0.003, 3.0, 6)),
     allows_zero=(True, False),
 )
