@@ -7,9 +7,9 @@ Tables of simulated truths (the laws of Hoffmann et al., Besiroglu et al., Kapla
 half of the tables by budgets the budget is a column and 6 N D is .93 to 1.35 times it. Asked are the loss at 4, 16 and
 64 times the largest budget and the best N; and in every table its own last one, two and three budgets from the others.
 The fine-tuning losses of three families of language models on three tasks are asked beyond a twelfth of the largest
-budget. Widths were chosen on the truths of "development" (the last of them joined when the laws missed it, and so did
-the law `offset`); others confirm, and four fresh ones, three of them outside of the laws that are fitted, were written
-after every default and asked once.
+budget. Widths were chosen on the truths of "development" (the last three joined when the laws missed them, and so did
+the laws with an offset); others confirm, and four fresh ones, three of them outside of the laws that are fitted, were
+written after every default and asked once.
 
 Rivals: the recipe of Hoffmann et al. (their law, Huber loss of log loss), least squares of log loss with all laws, and
 for N a line through the minima of parabolas over the runs of each budget, and the optimum of the law of Hoffmann et al.
@@ -43,10 +43,14 @@ TRUTHS = {
     "two rates": lambda n, d: 1.65 + 250 * n**-0.32 + 4e4 * n**-0.62 + 430 * d**-0.28,
     "offset D": lambda n, d: 1.7 + 420 * n**-0.345 + 900 * (d + 8e8) ** -0.31,
     "coupled 1.2": lambda n, d: 1.8 + (150 * n**-0.29 + 300 * d**-0.29) ** 1.2,
+    "offset both": lambda n, d: 1.7 + 380 * (n + 3e7) ** -0.335 + 700 * (d + 4e8) ** -0.305,
+    "shallow": lambda n, d: 1.5 + 45 * n**-0.2 + 70 * d**-0.19,
+    "too large": lambda n, d: 1.75 + 400 * n**-0.34 + 450 * d**-0.285 + 0.02 * (20 * n / d) ** 0.5,  # for its tokens
+    "two rates of D": lambda n, d: 1.7 + 410 * n**-0.34 + 300 * d**-0.26 + 5e5 * d**-0.62,
     "product": lambda n, d: 1.75 + 350 * n**-0.34 + 600 * d**-0.3 + 6e3 * n**-0.28 * d**-0.2,
 }
-DEVELOPMENT = ("Hoffmann", "Kaplan", "coupled .5", "offset N")
-FRESH = ("embeddings", "two rates", "offset D", "coupled 1.2")
+DEVELOPMENT = ("Hoffmann", "Kaplan", "coupled .5", "offset N", "offset D", "two rates")
+FRESH = ("offset both", "shallow", "too large", "two rates of D")
 BEYOND = (4, 16, 64)
 BAD = (0.0, 0.04, 0.1)
 FAMILIES = ("Cerebras", "OPT", "GPT2")

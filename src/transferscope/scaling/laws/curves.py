@@ -52,7 +52,7 @@ SHIFTED_POWER = Law(
         Parameter("x_0", "examples that the start is worth", 1e-4, 1e3, "log", size=0),
     ),
     linear=(Parameter("D", "error above the floor at x + x_0 = 1"), Parameter("C", "the error that stays")),
-    form=powers(((0, 0),), (), shift=1),
+    form=powers(((0, 0),), (), shift=(0, 1)),
     grid=product_grid(np.geomspace(0.02, 4.0, 24), np.geomspace(1e-3, 100.0, 11)),
     allows_zero=(True,),
 )

@@ -133,16 +133,16 @@ def beside_constant(values: Float[np.ndarray, "B m *q"], constant: float) -> Flo
     return result
 
 
-def powers(*terms: tuple[tuple[int, int], ...], shift: int | None = None) -> tuple[Basis, BasisJacobian]:
+def powers(*terms: tuple[tuple[int, int], ...], shift: tuple[int, int] | None = None) -> tuple[Basis, BasisJacobian]:
     """Return the basis of products of powers x_v^-eta_q, and its derivatives.
 
     Args:
         terms: Each as the places (v, q) of its factors; without any it is the constant 1.
-        shift: The place of a parameter that is added to the first size; None for none.
+        shift: The places (v, q) of a size and of the parameter that is added to it; None for none.
     """
 
     def at(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "_ m v"]:
-        return x[None] if shift is None else x + eta[:, shift, None, None] * (np.arange(x.shape[1]) == 0)
+        return x[None] if shift is None else x + eta[:, shift[1], None, None] * (np.arange(x.shape[1]) == shift[0])
 
     def basis(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k"]:
         sizes, result = at(x, eta), np.ones((len(eta), len(x), len(terms)))
@@ -157,8 +157,8 @@ def powers(*terms: tuple[tuple[int, int], ...], shift: int | None = None) -> tup
         for k, term in enumerate(terms):
             for v, q in term:
                 result[:, :, k, q] = -np.log(sizes[:, :, v]) * values[:, :, k]
-                if v == 0 and shift is not None:
-                    result[:, :, k, shift] = -eta[:, q : q + 1] * values[:, :, k] / sizes[:, :, 0]
+                if shift is not None and v == shift[0]:
+                    result[:, :, k, shift[1]] = -eta[:, q : q + 1] * values[:, :, k] / sizes[:, :, v]
         return result
 
     return basis, jacobian

@@ -178,12 +178,9 @@ OFFSET = Law(
     name="offset",
     formula="A (n + n_0)^-alpha + B s^-beta + E",
     source="the additive law with what n leaves out, as parameters of embeddings (Pearce and Song 2024)",
-    nonlinear=(
-        *ADDITIVE.nonlinear,
-        Parameter("n_0", "what n leaves out", 1e-4, 1e2, "log", size=0),
-    ),
+    nonlinear=(*ADDITIVE.nonlinear, Parameter("n_0", "what n leaves out", 1e-4, 1e2, "log", size=0)),
     linear=ADDITIVE.linear,
-    form=powers(((0, 0),), ((1, 1),), (), shift=2),
+    form=powers(((0, 0),), ((1, 1),), (), shift=(0, 2)),
     grid=product_grid(np.geomspace(0.04, 2.0, 10), np.geomspace(0.04, 2.0, 10), np.geomspace(0.003, 3.0, 6)),
     allows_zero=(True, False),
 )
