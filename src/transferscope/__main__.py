@@ -20,6 +20,8 @@ def main() -> None:
     except KeyboardInterrupt:
         print("transferscope: stopped", file=sys.stderr)
         sys.exit(130)
+    finally:
+        gc.freeze()  # Python looks through all objects as it ends, a fifth of the time of an answer
 
 
 if __name__ == "__main__":

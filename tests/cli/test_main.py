@@ -49,19 +49,32 @@ except SystemExit:
     assert {name for name in COMMANDS if f"transferscope.cli.commands.{name}" in imported} == {*words} - {"--help"}
 
 
-def test_status_is_told_without_frames_networks_and_figures(tmp_path: Path) -> None:
-    with Store.open(tmp_path / "runs.sqlite"):
-        pass
+def _imported_by(*words: str) -> set[str]:
     listing = f"""
 import json, sys
 from transferscope.cli.main import app
 try:
-    app(["status", {str(tmp_path / "runs.sqlite")!r}])
+    app({list(words)!r})
 finally:
     print(json.dumps(sorted(sys.modules)))
 """
     done = subprocess.run([sys.executable, "-c", listing], capture_output=True, text=True, check=False)
-    assert {*json.loads(done.stdout.splitlines()[-1])}.isdisjoint({"torch", "pandas", "scipy", "sklearn", "matplotlib"})
+    assert not done.returncode, done.stderr
+    return {*json.loads(done.stdout.splitlines()[-1])}
+
+
+def test_status_is_told_without_frames_networks_and_figures(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "runs.sqlite"):
+        pass
+    imported = _imported_by("status", str(tmp_path / "runs.sqlite"))
+    assert imported.isdisjoint({"torch", "pandas", "scipy", "sklearn", "matplotlib"})
+
+
+@pytest.mark.parametrize("words", [["--json"], ["--table", "csv"]], ids=" ".join)
+def test_an_answer_without_a_page_is_told_without_networks_and_figures(store: Store, words: list[str]) -> None:
+    imported = _imported_by("report", str(store.place), *words)
+    assert "pandas" in imported
+    assert imported.isdisjoint({"torch", "sklearn", "matplotlib", "scipy.stats"})
 
 
 @pytest.fixture

@@ -4,12 +4,14 @@ import base64
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import pandas as pd
-from matplotlib.figure import Figure as Canvas
 
 from transferscope.report.figures.style import NARROW, drawing, to_svg
+
+if TYPE_CHECKING:
+    import matplotlib.figure
 
 
 @dataclass(frozen=True)
@@ -99,10 +101,10 @@ class Figure:
     """
 
     name: str
-    canvas: Canvas
+    canvas: "matplotlib.figure.Figure"
     data: pd.DataFrame
     caption: str
-    narrow: Callable[[float], Canvas] | None = None
+    narrow: "Callable[[float], matplotlib.figure.Figure] | None" = None
     labels: str = ""
     kind: Literal["figure"] = "figure"
 
@@ -112,7 +114,7 @@ class Figure:
         return to_svg(self.canvas)
 
     @cached_property
-    def narrow_canvas(self) -> Canvas | None:
+    def narrow_canvas(self) -> "matplotlib.figure.Figure | None":
         """The drawing for narrow screens, created once; None if there is none."""
         if self.narrow is None:
             return None

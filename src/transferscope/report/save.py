@@ -4,17 +4,18 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure as Canvas
-from matplotlib.text import Text
 
 from transferscope.errors import unknown_name
 from transferscope.files import written_whole
 from transferscope.report.blocks import Figure, Section
 from transferscope.report.figures.style import drawing, to_svg
+
+if TYPE_CHECKING:
+    import matplotlib.figure
 
 _LONGEST_NAME = 100
 _FORMULA = re.compile(r"[=+\-@\t\r\n]")
@@ -72,7 +73,7 @@ def write_parquet(table: pd.DataFrame, path: Path) -> None:
         table.to_parquet(unfinished, engine="pyarrow", index=False)
 
 
-def save_figure(figure: Canvas, svg: str, folder: Path, name: str) -> list[Path]:
+def save_figure(figure: "matplotlib.figure.Figure", svg: str, folder: Path, name: str) -> list[Path]:
     """Write the figure as SVG, identical to `to_svg`, and as PDF."""
     paths = [folder / f"{name}.{ending}" for ending in ("svg", "pdf")]
     write_text(paths[0], svg)
@@ -112,8 +113,10 @@ def save_for_paper(sections: Sequence[Section], folder: Path, width: PaperWidth)
     return written
 
 
-def drawn_for_paper(figure: Figure, inches: float) -> Canvas:
+def drawn_for_paper(figure: Figure, inches: float) -> "matplotlib.figure.Figure":
     """Lay out the drawing again for a width; it can no longer be used for the page."""
+    from matplotlib.text import Text
+
     canvas = figure.canvas
     if figure.narrow is not None and canvas.get_figwidth() > _MOST_SHRUNK * inches:
         with drawing():

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 import pandas as pd
 
@@ -44,6 +45,7 @@ class ArmTraining:
     unfinished: bool
 
 
+@lru_cache(maxsize=1)  # asked for each number of labels
 def arm_trainings(frames: StudyFrames) -> tuple[ArmTraining, ...]:
     """Return the training progress of every arm with training curves, by number of labels, then as in the study file.
 
@@ -84,6 +86,7 @@ def run_trainings(frames: StudyFrames) -> pd.DataFrame:
     return runs.assign(late_fall=late_fall, unfinished=cut_off & ~runs["stopped"])
 
 
+@lru_cache(maxsize=1)
 def run_ends(frames: StudyFrames) -> pd.DataFrame:
     """Return one row per run with a curve and a fit: source, method, n_target, steps, loss (first, middle, last), fit
     and its assessment (poor, at_chance), and whether early stopping ended it (stopped).

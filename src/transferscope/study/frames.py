@@ -25,7 +25,7 @@ LABELS = ["source", "method", "n_target", "n_source", "seed", "pretrain_step", "
 RECORD_COLUMNS = ["key", "name", "part", "step", "value", "stderr", "status"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # told apart by identity, by which what is derived from it is kept
 class StudyFrames:
     """The tables of a study.
 

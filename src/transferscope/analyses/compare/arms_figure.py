@@ -1,6 +1,5 @@
 """The picture of a comparison: every arm beside the best baseline."""
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,6 +10,7 @@ from matplotlib.ticker import FuncFormatter
 from matplotlib.transforms import blended_transform_factory
 
 from transferscope.analyses.compare.comparison import beside_best_without
+from transferscope.analyses.compare.grid import Row, arm_rows
 from transferscope.analyses.compare.summary import Summary
 from transferscope.report.blocks import Figure
 from transferscope.report.figures.choice import MOST_SIZES, beside_axis, evenly_chosen, shown_of
@@ -29,17 +29,12 @@ from transferscope.report.figures.style import (
 from transferscope.wording import duration, probability_words, sizes_in_words
 
 _MOST_ARMS = 14
-_MOST_GROUPS = 3
 _NARROW_NAME, _NAME_WIDTH, _LONG_NAME = 20, 26, 38
 _CALLED = ("better", "worse")
 _HEAD, _TIGHT, _APART = 0.6, 0.2, 0.27  # inches of a panel without its rows, and of a row
 _HIGHEST = 9.0  # inches of a column of a paper
 _SPACE = "\u2002\u2002"  # which SVG does not collapse
 _ASIDE = 8  # points from a panel to the numbers beside it, which arrows and stars at its edge do not reach
-
-
-Row = tuple[str, tuple[str, str] | None]
-"""A name with one arm at all numbers of labels, or a heading."""
 
 
 def draw_arms(summary: Summary) -> Figure | None:
@@ -104,30 +99,6 @@ def _headings(axes: Axes, rows: Sequence[Row]) -> None:
             heading = axes.text(0.01, at, name, transform=place, va="center", fontweight="bold", color=INK)
             heading.set_bbox(ON_PAPER)
             heading.set_in_layout(False)
-
-
-def arm_rows(summary: Summary, most: float = math.inf, *, most_groups: float = _MOST_GROUPS) -> tuple[list[Row], str]:
-    """Return arms under a heading for each source, or one for many sources; baselines first; of very many the best."""
-    shown = list(summary.frames.arms)
-    if len(shown) > most:
-        decided = summary.decided.values()
-        named = {name for one in decided for name in (one.recommended, one.best_with, one.best_without)}
-        kept = {c.arm for c in summary.comparisons if c.facts.name in named}
-        shown = [arm for i, arm in enumerate(shown) if i < most - len(kept) or arm in kept]
-    unnamed, sources = summary.frames.source_unnamed, list(summary.frames.sources)
-    groups = {"Baselines": [arm for arm in shown if not arm[0] and arm[1] not in unnamed]}
-    if len(sources) > most_groups:
-        groups["Transfer arms"] = [arm for arm in shown if arm not in groups["Baselines"]]
-    else:
-        groups["Transfer arms"] = [arm for arm in shown if not arm[0] and arm[1] in unnamed]
-        groups |= {f"From {source}": [arm for arm in shown if arm[0] == source] for source in sources}
-    rows: list[Row] = []
-    for heading, own in groups.items():
-        if own:
-            mixed, name_of = heading == "Transfer arms", summary.frames.name_of
-            rows += [(heading, None), *((name_of(arm[0] if mixed else "", arm[1]), arm) for arm in own)]
-    left_out = len(summary.frames.arms) - len(shown)
-    return rows, f" {left_out:,} arms that score lower are in the CSV." if left_out else ""
 
 
 def _panel(

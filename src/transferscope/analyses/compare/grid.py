@@ -2,13 +2,40 @@
 
 import math
 
-from transferscope.analyses.compare.arms_figure import arm_rows
 from transferscope.analyses.compare.comparison import Comparison
 from transferscope.analyses.compare.summary import Summary
 from transferscope.report.blocks import Cell, Column, Table, Tone
 from transferscope.wording import capitalised, probability_words, sizes_in_words
 
+Row = tuple[str, tuple[str, str] | None]
+"""A name with one arm at all numbers of labels, or a heading."""
+
+_MOST_GROUPS = 3
 _SIGNS = {"better": " ✓", "worse": " ✗"}
+
+
+def arm_rows(summary: Summary, most: float = math.inf, *, most_groups: float = _MOST_GROUPS) -> tuple[list[Row], str]:
+    """Return arms under a heading for each source, or one for many sources; baselines first; of very many the best."""
+    shown = list(summary.frames.arms)
+    if len(shown) > most:
+        decided = summary.decided.values()
+        named = {name for one in decided for name in (one.recommended, one.best_with, one.best_without)}
+        kept = {c.arm for c in summary.comparisons if c.facts.name in named}
+        shown = [arm for i, arm in enumerate(shown) if i < most - len(kept) or arm in kept]
+    unnamed, sources = summary.frames.source_unnamed, list(summary.frames.sources)
+    groups = {"Baselines": [arm for arm in shown if not arm[0] and arm[1] not in unnamed]}
+    if len(sources) > most_groups:
+        groups["Transfer arms"] = [arm for arm in shown if arm not in groups["Baselines"]]
+    else:
+        groups["Transfer arms"] = [arm for arm in shown if not arm[0] and arm[1] in unnamed]
+        groups |= {f"From {source}": [arm for arm in shown if arm[0] == source] for source in sources}
+    rows: list[Row] = []
+    for heading, own in groups.items():
+        if own:
+            mixed, name_of = heading == "Transfer arms", summary.frames.name_of
+            rows += [(heading, None), *((name_of(arm[0] if mixed else "", arm[1]), arm) for arm in own)]
+    left_out = len(summary.frames.arms) - len(shown)
+    return rows, f" {left_out:,} arms that score lower are in the CSV." if left_out else ""
 
 
 def grid_of(summary: Summary) -> Table:

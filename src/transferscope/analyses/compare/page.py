@@ -3,11 +3,6 @@
 import itertools
 import math
 
-from transferscope.analyses.compare.arms_figure import draw_arms
-from transferscope.analyses.compare.best_arm import best_arm_section
-from transferscope.analyses.compare.checkpoints import checkpoints_section
-from transferscope.analyses.compare.figures import draw_curves
-from transferscope.analyses.compare.more_figures import OF_RUNS, OF_TIMES, draw_runs, draw_times
 from transferscope.analyses.compare.samples import Found
 from transferscope.analyses.compare.settings import settings_section
 from transferscope.analyses.compare.statements import (
@@ -35,6 +30,13 @@ from transferscope.wording import capitalised, rough_duration, sizes_in_words
 
 def study_parts(summary: Summary, target: Found = None) -> list[Part]:
     """Return the parts of the report on the comparison alone, with a label plan for several numbers of labels."""
+    # with matplotlib, which JSON and tables go without
+    from transferscope.analyses.compare.arms_figure import draw_arms
+    from transferscope.analyses.compare.best_arm import best_arm_section
+    from transferscope.analyses.compare.checkpoints import checkpoints_section
+    from transferscope.analyses.compare.figures import draw_curves
+    from transferscope.analyses.compare.more_figures import OF_RUNS, OF_TIMES, draw_runs, draw_times
+
     frames, decided, words = summary.frames, summary.decided, words_of(summary.frames)
     curves, many = draw_curves(summary), len(decided) >= MANY_SIZES
     arms, all_chances = [*which(frames, decided), *losses(frames, decided)], chances(frames, decided)

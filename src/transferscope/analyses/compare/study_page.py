@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from transferscope.analyses.compare.arms_figure import draw_arms
 from transferscope.analyses.compare.grid import grid_of
 from transferscope.analyses.compare.page import missing_table, next_step, study_parts
 from transferscope.analyses.compare.samples import data_of, data_section
@@ -118,6 +117,8 @@ TONES: dict[str, Tone] = {
 
 def answer_section(summary: Summary, answers: Sequence[Answer], step: str, command: str) -> Section:
     """Return the first screen: the answer as a sentence and a picture, the answers to the questions, the next step."""
+    from transferscope.analyses.compare.arms_figure import draw_arms
+
     outcomes = {decision.outcome for decision in summary.decided.values()}
     many, missing = len(summary.decided) >= MANY_SIZES, missing_table(summary) if outcomes == {"no source"} else None
     lead, *points = summary.verdict.headline.splitlines() if many else [summary.verdict.headline]

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
-from scipy.stats import rankdata
 
 from transferscope.analyses.columns import measured_rows, rows_where
 from transferscope.analyses.compare.results import ResultsComparison, compare_results
@@ -75,6 +74,8 @@ class OverTasks:
 
     @cached_property
     def _table(self) -> pd.DataFrame:
+        from scipy.stats import rankdata  # here: it takes half a second to import
+
         arms, tasks = self.arms, self._scores
         means = np.array([[one[arm].mean() for arm in arms] for one in tasks])
         ranks = rankdata(-means, axis=1).mean(axis=0)

@@ -1,4 +1,7 @@
-"""The style of figures, a colour and a mark for each method, and how figures become SVG and PDF; no pyplot."""
+"""The style of figures, a colour and a mark for each method, and how figures become SVG and PDF; no pyplot.
+
+Matplotlib is imported when something is drawn: an answer in JSON or a table draws nothing.
+"""
 
 import html
 import io
@@ -8,12 +11,12 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
-import matplotlib as mpl
-from matplotlib.artist import Artist
-from matplotlib.colors import LinearSegmentedColormap, to_hex
-from matplotlib.figure import Figure
+if TYPE_CHECKING:
+    import matplotlib.artist
+    import matplotlib.figure
 
 INK = "#1b1f23"
 """Colour of text and axes; on the page it follows the reader's light or dark setting."""
@@ -39,6 +42,8 @@ QUIET = "#8a9099"
 @contextmanager
 def drawing() -> Iterator[None]:
     """Draw and save in the style of the report; restore matplotlib's settings on exit."""
+    import matplotlib as mpl
+
     with mpl.rc_context(
         {
             "font.family": "sans-serif",
@@ -72,19 +77,21 @@ def drawing() -> Iterator[None]:
         yield
 
 
-def new_figure(width: float, height: float) -> Figure:
+def new_figure(width: float, height: float) -> "matplotlib.figure.Figure":
     """Return an empty figure on a transparent background, in inches; call it within `drawing`."""
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(width, height), layout="constrained")
     figure.patch.set_alpha(0.0)
     return figure
 
 
-def tip(artist: Artist, *texts: str) -> None:
+def tip(artist: "matplotlib.artist.Artist", *texts: str) -> None:
     """Add a tooltip to a mark: one text for all of it, or one for each of its points in order."""
     artist.set_gid(_TIP + quote(json.dumps(texts)))
 
 
-def to_svg(figure: Figure) -> str:
+def to_svg(figure: "matplotlib.figure.Figure") -> str:
     """Return the figure as an SVG document; it is laid out once."""
     buffer = io.StringIO()
     with drawing(), warnings.catch_warnings():
@@ -157,6 +164,8 @@ _MARKS = ("o", "s", "^", "D", "v", "P")
 
 def ordered_colours(n: int) -> list[str]:
     """Return colours of n ordered values, such as numbers of labels, from the smallest to the largest."""
+    from matplotlib.colors import LinearSegmentedColormap, to_hex
+
     ramp = LinearSegmentedColormap.from_list("ordered", _ORDERED)
     return [to_hex(ramp(i / max(n - 1, 1))) for i in range(n)]
 
