@@ -8,8 +8,8 @@ import pandas as pd
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter
 
-from transferscope.analyses.compare.arms_figure import arm_rows
 from transferscope.analyses.compare.comparison import beside_best_without
+from transferscope.analyses.compare.grid import arm_rows
 from transferscope.analyses.compare.summary import Summary
 from transferscope.report.blocks import Figure
 from transferscope.report.figures.choice import beside_axis

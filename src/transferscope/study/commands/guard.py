@@ -2,10 +2,10 @@
 
 A process that is killed cleans up nothing, so that what it has started would run on beside what its successor starts.
 This one holds the reading end of a pipe that the system closes however the worker ends. It imports no package, so that
-it starts at once: `python -I -S guard.py ALIVE REPORT COMMAND...`.
+it starts at once: `python -I -S guard.py ALIVE REPORT COMMAND...`. Of the standard library only what imports quickly:
+`typing` and `contextlib` take longer than all else that it does.
 """
 
-import contextlib
 import ctypes
 import os
 import resource
@@ -14,14 +14,17 @@ import signal
 import sys
 import time
 from types import FrameType
-from typing import NoReturn
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36  # of prctl(2)
 _SECONDS_TO_KILL = 10.0
 _NOT_STARTED = 127
 
 
-def guard(alive: int, report: int, words: list[str]) -> NoReturn:
+def guard(alive: int, report: int, words: list[str]) -> "NoReturn":
     """Run a command until it ends, or until the other end of a pipe is closed.
 
     Args:
@@ -64,11 +67,13 @@ def guard(alive: int, report: int, words: list[str]) -> NoReturn:
 
 
 def _say(report: int, line: str) -> None:
-    with contextlib.suppress(OSError):  # nobody is there any more, which `alive` says too
+    try:  # noqa: SIM105
         os.write(report, f"{line}\n".encode())
+    except OSError:  # nobody is there any more, which `alive` says too
+        pass
 
 
-def _become(words: list[str], parent: int) -> NoReturn:
+def _become(words: list[str], parent: int) -> "NoReturn":
     """Replace this process by the command, in its own session."""
     try:
         os.setsid()
@@ -86,8 +91,10 @@ def _kill_all(child: int) -> None:
     until = time.monotonic() + _SECONDS_TO_KILL
     while (left := _descendants(os.getpid(), child)) and time.monotonic() < until:
         for process in left:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
+            try:  # noqa: SIM105
                 os.kill(process, signal.SIGKILL)
+            except (ProcessLookupError, PermissionError):
+                pass
         _reaped()
         time.sleep(0.005)
 
