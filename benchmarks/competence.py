@@ -150,7 +150,9 @@ def small(data: Dataset, seed: int) -> Network:
 
 
 def of_small(data: Dataset, n: int, name: str) -> tuple[Traits, TrainingSettings]:
-    traits = Traits("small-cnn" if data.train.is_image else "mlp", augmentation_of(data.train), is_own=True)
+    family: Any = "small-cnn" if data.train.is_image else "mlp"
+    grey = data.train.is_image and data.train.input_shape[0] == 1
+    traits = Traits(family, augmentation_of(data.train), is_own=True, is_grey=grey)
     return traits, trained_as("field", TrainingSettings(steps=1), traits, n, name=name)
 
 

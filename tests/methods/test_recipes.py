@@ -57,6 +57,14 @@ def test_the_rate_of_a_row_is_that_of_its_optimiser() -> None:
     assert (found.optimiser, found.lr) == ("adamw", 0.001)
 
 
+@pytest.mark.parametrize(("name", "colour", "grey"), [("scratch", 0.02, 0.05), ("fine-tune", 0.02, 0.02)])
+def test_a_small_network_learns_colour_images_at_a_rate_that_is_stable(name: str, colour: float, grey: float) -> None:
+    for is_grey, expected in ((False, colour), (True, grey)):
+        traits = replace(OF_IMAGES, is_grey=is_grey)
+        assert settings_of(name, traits).training.lr == expected
+        assert settings_of(name, traits, training={"steps": None, "lr": 0.3}).training.lr == 0.3
+
+
 @pytest.mark.parametrize(
     ("wanted", "n", "expected"), [(16, 100, [17] * 5 + [15]), (64, 100, [50, 50]), (64, 20, [20]), (16, 24, [12, 12])]
 )

@@ -163,7 +163,8 @@ class StudyData:
         sources = {**data, **networks}
         families = {name: file.family for name, file in self.networks.items()}
         train = self.target.train
-        traits = Traits(self.family, augmentation_of(train), on_grid=train.grid is not None)
+        grey = train.is_image and train.input_shape[0] == 1
+        traits = Traits(self.family, augmentation_of(train), on_grid=train.grid is not None, is_grey=grey)
         small: Family = "small-cnn" if train.is_image else "mlp"
         return DataFacts(self.target.fingerprint, len(train), sources, self.least_momentum, traits, small, families)
 
