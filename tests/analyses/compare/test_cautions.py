@@ -7,7 +7,13 @@ import numpy as np
 import pytest
 
 from made_up import made_up
-from transferscope.analyses.compare.cautions import cautions, nothing_held_out, reduced_inputs, weak_inner_heads
+from transferscope.analyses.compare.cautions import (
+    cautions,
+    fewer_labels_than_classes,
+    nothing_held_out,
+    reduced_inputs,
+    weak_inner_heads,
+)
 from transferscope.analyses.compare.words import words_of
 from transferscope.statements import Statement
 
@@ -69,6 +75,14 @@ def test_what_is_told_of_the_data(
     facts: dict[str, object], by_class: bool, expected: dict[str, dict[str, object]]
 ) -> None:
     assert stated(cautions(facts, by_class=by_class)) == expected
+
+
+def test_labels_that_cannot_cover_the_classes_are_told() -> None:
+    facts = counted(9, 9, 9)  # three classes
+    told = stated(fewer_labels_than_classes(facts, [5, 2, 1, 2, 3]))
+    assert told == {"fewer labels than classes": {"sizes": [1, 2], "classes": 3}}
+    assert stated(fewer_labels_than_classes(facts, [3])) == {}
+    assert stated(fewer_labels_than_classes({"target": {"kind": "regression", "n_outputs": 3}}, [1])) == {}
 
 
 def test_the_class_is_named_for_which_balanced_accuracy_is_the_measure() -> None:

@@ -48,6 +48,19 @@ def cautions(
         yield state("follows batches", sources=following)
 
 
+def fewer_labels_than_classes(facts: Mapping[str, object], sizes: Iterable[int]) -> Iterator[Statement]:
+    """Yield a caution on numbers of labels with which some classes have no labelled example.
+
+    Args:
+        sizes: Numbers of target labels.
+    """
+    target = _table(facts.get("target"))
+    names = target.get("classes")
+    classes = len(names) if target.get("kind") == "classification" and isinstance(names, list) else 0
+    if few := sorted({int(n) for n in sizes if n < classes}):
+        yield state("fewer labels than classes", sizes=few, classes=classes)
+
+
 def nothing_held_out(runs: Iterable[tuple[int, float]]) -> Iterator[Statement]:
     """Yield cautions on early stopping without held-out examples.
 

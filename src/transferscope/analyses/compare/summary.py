@@ -7,7 +7,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from transferscope.analyses.compare.cautions import cautions, nothing_held_out, reduced_inputs, weak_inner_heads
+from transferscope.analyses.compare.cautions import (
+    cautions,
+    fewer_labels_than_classes,
+    nothing_held_out,
+    reduced_inputs,
+    weak_inner_heads,
+)
 from transferscope.analyses.compare.comparison import MEASURES, Comparison, compare_arms
 from transferscope.analyses.compare.lines import lines_of
 from transferscope.analyses.compare.settings import searches
@@ -127,7 +133,7 @@ def summarise_frames(frames: StudyFrames) -> Summary:
     return Summary(frames, decided, comparisons, comparison_table(comparisons, frames.metric), verdict, beware)
 
 
-_IN_TERMINAL = ("uneven classes", "few of a class", "shared examples")
+_IN_TERMINAL = ("fewer labels than classes", "uneven classes", "few of a class", "shared examples")
 """Cautions without which a score is misread, said in the terminal too."""
 
 
@@ -143,6 +149,7 @@ def _cautions(frames: StudyFrames) -> tuple[Statement, ...]:
             by_class=is_class_measure(frames.metric.record),
             usual=usual_class(frames.study.spec, frames.study.facts),
         ),
+        *fewer_labels_than_classes(frames.study.facts, cells["n_target"]),
         *weak_inner_heads(zip(noted["method"], noted["n_target"], noted["inner_risk"], strict=True)),
         *(nothing_held_out(zip(done["n_target"], done["best_step"], strict=True)) if asked else ()),
         *reduced_inputs(zip(read["n_target"], read["read_side"], read["read_tokens"], strict=True)),
