@@ -114,9 +114,9 @@ def fit_surface(
     better than the full law and does worse beyond the largest s it was given.
 
     Where both sizes vary freely, as the parameters and training tokens of language models do, the additive law that
-    such tables are read by (Hoffmann et al. 2022) and the coupled one are fitted, and points far from the first are
-    looked for. The Huber loss is the default there: one or two badly tuned runs among 30 move least squares beyond the
-    measured budgets by 2 %, and not the Huber loss (docs/results/scaling-compute.md).
+    such tables are read by (Hoffmann et al. 2022), the coupled one and one with an offset of n are fitted, and points
+    far from the first are looked for. The Huber loss is the default there: one or two badly tuned runs among 30 move
+    least squares beyond the measured budgets by 2 %, and not the Huber loss (docs/results/scaling-compute.md).
 
     Args:
         pretrain_sizes: n, shape (m,), >= 0; laws without a value at n = 0 leave those rows out.
