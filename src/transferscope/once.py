@@ -56,7 +56,7 @@ def made_once(key: Callable[P, Hashable], *, passing: bool = False) -> Callable[
 
 
 def let_go() -> None:
-    """Let go of what later steps do not ask for, once the data of a study are read."""
+    """Let go of what later steps do not ask for, once data or results are read."""
     kept = _KEPT.get() or {}
     for name in [name for name in kept if name[0]]:
         del kept[name]

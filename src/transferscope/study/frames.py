@@ -69,7 +69,7 @@ class StudyFrames:
     @cached_property
     def method_cells(self) -> pd.DataFrame:
         """The rows of `cells` that compare methods."""
-        return self.cells.loc[self.cells["role"] == "method"]
+        return _rows_where(self.cells, self.cells["role"] == "method")
 
     @cached_property
     def methods(self) -> list[str]:
@@ -171,7 +171,7 @@ class StudyFrames:
 
     @cached_property
     def _final_values(self) -> dict[tuple[str, str], pd.DataFrame]:
-        known = self.records[self.records["step"].isna() & self.records["value"].notna()]
+        known = _rows_where(self.records, self.records["step"].isna() & self.records["value"].notna())
         return {(str(name), str(part)): rows for (name, part), rows in known.groupby(["name", "part"], sort=False)}
 
     @property
@@ -210,6 +210,11 @@ class StudyFrames:
         return self.records.query(
             "name == @name and part == @part and step.notna() and value.notna() and role == 'method'"
         )
+
+
+def _rows_where(table: pd.DataFrame, wanted: "pd.Series[bool]") -> pd.DataFrame:
+    """Return some rows of a table; the table itself, which may be large, where these are all."""
+    return table if wanted.all() else table.loc[wanted]
 
 
 def called_in(facts: Mapping[str, Any]) -> Called:

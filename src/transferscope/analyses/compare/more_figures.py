@@ -23,6 +23,9 @@ OF_TIMES = (
 )
 """How the pictures are read."""
 
+MOST_DOTS = 2000
+"""Runs of a number of labels beyond which dots lie on each other, and a page of them opens slowly: none are drawn."""
+
 _ROW, _AROUND = 0.22, 0.7  # inches
 _WIDE = 7.6
 _TIMES = [m * 10**e for e in (-3, -2, -1) for m in (1, 2, 5)] + [1, 2, 5, 10, 20, 30]
@@ -31,7 +34,11 @@ _TIMES += [60 * m for m in (1, 2, 5, 10, 20, 30)] + [3600 * h for h in (1, 2, 5,
 
 
 def draw_runs(summary: Summary) -> Iterator[Figure]:
-    """Draw the score of every run as a dot, and the mean of each arm as a line; a figure for each number of labels."""
+    """Draw the score of every run as a dot, and the mean of each arm as a line.
+
+    Returns:
+        A figure for each number of labels, but for those with more than `MOST_DOTS` runs.
+    """
     metric = summary.frames.metric.judged
     final = summary.frames.final(metric.record)
     runs = final.loc[final["role"] == "method", ["source", "method", "n_target", "seed", "value"]]
@@ -39,6 +46,8 @@ def draw_runs(summary: Summary) -> Iterator[Figure]:
     with_source = {c.arm: c.facts.with_source for c in summary.comparisons}
     rows = [(summary.frames.name_of(*arm), arm) for _, arm in arm_rows(summary)[0] if arm is not None]
     for size, own in runs.groupby("n_target"):
+        if len(own) > MOST_DOTS:
+            continue
         of_arm = {(str(source), str(method)): one for (source, method), one in own.groupby(["source", "method"])}
         shown = [(name, of_arm[arm], with_source.get(arm, False)) for name, arm in rows if arm in of_arm]
 

@@ -21,6 +21,7 @@ from transferscope.analyses.results.readers import read_place
 from transferscope.analyses.results.runs import RunColumns, Runs, read_runs
 from transferscope.arguments import checks_arguments
 from transferscope.decision import next_runs
+from transferscope.once import let_go
 from transferscope.report.blocks import Answer, Points, Section
 from transferscope.report.page import QUESTIONS, ReportFiles, Verdict, write_page
 from transferscope.report.save import PaperWidth
@@ -188,6 +189,7 @@ def compare_results(
         folder=Path() if place is None else place if place.is_dir() else place.parent,
         predictions=None if predictions is None else Path(predictions),
     )
+    let_go()  # of the file's text
     stem = "results" if place is None else place.resolve().stem
     called = name or "-".join([stem, *columns.where.values()])  # each question has a page of its own
     summary = summarise_frames(frames_of(runs, called, margin=margin, worth=worth, planned=planned))

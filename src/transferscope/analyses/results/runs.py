@@ -375,7 +375,7 @@ def _names(table: pd.DataFrame, column: str, what: str, *, may_lack: bool = Fals
     if not may_lack and (names == "").any():
         row = names.index[names == ""][0]
         raise DataError(f"{row} has no name in column {column}; expected the arm of every run")
-    check_spellings(names.tolist(), f"the rows of column {column}", what)
+    check_spellings(names.unique().tolist(), f"the rows of column {column}", what)
     return names
 
 
