@@ -6,7 +6,7 @@ import pytest
 from fabricate import fabricate_regression
 from made_up import made_up
 from transferscope.analyses.compare.arms_figure import draw_arms
-from transferscope.analyses.compare.more_figures import draw_runs, draw_times
+from transferscope.analyses.compare.more_figures import MOST_DOTS, draw_runs, draw_times
 from transferscope.analyses.compare.summary import Summary, summarise, summarise_frames
 
 
@@ -89,6 +89,13 @@ def test_every_run_is_a_dot_at_its_score(summary: Summary) -> None:
         assert figure.svg.count("seed 0: ") == len(dots)
         names = [tick.get_text() for tick in figure.canvas.axes[0].get_yticklabels()]
         assert len(set(names)) == len(dots)
+
+
+def test_thousands_of_runs_are_no_dots() -> None:
+    rng = np.random.default_rng(0)
+    means = {(arm, n): 0.7 for arm in (("scratch", ""), ("fine-tune", "a")) for n in (50, 200)}
+    runs = {key: mean + rng.normal(0, 0.02, MOST_DOTS // 2 + (key[1] == 200)) for key, mean in means.items()}
+    assert [figure.labels for figure in draw_runs(summarise_frames(made_up(runs)))] == ["50 labels"]
 
 
 def test_arms_that_none_beats_in_time_and_gain_are_joined(summary: Summary) -> None:

@@ -514,9 +514,9 @@ REFUSED: dict[str, tuple[pd.DataFrame, dict[str, Any], type[TransferscopeError],
         ROWS.assign(accuracy=100 * ROWS["accuracy"]),
         {"columns": RunColumns(unit="share")},
         DataError,
-        ("no shares of 1",),
+        ("not shares of 1",),
     ),
-    "shares called percent": (ROWS, {"columns": RunColumns(unit="%")}, DataError, ("no percent",)),
+    "shares called percent": (ROWS, {"columns": RunColumns(unit="%")}, DataError, ("not percent",)),
     "a state that is none": (ROWS.assign(status=0), {}, DataError, ("column status holds '0' in row 1",)),
     "a score that is none": (
         ROWS.astype({"accuracy": object}).assign(

@@ -55,10 +55,11 @@ def study_parts(summary: Summary, target: Found = None) -> list[Part]:
     by_labels = Section(
         "By number of labels", "by-labels", (Points(words.all_of(by_size)), *([picture] if picture else []))
     )
-    every_run = Section("Every run", "every-run", (Text(OF_RUNS, "note"), *draw_runs(summary)))
+    dots = tuple(draw_runs(summary))
+    every_run = (Section("Every run", "every-run", (Text(OF_RUNS, "note"), *dots)),) if dots else ()
     said = words.all_of([*called(frames, decided), *(() if many else all_chances)])
     parts = [
-        Part("whether", " ".join(said), (*((by_labels,) if many else ()), methods_section(summary), every_run)),
+        Part("whether", " ".join(said), (*((by_labels,) if many else ()), methods_section(summary), *every_run)),
         Part("which", " ".join(words.all_of(arms)), tuple(section for section in of_which if section)),
     ]
     saved, checkpoints = labels_saved(frames, decided), checkpoints_section(summary)
