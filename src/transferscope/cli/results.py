@@ -12,7 +12,7 @@ from transferscope.analyses.compare.tasks import compare_tasks
 from transferscope.analyses.results.readers import READERS
 from transferscope.analyses.results.runs import RunColumns
 from transferscope.cli.answer import as_typed, write_table_as
-from transferscope.cli.as_json import print_analysis
+from transferscope.cli.as_json import print_analysis, print_json
 from transferscope.cli.commands.report import Options
 from transferscope.cli.options import file_in, named_columns, pairs
 from transferscope.cli.terminal import say
@@ -37,9 +37,13 @@ def _show_tasks(options: Options, asked: Mapping[str, Any]) -> None:
     """Print the summary over tasks and write its report, and one for each task."""
     tasks = compare_tasks(options.place, **asked)
     page = file_in(options.out, f"{file_name(Path(options.place).resolve().stem)}.html")
-    written = tasks.report(page, command=as_typed())
-    say(written.verdict.shown)
+    written = tasks.report(page, command=re.sub(r" --(json|width[ =]\S+)", "", as_typed()), width=options.width)
     pages = tasks.pages(page)
+    if options.as_json:
+        files = [written.html, *pages.values(), *written.files]
+        print_json("report", {**tasks.to_dict(), "title": page.stem, "written": [str(one) for one in files]})
+        return
+    say(written.verdict.shown)
     for task, result in tasks.results.items():
         say(f"{task}: {outcomes_in_words(result.summary.decided)}: {pages[task]}")
     say(f"\nReport: {written.html}")
@@ -68,10 +72,7 @@ def show_results(options: Options) -> None:
         "planned": options.planned,
     }
     if columns.task is not None:
-        refuse_unused(
-            {"--json": options.as_json, "--width": options.width is not None, "--table or --next": chosen},
-            "several tasks give a page each and one over all",
-        )
+        refuse_unused({"--table or --next": chosen}, "several tasks give a page each and one over all")
         _show_tasks(options, asked)
         return
     result = compare_results(options.place, **asked)

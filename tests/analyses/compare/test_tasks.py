@@ -1,5 +1,6 @@
 """Runs on several tasks: summary beside SciPy and by hand, a page for each task."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -145,3 +146,17 @@ def test_what_is_wrong_with_one_task_names_it() -> None:
     apart = frame.assign(arm=frame["arm"].where(frame["arm"] == "none", frame["arm"] + frame["dataset"]))
     with pytest.raises(DataError, match="no arm has a run on every task"):
         compare_tasks(apart, columns=RunColumns(task="dataset"), without=[])
+
+
+def test_the_summary_is_drawn_and_given_as_json() -> None:
+    found = compare_tasks(runs(), columns=RunColumns(task="dataset"), without=["scratch", "ridge"])
+    told, table = json.loads(json.dumps(found.to_dict(), allow_nan=False)), found.table()
+    assert [row["arm"] for row in told["rows"]] == list(table["arm"])
+    assert {name: one["verdict"]["headline"] for name, one in told["tasks"].items()} == {
+        name: one.verdict.headline for name, one in found.results.items()
+    }
+    axes = found.picture().canvas.axes[0]
+    marks = [line for line in axes.lines if line.get_marker() in ("o", "s")]
+    assert [float(np.asarray(line.get_xdata())[0]) for line in marks] == pytest.approx(table["rank"].tolist())
+    ends = [np.asarray(line.get_xdata()) for line in axes.lines if line.get_marker() == "None"]
+    np.testing.assert_allclose(ends, table[["rank_low", "rank_high"]])

@@ -11,16 +11,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
+from matplotlib.figure import Figure as Canvas
 
 from transferscope.analyses.columns import measured_rows, rows_where
 from transferscope.analyses.compare.results import ResultsComparison, compare_results
+from transferscope.analyses.result import json_rows
 from transferscope.analyses.results.readers import read_place
 from transferscope.analyses.results.runs import RunColumns
 from transferscope.decision import Scores
 from transferscope.errors import DataError, SettingsError, TransferscopeError
-from transferscope.report.blocks import Cell, Column, Points, Section, Table, Text
+from transferscope.report.blocks import Cell, Column, Figure, Points, Section, Table, Text
+from transferscope.report.figures.choice import beside_axis
+from transferscope.report.figures.style import WITH_SOURCE, WITHOUT, drawing, new_figure
 from transferscope.report.page import ReportFiles, Verdict, write_page
-from transferscope.report.save import file_name
+from transferscope.report.save import PaperWidth, file_name
 from transferscope.study.decisions import scores_of
 from transferscope.study.measure import Measure
 from transferscope.wording import counted, few, unit_kept
@@ -166,7 +170,35 @@ class OverTasks:
             lines.append(f"{row['arm']:<{wide}}  {row['rank']:>5.1f}  {self._ends(row, 'rank'):>11}{mean}{better}")
         return lines
 
-    def report(self, path: str | Path, *, command: str = "") -> ReportFiles:
+    def to_dict(self) -> dict[str, Any]:
+        """Return the summary as JSON values, with the answer of each task by its name in "tasks"."""
+        verdict = {"headline": self.verdict.headline, "sentences": list(self.verdict.sentences)}
+        each = {task: result.to_dict() for task, result in self.results.items()}
+        return {"analysis": "compare", "verdict": verdict, "rows": json_rows(self._table), "tasks": each}
+
+    def picture(self) -> Figure:
+        """Return the mean rank of every arm over the tasks with its interval, the best on top."""
+        rows = self._table.to_dict("records")
+
+        def drawn(width: float) -> Canvas:
+            canvas = new_figure(width, 0.7 + 0.24 * len(rows))
+            axes = canvas.subplots()
+            for at, row in enumerate(rows):
+                colour = WITH_SOURCE if row["with_source"] else WITHOUT
+                axes.plot([row["rank_low"], row["rank_high"]], [at, at], color=colour, linewidth=2)
+                axes.plot(row["rank"], at, "o" if row["with_source"] else "s", color=colour, markersize=6)
+            axes.set_yticks(range(len(rows)), [beside_axis(row["arm"], width=26) for row in rows])
+            axes.set_ylim(len(rows) - 0.4, -0.6)
+            axes.set_xlabel("← better: mean rank over tasks")
+            axes.grid(axis="y", visible=False)
+            return canvas
+
+        with drawing():
+            wide = drawn(6.4)
+        caption = "Mean rank of each arm with its 95 % CI over the runs of each task. Blue: transfer arms."
+        return Figure("ranks", wide, self._table, caption, narrow=drawn)
+
+    def report(self, path: str | Path, *, command: str = "", width: PaperWidth | None = None) -> ReportFiles:
         """Write the report of the summary, and one for each task.
 
         Raises:
@@ -174,8 +206,8 @@ class OverTasks:
         """
         path = Path(path)
         files = self.pages(path)
-        pages = [result.report(files[task], command=command) for task, result in self.results.items()]
-        names = ", ".join(page.html.name for page in pages)
+        each = [result.report(files[task], command=command, width=width) for task, result in self.results.items()]
+        names = ", ".join(page.html.name for page in each)
         verdict = self.verdict
         mean = Column(f"Mean {self._metric.name}", "Over tasks, with its 95 % CI over the runs of each task")
         columns = (
@@ -201,12 +233,14 @@ class OverTasks:
         )
         blocks = (
             Text(verdict.headline, "lead"),
+            self.picture(),
             Table(columns, rows),
             Points(verdict.sentences),
             Text(f"Pages: {names}."),
         )
         section = Section("In short", "verdict", blocks, {"over-tasks": self._table})
-        return write_page([section], path, kicker="report", title=path.stem, verdict=verdict, command=command)
+        title = path.stem
+        return write_page([section], path, kicker="report", title=title, verdict=verdict, command=command, width=width)
 
     def pages(self, path: Path) -> dict[str, Path]:
         """Return the path of each task's report; names equal to a file system are numbered."""
