@@ -47,7 +47,7 @@ def test_what_is_declared_may_be(fine: dict[str, Any]) -> None:
         ({"rate": "slow"}, "rate = 'slow' is unknown; expected 'auto'"),
         ({"share": 1.01}, "share = 1.01 is out of range; expected at least 0 and at most 1"),
         ({"part": 1.0}, "part = 1.0 is out of range; expected at least 0 and below 1"),
-        ({"free": nan}, "free = nan is no number"),
+        ({"free": nan}, "free = nan is not a number"),
         (
             {"count": -1, "word": "c"},
             "count = -1 is out of range; expected at least 1; word = 'c' is unknown; expected 'a', 'b'",

@@ -90,7 +90,7 @@ class Declared:
         if not isinstance(value, int | float) or isinstance(value, bool):
             return ""
         if math.isnan(value):
-            return "is no number"
+            return "is not a number"
         limits = ((_BOUNDS[type(bound)], bound) for bound in self.bounds)
         within = (holds(value, getattr(bound, name)) for (name, _, holds), bound in limits)
         if self.bounds and not (math.isfinite(value) and all(within)):

@@ -198,11 +198,11 @@ def test_numbers_out_of_range_are_a_sentence(n: list[object], error: list[object
 @pytest.mark.parametrize("value", [5e-324, 1e300, float("inf"), float("nan"), -1.0])
 def test_questions_out_of_range_are_a_sentence(value: float) -> None:
     with pytest.raises(
-        SettingsError, match=r"^target_score .* (is out of range; expected at least 1e-30|is no number)"
+        SettingsError, match=r"^target_score .* (is out of range; expected at least 1e-30|is not a number)"
     ):
         ScalingQuestion(target_score=value)
     with pytest.raises(
-        SettingsError, match=r"^largest_size .* (is out of range; expected at least 1e-30|is no number)"
+        SettingsError, match=r"^largest_size .* (is out of range; expected at least 1e-30|is not a number)"
     ):
         ScalingQuestion(largest_size=value)
 
