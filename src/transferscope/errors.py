@@ -18,11 +18,12 @@ prints it and exits with status 2. An error that is not in this tree is a bug: i
 
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 T = TypeVar("T")
 
 
+@runtime_checkable
 class HasShape(Protocol):
     """An array of NumPy or a tensor."""
 
