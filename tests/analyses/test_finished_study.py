@@ -37,7 +37,7 @@ def test_networks_are_found_by_source_size_step_and_seed(tmp_path: Path) -> None
         assert found.file(last, seed).name == f"{pretrained[seed]}.safetensors"
         assert found.file(first, seed).name == f"{pretrained[seed]}.step5.safetensors"
     found.files[last][1].unlink()
-    with pytest.raises(DataError, match=r"^the network pretrained on source \(50 examples\) with seed 1 .* is gone; "):
+    with pytest.raises(DataError, match=r"^the network pretrained on source \(50 examples\) with seed 1 .* is missing; "):
         found.file(last, 1)
 
 
@@ -52,5 +52,5 @@ def test_an_unfinished_study_and_one_without_networks_are_refused(tmp_path: Path
             finished_cells(store, "small", before="it is placed")
     n = len(cells)
     assert str(unfinished.value) == (
-        f"{n} of the {n + 1} cells of small are done; finish it with `transferscope run` before it is placed"
+        f"{n} of the {n + 1} runs of small are done; finish it with `transferscope run` before it is placed"
     )
