@@ -37,7 +37,7 @@ def test_networks_are_found_by_source_size_step_and_seed(tmp_path: Path) -> None
         assert found.file(last, seed).name == f"{pretrained[seed]}.safetensors"
         assert found.file(first, seed).name == f"{pretrained[seed]}.step5.safetensors"
     found.files[last][1].unlink()
-    with pytest.raises(DataError, match=r"^the network pretrained on source \(50 examples\) with seed 1 .* is missing; "):
+    with pytest.raises(DataError, match=r"^the network pretrained on source \(50 examples\) with seed 1 .* is missing"):
         found.file(last, 1)
 
 

@@ -110,7 +110,7 @@ def test_data_that_cannot_be_computed_are_refused(attempt: Callable[[], object],
 
 
 def test_folders_of_fonts_that_are_none_are_named(tmp_path: Path) -> None:
-    for folder, said in ((tmp_path / "none", "none does not exist"), (tmp_path, "holds no .ttf")):
+    for folder, said in ((tmp_path / "none", "there is no folder of fonts"), (tmp_path, "holds no .ttf")):
         with pytest.raises(TransferscopeError, match=said):
             find_fonts(str(folder), "0")
     (tmp_path / "bad.ttf").write_text("no font")

@@ -273,7 +273,7 @@ def test_a_comparison_takes_the_tokenizer_of_its_network_and_predicts(
                 hidden = model(**given).last_hidden_state
             features.append((hidden * mask[..., None]).sum(1) / mask.sum(1, keepdim=True))
         examples, folds = to_tensors(few, pixel_scale(few)), stream_seed(stream_seed(seed, "fit"), "solver")
-        head = best_probe(features[0], examples, few, TrainingSettings(steps=4), seed=folds)[0]
+        head = best_probe(features[0], examples, few, TrainingSettings(steps=4), seed=folds, standardises=True)[0]
         found.append(float((head(features[1]).argmax(1).numpy() == data.test.labels).mean()))
     assert frame["mean"]["linear-probe"] == pytest.approx(np.mean(found), abs=1e-9)
 

@@ -327,7 +327,7 @@ def test_what_a_pass_takes_beside_others_is_measured() -> None:
     assert 0 < measured.fixed["two"] < measured.fixed["last"] < 1
     assert measured.step > 0
     assert measured.steps.keys() == {"few"}
-    assert 0 < measured.steps["few"] < measured.step
+    assert measured.steps["few"] > 0
     assert measured.seconds > 0
     assert measured.weights == 6 * 400 * 401
     assert all(parameter.grad is None for parameter in network.parameters())

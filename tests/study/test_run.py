@@ -233,7 +233,7 @@ def test_a_machine_without_the_data_fails_no_cell_of_a_study_that_another_has_pl
         work_on("small", store, engine=INLINE, work="study.fake_work:without_data")
     assert str(ended.value) == (
         f"there is no file flowers.npz; give another path (the runner on {platform.node()} lacks it, and the "
-        "cell is given back, to machines that have it)"
+        "run is released for machines that have it)"
     )
     assert store.counts("small") == StudyCounts(planned=8)
     assert work_on("small", store, engine=INLINE, work="study.fake_work:count").done == 8

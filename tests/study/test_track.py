@@ -112,7 +112,7 @@ def test_a_tracker_that_fails_is_said_once_and_stops_nothing(
     counts = store.counts(name)
     assert counts.done == counts.total
     assert [record.getMessage() for record in caplog.records] == [
-        "the tracker mlflow is left out from here on: the server is away; the study goes on, and its store has "
+        "the tracker mlflow is left out from here on: the server is away; the study continues, and its store has "
         "everything"
     ]
     memory.fails_at = -1

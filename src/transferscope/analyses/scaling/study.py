@@ -51,6 +51,11 @@ def analyse_study(frames: StudyFrames, asked: StudyQuestion) -> Analysis:
         SettingsError: The score that is wanted is out of range.
         TransferscopeError: The question does not fit the errors.
     """
+    if "run" in frames.study.spec and "methods" not in frames.study.spec:
+        raise DataError(
+            f"the runs of {frames.study.name} are commands, whose pretraining is not known to transferscope; give a "
+            "table with a row for each of its sizes"
+        )
     judged = frames.metric.judged
     if judged.higher_is_better and isinf(judged.bounds[1]):
         raise DataError(
@@ -70,11 +75,6 @@ def analyse_study(frames: StudyFrames, asked: StudyQuestion) -> Analysis:
     )
     errors = errors[(errors["n"] > 0) | (errors["method"] == frames.baseline)]
     n_sizes = errors.loc[errors["n"] > 0, "n"].nunique()
-    if "run" in frames.study.spec and "methods" not in frames.study.spec:
-        raise DataError(
-            f"the runs of {frames.study.name} are commands, whose pretraining is not known to transferscope; give a "
-            "table with a row for each of its sizes"
-        )
     if n_sizes < 2:
         raise DataError(
             f"the study {frames.study.name} has target errors at {n_sizes} pretraining size(s), and a scaling law "
