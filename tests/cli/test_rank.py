@@ -36,7 +36,7 @@ def test_files_are_ranked_with_words_figure_and_table(
     assert ended.value.code == 0
     said = capsys.readouterr().out
     lines = said.splitlines()
-    assert lines[0].startswith("With 30 labels ")
+    assert lines[0].startswith("With 30 labels")
     named = {line.split("  ")[0] for line in lines[3:6]}
     assert named == {"first.safetensors", "second.safetensors", "random features"}
     assert "No test example was read" in said

@@ -6,12 +6,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
-from matplotlib.figure import Figure as Canvas
 
 from transferscope.analyses.columns import measured_rows, rows_where
 from transferscope.analyses.compare.results import ResultsComparison, compare_results
@@ -28,6 +27,9 @@ from transferscope.report.save import PaperWidth, file_name
 from transferscope.study.decisions import scores_of
 from transferscope.study.measure import Measure
 from transferscope.wording import counted, few, unit_kept
+
+if TYPE_CHECKING:
+    import matplotlib.figure
 
 _DRAWS = 2000
 _LEVEL = 0.95
@@ -180,7 +182,7 @@ class OverTasks:
         """Return the mean rank of every arm over the tasks with its interval, the best on top."""
         rows = self._table.to_dict("records")
 
-        def drawn(width: float) -> Canvas:
+        def drawn(width: float) -> "matplotlib.figure.Figure":
             canvas = new_figure(width, 0.7 + 0.24 * len(rows))
             axes = canvas.subplots()
             for at, row in enumerate(rows):

@@ -95,7 +95,7 @@
       });
       bar.append(search, count);
     }
-    document.querySelector("main section > h2")?.after(bar);
+    document.querySelector("main section")?.after(bar);
   }
   const open = () => {
     const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
