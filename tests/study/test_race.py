@@ -174,6 +174,10 @@ def test_an_arm_too_dear_for_the_minutes_shuts_out_nothing_else(data: Path, tmp_
     assert seeds["fine-tune from good"] == 1
     assert state.end == "time"
     assert state.minute is not None
+    assert state.next_run is not None
+    assert (state.next_run.method, state.next_run.source, state.next_run.n_target) == ("fine-tune", "good", 20)
+    assert state.next_run.seconds is not None
+    assert 100 < state.next_run.seconds < 200
 
 
 @pytest.mark.parametrize(("minutes", "ago"), [(1e-6, 0.0), (10.0, 601.0)])

@@ -26,10 +26,13 @@ def race_in_words(study: Path) -> Iterator[str]:
         more = ""
         if state.minute is not None:
             more = f"; one more minute is expected to gain {state.minute:.2g} points"
+        frames = read_study(store, row.name)
+        if (following := state.next_run) is not None:
+            takes = "" if following.seconds is None else f" (about {rough_duration(following.seconds)})"
+            more += f"; the next run would be {frames.in_prose(following.method, following.source)}{takes}"
         yield f"race: {RACE_ENDS[state.end]}{more}"
         if not state.not_begun:
             return
-        frames = read_study(store, row.name)
     decided, sources = decisions(frames), row.spec.get("sources", {})
     arms: dict[tuple[str, str], list[NotBegun]] = {}
     for arm in state.not_begun:

@@ -164,9 +164,9 @@ class Race:
             chosen.append(self._runs[self._arms[run.arm], looks[run.table].n_target, self._seeds[run.seed]].key)
             seconds += cost
         left_out = tuple(
-            NotBegun(arm.method, arm.source, look.n_target, _known(float(look.whole[row])))
+            self._arm_of(look, row)
             for look, out in zip(looks, shut, strict=True)
-            for row, arm in enumerate(self._arms)
+            for row in range(len(self._arms))
             if out[row] and not (~np.isnan(look.scores.values) | look.scores.failed | look.under_way)[row].any()
         )
         if chosen or found.runs:
@@ -175,8 +175,13 @@ class Race:
         if not wanted.runs:
             return [], RaceState(wanted.done or "seeds", left_out)
         if any(late[run.table][run.arm] for run in wanted.runs):
-            return [], RaceState("time", left_out, wanted.minute)
+            following = wanted.runs[0]
+            return [], RaceState("time", left_out, wanted.minute, self._arm_of(looks[following.table], following.arm))
         return [], RaceState("long runs", left_out)
+
+    def _arm_of(self, look: _Look, row: int) -> NotBegun:
+        arm = self._arms[row]
+        return NotBegun(arm.method, arm.source, look.n_target, _known(float(look.whole[row])))
 
     def _next(
         self,

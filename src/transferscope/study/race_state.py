@@ -25,7 +25,7 @@ RACE_ENDS: Mapping[End, str] = {
 
 @dataclass(frozen=True, slots=True)
 class NotBegun:
-    """An arm without a run in a race.
+    """An arm in a race, and what its next run takes.
 
     Attributes:
         source: Name in the study; "" for an arm without a source.
@@ -45,11 +45,13 @@ class RaceState:
     Attributes:
         minute: Of a race whose time is used: by how much one more minute is expected to raise the best mean, in points
             (`decision.Next`); None where nothing tells.
+        next_run: Of a race whose time is used, what would have come next.
     """
 
     end: End = ""
     not_begun: tuple[NotBegun, ...] = ()
     minute: float | None = None
+    next_run: NotBegun | None = None
 
 
 def keep_state(store: Store, study: str, state: RaceState) -> None:
