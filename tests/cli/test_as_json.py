@@ -82,7 +82,7 @@ def test_what_is_stored_is_said(store: str) -> None:
 @pytest.mark.long
 def test_a_page_is_said(store: str, tmp_path: Path) -> None:
     page = ask("report", store, "--out", "page.html")
-    assert documented("report", page)
+    assert documented("report", page, "tasks")
     assert page["verdict"]["headline"] == open_result(store).verdict.headline
     assert page["written"][0] == "page.html"
     assert all((tmp_path / file).is_file() for file in page["written"])

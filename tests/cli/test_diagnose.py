@@ -57,8 +57,8 @@ def test_without_a_start_and_a_source_all_others_are_measured_and_written(diagno
     said = diagnose("--out", OUT)
     assert said.code == 0
     assert "On 60 examples of npz:data.npz (target_train) net.safetensors has accuracy " in said.out
-    assert "Not measured: weights, for want of a start to compare" in said.out
-    assert "Not measured: kernel-distance, for want of source data" in said.out
+    assert "Not measured: weights, no initial network to compare with (--against)" in said.out
+    assert "Not measured: kernel-distance, no source data to compare with (--from)" in said.out
     records = written()
     assert set(records["diagnostic"]) == DIAGNOSTICS.keys() - NEEDS
     assert (records[records["at"] == "end"].groupby("diagnostic")["headline"].sum() == 1).all()

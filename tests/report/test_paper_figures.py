@@ -39,7 +39,15 @@ def arms_figure(n_arms: int, sizes: tuple[int, ...]) -> Figure:
 def texts(canvas: Canvas) -> list[tuple[str, Bbox]]:
     renderer = FigureCanvasAgg(canvas).get_renderer()  # type: ignore[no-untyped-call]
     canvas.draw(renderer)
-    shown = [one for one in canvas.findobj(Text) if isinstance(one, Text) and one.get_visible() and one.get_text()]
+    beyond = {  # an axis keeps ticks outside its limits and does not draw them
+        tick.label1
+        for axes in canvas.axes
+        for axis in (axes.xaxis, axes.yaxis)
+        for tick in axis.get_major_ticks()
+        if not min(axis.get_view_interval()) <= tick.get_loc() <= max(axis.get_view_interval())
+    }
+    found = [one for one in canvas.findobj(Text) if isinstance(one, Text) and one not in beyond]
+    shown = [one for one in found if one.get_visible() and one.get_text()]
     return [(one.get_text(), one.get_window_extent(renderer)) for one in shown]
 
 
