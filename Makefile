@@ -68,6 +68,7 @@ docs: $(READY)
 
 bench: $(READY)  ## speed and memory beside a rival, in the same run
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[bench]'
+	$(BIN)/python -m pip uninstall --quiet --yes torchvision # that of curvlinops is of another torch: PEFT fails beside it
 	$(BIN)/python -m benchmarks
 
 clean:
