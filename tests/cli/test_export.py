@@ -366,10 +366,11 @@ def test_what_is_no_exported_network_is_one_sentence(tmp_path: Path) -> None:
 
 
 DEEP = "[" * 100_000
+OTHER_DIGITS = str.maketrans("0123456789", "1234567890")
 
 
 @pytest.mark.parametrize("note", ["transferscope.card", "transferscope.pixel_scale", "transferscope.card.sha256"])
-@pytest.mark.parametrize("change", [lambda text: text.replace("1", "2"), lambda _: "", lambda _: DEEP, None])
+@pytest.mark.parametrize("change", [lambda text: text.translate(OTHER_DIGITS), lambda _: "", lambda _: DEEP, None])
 def test_a_card_or_scale_that_was_changed_is_refused(
     note: str, change: Callable[[str], str] | None, folder: Path, model: TrainedModel, tmp_path: Path
 ) -> None:

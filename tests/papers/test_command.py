@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from transferscope.cli.as_json import VERSION
 from transferscope.cli.main import app as command_line
 from transferscope.errors import DataError, MissingDataError, SettingsError, UnknownNameError
 from transferscope.estimate import Estimate
@@ -46,7 +47,7 @@ def test_the_list_names_every_figure_under_its_paper() -> None:
 
 def test_the_list_as_json_has_what_the_list_has() -> None:
     document = json.loads(run("list", "--json"))
-    assert (document["command"], document["version"]) == ("papers list", 2)
+    assert (document["command"], document["version"]) == ("papers list", VERSION)
     papers = document["result"]["papers"]
     assert {paper["paper"]: paper["title"] for paper in papers} == {name: one.title for name, one in PAPERS.items()}
     reads = [figure["reads"] for paper in papers for figure in paper["figures"]]
