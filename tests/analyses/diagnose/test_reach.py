@@ -14,7 +14,7 @@ from sklearn.metrics import r2_score
 
 from studies import tables
 from transferscope.analyses.diagnose import DiagnosisResult, diagnose
-from transferscope.analyses.diagnose.reach import points_of
+from transferscope.analyses.diagnose.reach import Reach, points_of
 from transferscope.errors import SettingsError, StoreError
 from transferscope.models import Network, NetworkSettings, build_network
 from transferscope.models.weights import open_network
@@ -97,6 +97,26 @@ def test_the_best_draw_of_random_weights_is_the_one_to_beat(tmp_path: Path, data
         reached.append(100 * (model.predict(held_out).argmax(axis=1) == test.labels.numpy()).mean())
     assert len(set(reached)) > 1
     assert result.reach.each["random"].mean() == pytest.approx(max(reached))
+
+
+@pytest.mark.parametrize(("right", "call"), [((60, 80, 80), "worse"), ((60, 55, 80), ""), ((60, 20, 20), "better")])
+def test_random_weights_are_beaten_by_all_draws_and_win_by_all(right: tuple[int, ...], call: str) -> None:
+    """Of 200 examples so many are right for the network and two draws of random weights, the same ones first."""
+    own, *draws = (100.0 * (np.arange(200) < 2 * n) for n in right)
+    best = max(draws, key=lambda points: points.mean())
+    reach = Reach("accuracy", 50, {"end": own, "random": best}, tuple(draws))
+    assert reach.call("end", "random") == call
+    assert reach.gain("end", "random").value == pytest.approx(right[0] - max(right[1:]))
+
+
+def test_a_handful_of_examples_tells_nothing(tmp_path: Path, data: str) -> None:
+    """Five that are all right for one network and wrong for another would have an interval of no width."""
+    with np.load(data.removeprefix("npz:")) as arrays:
+        parts = dict(arrays)
+    for n, known in ((5, False), (6, True)):
+        np.savez(tmp_path / f"few{n}.npz", **parts | {name: parts[name][:n] for name in ("x_test", "y_test")})
+        result = asked(network(tmp_path / "net.safetensors", SQUARES), f"npz:{tmp_path}/few{n}.npz")
+        assert (result.reach is not None) == known
 
 
 def test_points_are_shares_of_right_labels_and_of_explained_variance() -> None:

@@ -145,7 +145,7 @@ def draw_times(summary: Summary) -> Iterator[Figure]:
             spread = max(float(values.max() - values.min()), abs(metric.shown_points(1.0)))
             axes.set_ylim(min(values.min(), 0.0) - 0.3 * spread, max(values.max(), 0.0) + 0.3 * spread)
             axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.6g}".replace("-", "−")))
-            axes.set_xlabel("Time of a run with its pre-training")
+            axes.set_xlabel("Time of a run with its pretraining")
             axes.set_ylabel(f"{metric.points_name} over the best baseline")
             axes.set_title(sizes_in_words([size]))
             return canvas

@@ -21,6 +21,9 @@ Whose = Literal["end", "start", "random"]
 
 Call = Literal["better", "worse", ""]
 
+LEAST_EXAMPLES = 6
+"""Fewer differences that are all one have an interval of no width, and by a sign test say nothing at a level of 5 %."""
+
 
 @dataclass(frozen=True, slots=True)
 class Reach:
@@ -28,12 +31,14 @@ class Reach:
 
     Attributes:
         measure: "accuracy", "labels right" (the share of labels that are predicted right) or "r2".
-        each: In points, whose mean over examples is the measure in per cent.
+        each: In points, whose mean over examples is the measure in per cent; of random weights those of the best draw.
+        draws: The same of every draw of random weights.
     """
 
     measure: str
     n_train: int
     each: Mapping[Whose, Float[np.ndarray, " N"]]
+    draws: tuple[Float[np.ndarray, " N"], ...] = ()
 
     @property
     def transferred(self) -> Whose:
@@ -49,19 +54,22 @@ class Reach:
         return t_interval(self.each[whose] - self.each[over])
 
     def call(self, whose: Whose, over: Whose) -> Call:
-        """Return the side on which the 95 % interval of the difference excludes 0."""
-        gain = self.gain(whose, over)
-        return "better" if gain.low > 0 else "worse" if gain.high < 0 else ""
+        """Return the side on which the 95 % interval of the difference excludes 0.
+
+        What is better than random weights is better than their best draw, and what is worse is worse than their least.
+        """
+        if self.gain(whose, over).low > 0:
+            return "better"
+        least = min(self.draws, key=lambda points: points.mean()) if over == "random" else self.each[over]
+        return "worse" if t_interval(self.each[whose] - least).high < 0 else ""
 
 
 def reach_of(looked_at: FileSubject) -> Reach | None:
     """Fit a ridge probe to the features of the network, its start and random weights, and judge it on test examples.
 
-    Of several draws of random weights the best counts: what is better than it owes that to no unlucky draw.
-
     Returns:
-        What it reaches; None for labels on a grid, with fewer than two test examples, or without a network to compare
-        with.
+        What it reaches; None for labels on a grid, with fewer than LEAST_EXAMPLES test examples, or without a network
+        to compare with.
 
     Raises:
         DataError: Features are not finite.
@@ -69,16 +77,17 @@ def reach_of(looked_at: FileSubject) -> Reach | None:
     own, start = looked_at.subject.network, looked_at.subject.start
     if not looked_at.random and start is None:
         return None
-    if looked_at.train.labels.ndim > 2 or len(looked_at.test) < 2 or not isinstance(own, Network):
+    if looked_at.train.labels.ndim > 2 or len(looked_at.test) < LEAST_EXAMPLES or not isinstance(own, Network):
         return None
     each: dict[Whose, np.ndarray] = {"end": _judged(own, looked_at)}
     if isinstance(start, Network):
         each["start"] = _judged(start, looked_at)
-    if looked_at.random:
-        each["random"] = max((_judged(one, looked_at) for one in looked_at.random), key=lambda points: points.mean())
+    draws = tuple(_judged(one, looked_at) for one in looked_at.random)
+    if draws:
+        each["random"] = max(draws, key=lambda points: points.mean())
     labels = looked_at.test.labels
     measure = "r2" if labels.is_floating_point() else "labels right" if labels.dtype == torch.bool else "accuracy"
-    return Reach(measure, len(looked_at.train), each)
+    return Reach(measure, len(looked_at.train), each, draws)
 
 
 @torch.no_grad()

@@ -23,7 +23,7 @@ def what_follows(reach: Reach, names: Mapping[str, str], data: str) -> Iterator[
     whose = reach.transferred
     if "random" in reach.each:
         yield state(
-            "features", **_compared(reach, whose, "random"), file=names[whose], data=data, n_train=reach.n_train
+            "features", **_compared(reach, whose, "random"), file=names[whose], data=data, n_draws=len(reach.draws)
         )
     if whose == "start":
         yield state("training", **_compared(reach, "end", "start"), file=names["end"])
