@@ -62,6 +62,23 @@ def test_mean_rank_and_improvement_over_tasks_are_those_worked_out_here() -> Non
     assert row["tuned"]["mean_high"] - row["tuned"]["mean_low"] == pytest.approx(expected, rel=0.1)
 
 
+def test_arms_that_share_the_best_rank_are_named_beside_it() -> None:
+    """Each of two leads one task; the third is last on both."""
+    levels = {"x": {"scratch": 0.5, "one": 0.7, "two": 0.6}, "y": {"scratch": 0.5, "one": 0.6, "two": 0.7}}
+    rows = [
+        {"dataset": task, "arm": arm, "seed": s, "accuracy": level + s / 1000}
+        for task, arms in levels.items()
+        for arm, level in arms.items()
+        for s in range(3)
+    ]
+    found = compare_tasks(pd.DataFrame(rows), columns=RunColumns(task="dataset"), without=["scratch"])
+    assert found.table()["rank"].tolist() == [1.5, 1.5, 3.0]
+    said = found.verdict.headline.partition(":")[0]
+    assert "one" in said
+    assert "two" in said
+    assert "scratch" not in said
+
+
 def test_every_task_has_a_page_of_its_own_beside_that_over_all(tmp_path: Path) -> None:
     frame = runs()
     frame.to_csv(tmp_path / "r.csv", index=False)

@@ -119,12 +119,14 @@ class OverTasks:
 
     @property
     def verdict(self) -> Verdict:
-        """The arm with the best rank over all tasks, and the outcome of each task."""
-        first = self._table.to_dict("records")[0]
+        """The arm with the best rank over all tasks, those that share it, and the outcome of each task."""
+        first, *others = self._table.to_dict("records")
+        level = [row["arm"] for row in others if np.isclose(row["rank"], first["rank"])]
+        shared = f", as {'does' if len(level) == 1 else 'do'} {few(level)}" if level else ""
         n_questions = len(self._scores)
         each_size = f" and their numbers of labels, {n_questions} in all" if n_questions > len(self.results) else ""
         said = (
-            f"Over {counted(len(self.results), 'task')}{each_size}, {first['arm']} ranks best: mean rank "
+            f"Over {counted(len(self.results), 'task')}{each_size}, {first['arm']} ranks best{shared}: mean rank "
             f"{first['rank']:.1f} of {len(self.arms)}{_ci(self._ends(first, 'rank'))}"
         )
         said += f", mean {self._metric.level(first['mean'])}." if self._can_be_averaged else "."
