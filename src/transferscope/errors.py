@@ -110,6 +110,11 @@ def wrong_shape(what: str, array: HasShape, expected: str) -> DataError:
     return DataError(f"{what} have shape {tuple(array.shape)} and type {array.dtype}; expected {expected}")
 
 
+def unsupported(what: str, needs: str, seen: str) -> DataError:
+    """Return the error for a method, score or diagnostic that does not suit the data."""
+    return DataError(f"{what} needs {needs}, but {seen}; leave it out")
+
+
 def each_once(pairs: Iterable[tuple[str, T]], kind: str) -> dict[str, T]:
     """Return values by their unique names, of a kind as in "role of --columns".
 

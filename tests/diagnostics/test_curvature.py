@@ -56,7 +56,7 @@ def test_a_short_budget_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_more_eigenvalues_than_parameters_are_refused() -> None:
-    message = "67 eigenvalues were asked for and there are 66 parameters; ask for fewer"
+    message = "k = 67 is out of range; expected at most 66 eigenvalues, the number of parameters"
     with pytest.raises(SettingsError, match=f"^{re.escape(message)}$"):
         Curvature(k=67).measure(mlp_subject())
 

@@ -50,7 +50,7 @@ class _Together(nn.Module):
 def test_features_that_are_not_each_examples_own_are_refused(is_random: bool) -> None:
     torch.manual_seed(0)
     examples = Examples(torch.randn(9, 6), torch.arange(9) % 3)
-    with pytest.raises(NetworkError, match="the features of two examples change if these are read alone"):
+    with pytest.raises(NetworkError, match="random or depend on its batch"):
         features_of(_Together(is_random=is_random), examples)
 
 

@@ -145,7 +145,7 @@ def test_curvature_has_the_statistics_that_are_asked_for(seen: bool, batch_norm:
 
 
 def test_a_batch_of_one_has_no_statistics() -> None:
-    said = r"^40 examples in batches of 39 leave a batch of one, which has no statistics for batch normalisation;"
+    said = r"^40 examples in batches of 39 leave a batch of one, too few for batch normalisation;"
     for diagnostic in (GradientStability, GradientScaling, Landscape):
         with pytest.raises(SettingsError, match=said):
             diagnostic(batch_size=39, batch_norm="batch").measure(normalised_subject(seen=True))

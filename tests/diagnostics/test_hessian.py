@@ -108,7 +108,7 @@ def test_attention_is_differentiated_twice() -> None:
 
 def test_operators_without_double_backward() -> None:
     network = nn.Sequential(nn.Linear(5, 4), _Squares(), nn.Linear(4, 3)).double()
-    with pytest.raises(NetworkError, match=r"^the network holds an operator that cannot be differentiated twice, "):
+    with pytest.raises(NetworkError, match="cannot be differentiated twice"):
         _products(Subject(network, mlp_subject().examples))
 
 

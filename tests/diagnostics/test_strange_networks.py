@@ -171,7 +171,7 @@ def test_one_number_for_each_example_is_one_target_for_each() -> None:
 @pytest.mark.parametrize("shape", [(24,), (24, 1), (24, 2), (24, 4), (24, 3, 1)])
 def test_numbers_of_another_shape_than_the_outputs_are_refused(shape: tuple[int, ...]) -> None:
     subject = subject_of(plain, torch.zeros(shape))
-    message = rf"^labels have shape \({', '.join(['8', *map(str, shape[1:])])},?\) and outputs \(8, 3\); expected "
+    message = rf"^labels have shape \({', '.join(['8', *map(str, shape[1:])])},?\) .*\(8, 3\)"
     with pytest.raises(DataError, match=message):
         Landscape(resolution=2).measure(subject)
 
@@ -190,7 +190,7 @@ def test_numbers_of_another_shape_than_the_outputs_are_refused(shape: tuple[int,
 def test_a_loss_that_is_no_mean_over_examples_is_refused(loss: Callable[[Tensor, Tensor], Tensor]) -> None:
     subject = subject_of(lambda: plain(1), TARGETS)
     wrong = Subject(subject.network, subject.examples, loss=loss)
-    with pytest.raises(SettingsError, match="expected a mean over examples, with targets of the shape of the outputs"):
+    with pytest.raises(SettingsError, match="mean over examples"):
         Landscape(resolution=2).measure(wrong)
     right = Subject(subject.network, Examples(X, TARGETS[:, None]), loss=nn.MSELoss())
     assert Landscape(resolution=2).measure(right)["landscape_centre"].usable
@@ -210,5 +210,5 @@ def test_training_and_its_measures_refuse_targets_of_another_shape(shape: tuple[
 
 
 def test_inputs_that_the_network_cannot_read_are_refused() -> None:
-    with pytest.raises(NetworkError, match=r"^the network cannot read inputs of shape \(8, 5\) and type torch.int64: "):
+    with pytest.raises(NetworkError, match=r"^the network fails on inputs of shape \(8, 5\) and type torch.int64 "):
         Curvature(k=1).measure(Subject(plain(), Examples(torch.ones(24, 5).long(), Y)))

@@ -34,8 +34,8 @@ def test_layers_are_matrices_and_kernels_in_the_networks_order() -> None:
 
 def test_networks_of_two_architectures_are_refused() -> None:
     message = (
-        "parameter features.0.bias has shape (7,) in the network and (8,) in the start network (None: absent); "
-        "expected two networks of one architecture"
+        "parameter features.0.bias has shape (7,) in the network and (8,) in the start (None: missing); "
+        "expected one architecture"
     )
     with pytest.raises(NetworkError, match=f"^{re.escape(message)}$"):
         replace(mlp_subject(), start=mlp(width=8))

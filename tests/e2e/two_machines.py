@@ -110,7 +110,7 @@ def folders(place: Place) -> None:
             )
     print(f"  exit code {found.returncode}: {found.stderr.strip()}")
     assert found.returncode == 2
-    assert "name a folder that all machines see" in found.stderr
+    assert "one folder that all machines share" in found.stderr
 
 
 def cable(place: Place) -> None:

@@ -334,7 +334,7 @@ def test_what_does_not_belong_together_is_refused(transformers: Any, folder: Pat
                   "network": {"name": network}, "training": {"steps": 1}, "methods": {"linear-probe": {}}}  # fmt: skip
         load_data(parse_spec(tables))
 
-    with pytest.raises(DataError, match=r"the texts hold the token \d+ and the network knows those below 8"):
+    with pytest.raises(DataError, match=r"the token \d+, but the network knows 8 tokens"):
         study(f"hf:{small}", name_of(files, folder))
     other = tmp_path / "other"
     shutil.copytree(folder, other)

@@ -102,13 +102,13 @@ def test_labels_that_features_explain_beat_shuffled_ones(score: Score) -> None:
 def test_labels_of_another_kind(score: Score) -> None:
     if "regression" in score.kinds:
         return
-    with pytest.raises(DataError, match="rates classification and the labels are of regression"):
+    with pytest.raises(DataError, match="needs labels of classification, but the labels are of regression"):
         score.value(replace(regression_view(), source_probabilities=np.ones((60, 1))))
 
 
 @pytest.mark.parametrize("name", ["leep", "nce"])
 def test_no_source_probabilities(name: str) -> None:
-    with pytest.raises(DataError, match="reads what the source head says and no source_probabilities were given"):
+    with pytest.raises(DataError, match="needs source_probabilities"):
         SCORES[name].value(replace(classes_view(), source_probabilities=None))
 
 

@@ -13,11 +13,11 @@ FEATURES, LABELS = np.ones((3, 2)), np.array([0, 1, 0])
 THIRDS = np.full((3, 3), 1 / 3)
 NOT_FINITE = np.array([[1.0, np.nan], [1, 1], [1, 1]])
 BAD: list[tuple[tuple[Any, ...], str]] = [
-    ((FEATURES[:0], LABELS[:0]), "features of shape (0, 2)"),
-    ((NOT_FINITE, LABELS), "features hold a value that is not finite"),
-    ((FEATURES, np.array([[1.0], [np.inf], [0.0]])), "labels hold a value that is not finite"),
+    ((FEATURES[:0], LABELS[:0]), "features have shape (0, 2)"),
+    ((NOT_FINITE, LABELS), "features contain NaN or infinity"),
+    ((FEATURES, np.array([[1.0], [np.inf], [0.0]])), "labels contain NaN or infinity"),
     ((FEATURES, LABELS, np.eye(3) * 4), "apply a softmax to logits"),
-    ((FEATURES, LABELS, np.array([[2.0, -1], [1, 0], [1, 0]])), "rows of at least 0 that sum to 1"),
+    ((FEATURES, LABELS, np.array([[2.0, -1], [1, 0], [1, 0]])), "rows of numbers from 0 that sum to 1"),
 ]
 
 
@@ -42,8 +42,8 @@ def unchecked(features: Any, labels: Any, source_probabilities: Any = None) -> T
 
 
 UNCLEAR = {
-    "numbers in one column": (np.array([0.5, 1.0, 0.0]), "whole numbers (for regression give shape (n, 1))"),
-    "counts in columns": (np.eye(3, dtype=np.int64), "say which with .astype(float) or .astype(bool)"),
+    "numbers in one column": (np.array([0.5, 1.0, 0.0]), "for regression give shape (n, 1)"),
+    "counts in columns": (np.eye(3, dtype=np.int64), "use .astype(float) or .astype(bool)"),
 }
 
 
@@ -70,7 +70,7 @@ def test_numbers_of_less_precision_are_not_computed_with(name: str) -> None:
 @pytest.mark.parametrize("name", ["labels", "source_probabilities"])
 def test_rows_that_do_not_match_are_refused(name: str) -> None:
     arrays = {"features": FEATURES, "labels": LABELS, "source_probabilities": THIRDS}
-    with pytest.raises(DataError, match="3 rows of features and 2 of"):
+    with pytest.raises(DataError, match=rf"{name} have shape \(2.*3 rows"):
         unchecked(**arrays | {name: arrays[name][:2]})
 
 

@@ -73,8 +73,8 @@ def test_what_was_changed_is_refused_with_the_run_and_done_again(path: Path, cha
         with pytest.raises(DamagedRunError) as refused:
             READS[read](store)
         assert str(refused.value) == (
-            "the results of probe, 20 labels, seed 0 (run a) are not those that were stored: the store was damaged or "
-            "edited; `transferscope run` with the study file makes them again"
+            "the results of probe, 20 labels, seed 0 (run a) do not match their checksum: the store is damaged or was "
+            "edited; repeat them with `transferscope run STUDY.toml`"
         )
         store.redo_damaged("s")
         assert store.counts("s") == StudyCounts(planned=2, done=1)
@@ -89,9 +89,9 @@ def test_a_run_with_an_array_that_cannot_be_what_it_is_stored_as_is_damaged_and_
         (length,) = {len(array) for array in store.arrays("s", "predictions").values()}
         store.redo_damaged("s", fits={"predictions": lambda array: len(array) == length})
         assert store.arrays("s", "predictions", fits=lambda array: len(array) == length)
-        with pytest.raises(DamagedRunError, match=r"the results of probe, 20 labels, seed 0 \(run a\) are not those"):
+        with pytest.raises(DamagedRunError, match=r"the results of probe, 20 labels, seed 0 \(run a\) do not match"):
             store.arrays("s", "predictions", fits=lambda array: len(array) > length)
-        with pytest.raises(StoreError, match="target_test_labels of s is not what was stored"):
+        with pytest.raises(StoreError, match="target_test_labels of s do not match"):
             store.study_array("s", "target_test_labels", fits=lambda array: len(array) > 3)
         store.redo_damaged("s", fits={"other": lambda array: False})
         assert store.counts("s") == StudyCounts(planned=1, done=2)
@@ -110,9 +110,9 @@ def test_several_damaged_runs_are_counted_and_the_array_of_a_study_is_named(path
     change(path, "UPDATE outcomes SET notes = '{\"a\": 1}'")
     change(path, "UPDATE study_arrays SET content = flip(content)")
     with Store.open(path) as store:
-        with pytest.raises(DamagedRunError, match=r"\(run a\) and of 1 other run are not"):
+        with pytest.raises(DamagedRunError, match=r"\(run a\) and of 1 other run do not match"):
             store.cells("s")
-        with pytest.raises(StoreError, match="target_test_labels of s is not what was stored"):
+        with pytest.raises(StoreError, match="target_test_labels of s do not match"):
             store.study_array("s", "target_test_labels")
         store.put_study_array("s", "target_test_labels", np.arange(3))
         assert store.study_array("s", "target_test_labels") is not None

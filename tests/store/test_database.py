@@ -34,10 +34,10 @@ def message_of(place: Path | str, *, create: bool = False) -> str:
 @pytest.mark.parametrize(
     ("name", "create", "message"),
     [
-        ("none.sqlite", False, "there is no store at {}; give the path of a store, or make one with"),
-        ("no/s.sqlite", True, "the store {} cannot be created: there is no folder "),
+        ("none.sqlite", False, "there is no store {}; give the path of a store, or make one with"),
+        ("no/s.sqlite", True, "there is no folder "),
         ("notes.txt", True, "the store {} cannot be used: the file is not a store"),
-        ("other.sqlite", True, "{} is a database of something else"),
+        ("other.sqlite", True, "{} is not a transferscope store"),
         ("empty.sqlite", False, "{} is an empty database"),
         ("", True, "the store {} is not a file"),
         ("/dev/null", True, "the store {} is not a file"),
@@ -68,7 +68,7 @@ def test_a_store_of_another_format_is_refused_and_left_alone(path: Path, change:
         before = list(raw.iterdump())
     raw.close()
     for create in (True, False):
-        assert message_of(path, create=create).startswith(f"{path} is a store of another format than 2, which this")
+        assert message_of(path, create=create).startswith(f"the store {path} has format ")
     with closing(sqlite3.connect(path)) as raw:
         assert list(raw.iterdump()) == before
 
@@ -139,15 +139,15 @@ def test_a_locked_store_says_so_after_a_while(path: Path, monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     ("url", "message"),
     [
-        ("post gres://x", "a database URL that begins with 'post gres' cannot be read; expected a path, or a URL"),
+        ("post gres://x", "the database URL with scheme 'post gres' is invalid; expected a path, or a URL"),
         ("nosuch://user:secret@host/x", "the database driver of nosuch://user:***@host/x is missing"),
         (
             "postgresql+psycopg://user:secret@host:xx/name",
-            "a database URL that begins with 'postgresql+psycopg' cannot",
+            "the database URL with scheme 'postgresql+psycopg' is invalid",
         ),
         (
             "postgresql+psycopg://user:sec@ret@host/name",
-            "a database URL that begins with 'postgresql+psycopg' has two @",
+            "the database URL with scheme 'postgresql+psycopg' contains two @",
         ),
         (
             "nosuch://host/x?password=secret&sslpassword=secret&sslmode=require",
@@ -158,7 +158,7 @@ def test_a_locked_store_says_so_after_a_while(path: Path, monkeypatch: pytest.Mo
             "sqlite:///s.sqlite?mode=ro",
             "the store 'sqlite:///s.sqlite?mode=ro' is a SQLite URL with a driver or options",
         ),
-        ("a\0b", "the store 'a\\x00b' holds a null character"),
+        ("a\0b", "the store path 'a\\x00b' contains a null character"),
     ],
 )
 def test_a_url_that_cannot_be_used_is_explained(url: str, message: str) -> None:
@@ -187,7 +187,7 @@ def test_a_url_that_cannot_be_used_is_explained(url: str, message: str) -> None:
 )
 def test_a_store_in_memory_is_refused(url: str) -> None:
     assert message_of(url, create=True) == (
-        f"the store {url!r} is in memory and would be lost at the end; give the path of a file"
+        f"the store {url!r} is in memory and would be lost; give the path of a file"
     )
 
 

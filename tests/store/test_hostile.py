@@ -70,7 +70,7 @@ def test_a_version_that_is_none_is_no_store(path: Path, value: str) -> None:
     literal = value if value in ("NULL", "x'3200'") else f"'{value}'"
     change(path, "CREATE TABLE m (name TEXT PRIMARY KEY, value)", f"INSERT INTO m VALUES ('format', {literal})")
     change(path, "DROP TABLE meta", "ALTER TABLE m RENAME TO meta")
-    with pytest.raises(StoreError, match="a store of another format than 2"):
+    with pytest.raises(StoreError, match=r"has format .*; expected 2"):
         Store.open(path, create=False)
 
 
@@ -115,7 +115,7 @@ def test_a_damaged_value_is_refused_in_a_sentence(path: Path, damage: str) -> No
     assert (
         said == DAMAGED
         or said.startswith(f"the store {path} cannot be used: ")
-        or "stored: the store was" in said
+        or "do not match their checksum" in said
         or " are damaged: " in said
     )
     assert "\n" not in str(error.value)

@@ -204,7 +204,7 @@ def test_an_outcome_is_stored_as_a_whole_or_not_at_all(store: Store) -> None:
     broken = Outcome(outcome(0.5).records, Cost(), {"objects": np.array([object()])})
     with pytest.raises(StoreError) as error:
         store.finish("a", broken)
-    assert str(error.value) == "array 'objects' holds Python objects; only numbers and text can be stored"
+    assert str(error.value) == "array 'objects' has the type object; expected numbers or text"
     assert store.counts("s") == StudyCounts(running=1)
     assert len(store.records("s")) == 0
 
@@ -313,7 +313,7 @@ def test_documents_and_arrays_of_one_name_and_of_two_studies_do_not_mix(store: S
 )
 def test_a_document_that_is_no_json_is_refused(store: Store, value: object, seen: str) -> None:
     store.plan(study(), [])
-    with pytest.raises(StoreError, match=f"document 'placements' cannot be stored: {seen}"):
+    with pytest.raises(StoreError, match=f"document 'placements' .*{seen}"):
         store.put_study_document("s", "placements", {"x": value})
 
 
@@ -340,8 +340,8 @@ def test_a_copied_store_file_reads_the_same(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("cells", "message"),
     [
-        ([cell("a"), cell("a")], "a plan of 2 cells holds only 1 different keys; plan each cell once"),
-        ([cell("a", "b")], "cell a needs cell b, which is not in the plan; plan that one too"),
+        ([cell("a"), cell("a")], "a plan of 2 cells has only 1 different keys; plan each cell once"),
+        ([cell("a", "b")], "cell a needs cell b, which is not in the plan; add it"),
         (
             [cell("a", payload={"x": {1, 2}})],
             "only JSON values can be stored: Object of type set is not JSON serializable",

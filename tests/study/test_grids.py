@@ -76,7 +76,7 @@ def test_what_cannot_be_done_on_a_grid_is_said_at_planning() -> None:
         plan_study(parse_spec(tables(network={"name": "conv4", "widths": [4, 4, 4, 4]})))
     with pytest.raises(SettingsError, match="augment = 'flip-crop' moves what images show"):
         plan_study(parse_spec(tables(training={"steps": 4, "augment": "flip-crop"})))
-    with pytest.raises(SettingsError, match="class-separation reads labels of classification, and these are of"):
+    with pytest.raises(DataError, match="class-separation needs labels of classification, but these are of"):
         plan_study(parse_spec(tables(diagnostics={"class-separation": {}})))
 
 

@@ -321,7 +321,7 @@ def test_images_that_are_no_pixels_are_refused_by_a_network_of_known_scaling() -
     assert scale_of(network, images).mean.tolist() == [0.5]
     wide = images.inputs.copy()
     wide[0, 0, 0, 0] = -2
-    with pytest.raises(DataError, match=r"the images are numbers from -2 to 0\.5 and the network reads bytes"):
+    with pytest.raises(DataError, match=r"from -2 to 0\.5; expected bytes"):
         scale_of(network, replace(images, inputs=wide))
 
 

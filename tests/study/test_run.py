@@ -107,7 +107,7 @@ def test_a_device_that_is_absent_is_refused_before_any_cell_fails(
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     with pytest.raises(SettingsError) as refused:
         do(small_plan(), store, engine=EngineSettings(workers=0, device="cuda"))
-    assert str(refused.value) == ("device 'cuda' was asked for and this machine has none; use device = 'auto' or 'cpu'")
+    assert str(refused.value) == "device = 'cuda', but this machine has none; use 'auto' or 'cpu'"
     assert store.counts("small") == StudyCounts(planned=12)
 
 

@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import load_file
 
 from studies import tables
-from transferscope.errors import SettingsError
+from transferscope.errors import DataError
 from transferscope.estimate import Estimate
 from transferscope.models.weights import read_notes
 from transferscope.store import Outcome, PlannedCell
@@ -173,10 +173,10 @@ def test_labels_that_a_diagnostic_does_not_read_are_refused_before_anything_runs
             "diagnostics": {"class-separation": {}},
         }
     )
-    with pytest.raises(SettingsError) as caught:
+    with pytest.raises(DataError) as caught:
         load_data(spec)
     assert str(caught.value) == (
-        f"[diagnostics.class-separation] class-separation reads labels of classification, and these are of {kind}; "
+        f"[diagnostics.class-separation] class-separation needs labels of classification, but these are of {kind}; "
         "leave it out"
     )
 

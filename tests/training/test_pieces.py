@@ -179,7 +179,7 @@ def test_a_feature_that_does_not_vary_is_0_for_all_inputs() -> None:
 def test_a_scale_of_bytes_is_refused_for_vectors() -> None:
     network = Network(nn.Identity(), nn.Linear(2, 2), 2, input=NetworkInput(mean=5.0, std=2.0, scale=1.0))
     vectors = LabelledSet(np.ones((3, 2), np.float32), np.array([0, 1, 0]), ("a", "b"))
-    with pytest.raises(DataError, match=r"scale = 1 says by what bytes of images are multiplied"):
+    with pytest.raises(DataError, match=r"scale = 1 .* the inputs are vectors"):
         scale_of(network, vectors)
 
 
@@ -254,5 +254,5 @@ def test_epochs_become_steps() -> None:
 
 
 def test_a_device_that_is_not_there() -> None:
-    with pytest.raises(SettingsError, match=r"^device 'tpu' is unknown; expected auto, cpu, cuda or mps$"):
+    with pytest.raises(SettingsError, match="unknown device 'tpu'"):
         choose_device("tpu")

@@ -13,7 +13,7 @@ from transferscope.diagnostics.hessian import HessianOperator
 from transferscope.diagnostics.loss_surface import loss_surface
 from transferscope.diagnostics.network_state import BatchNorm, loss_mode
 from transferscope.diagnostics.subject import Subject
-from transferscope.errors import SettingsError
+from transferscope.errors import out_of_range
 from transferscope.estimate import Estimate
 from transferscope.numerics.lanczos import EigenPairs, top_eigenpairs
 from transferscope.records import Count, Meaning, Says
@@ -81,9 +81,7 @@ class Curvature(Diagnostic):
         with loss_mode(subject.network, self.batch_norm, n_examples=n, batch_size=self.batch_size):
             operator = HessianOperator(loss_surface(subject), batch_size=self.batch_size)
             if self.k > (size := operator.layout.size):
-                raise SettingsError(
-                    f"{self.k} eigenvalues were asked for and there are {size} parameters; ask for fewer"
-                )
+                raise out_of_range("k", self.k, f"at most {size} eigenvalues, the number of parameters")
             generator = torch.Generator().manual_seed(0)
             pairs = top_eigenpairs(
                 operator,

@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from transferscope.diagnostics.subject import Subject
-from transferscope.errors import SettingsError
+from transferscope.errors import unsupported
 from transferscope.estimate import Estimate, Interval
 from transferscope.records import Meaning, Record, check_settings
 
@@ -109,12 +109,10 @@ def check_labels_suit(diagnostic: Diagnostic, kind: str) -> None:
         kind: Of the labels, as `data.task.Kind`; those on a grid suit a diagnostic only where it says so.
 
     Raises:
-        SettingsError: It does not read them.
+        DataError: It does not read them.
     """
     if kind not in diagnostic.kinds:
-        raise SettingsError(
-            f"{diagnostic.name} reads labels of {' and '.join(diagnostic.kinds)}, and these are of {kind}; leave it out"
-        )
+        raise unsupported(diagnostic.name, f"labels of {' or '.join(diagnostic.kinds)}", f"these are of {kind}")
 
 
 def spread_of(diagnostic: Diagnostic, estimate: Estimate) -> Spread:

@@ -8,7 +8,7 @@ from torch.func import functional_call
 
 from transferscope.diagnostics.network_state import evaluation_mode, first_outputs, frozen_state
 from transferscope.diagnostics.subject import Examples, Subject
-from transferscope.errors import DataError, NetworkError, unknown_name
+from transferscope.errors import NetworkError, unknown_name, unsupported, wrong_shape
 from transferscope.models.adapt import alike
 
 
@@ -57,15 +57,14 @@ def features_of(
         handle.remove()
     if sum(len(part) for part in seen) != len(examples):
         raise NetworkError(
-            f"the forward pass called {head} on {sum(len(part) for part in seen)} of {len(examples)} examples; name a "
-            "submodule that sees every example once"
+            f"the forward pass called {head} on {sum(len(part) for part in seen)} of {len(examples)} examples; give a "
+            "submodule that is called once per example"
         )
     few = torch.cat(alone)
     if len(seen[-1]) >= len(few) and not alike(few, seen[-1][-len(few) :]):
         raise NetworkError(
-            "the features of two examples change if these are read alone: in evaluation mode too something is random "
-            "or depends on the batch (dropout, batch normalisation without running statistics); give a network that "
-            "reads every input on its own"
+            "in evaluation mode the features of an example are random or depend on its batch (dropout, batch "
+            "normalisation without running statistics); give a network that reads each input on its own"
         )
     return torch.cat([part.flatten(1).cpu().double() for part in seen])
 
@@ -84,9 +83,9 @@ def class_labels(examples: Examples, diagnostic: str) -> Int[np.ndarray, " N"]:
         DataError: The labels are numbers, or several for each example.
     """
     if examples.labels.is_floating_point():
-        raise DataError(f"{diagnostic} needs class labels and the labels are numbers; leave it out for regression")
+        raise unsupported(diagnostic, "class labels", "the labels are numbers")
     if examples.several_labels:
-        raise DataError(f"{diagnostic} needs one class of each input and there are several labels; leave it out")
+        raise unsupported(diagnostic, "one class per input", "there are several labels")
     check_one_class_each(examples)
     array: np.ndarray = examples.labels.cpu().numpy()
     return array
@@ -95,9 +94,7 @@ def class_labels(examples: Examples, diagnostic: str) -> Int[np.ndarray, " N"]:
 def check_one_class_each(examples: Examples) -> None:
     """Refuse, with a DataError, integer labels that are more than one for each example."""
     if not examples.labels.is_floating_point() and not examples.several_labels and examples.labels.dim() > 1:
-        raise DataError(
-            f"class labels have shape {tuple(examples.labels.shape)}; expected one integer for each example, (N,)"
-        )
+        raise wrong_shape("class labels", examples.labels, "one integer per example, (N,)")
 
 
 def label_codes(examples: Examples, n_classes: int | None = None) -> Float[np.ndarray, "N C"]:

@@ -59,8 +59,8 @@ def layer_gradients(surface: LossSurface, batch: Examples) -> Mapping[str, Float
     once = [(name, output) for name, output in outputs if names.count(name) == 1]
     if not once:
         raise NetworkError(
-            "no linear layer or convolution of the network is called exactly once in a forward pass, so there is no "
-            "gradient from layer to layer; give the module itself where it is wrapped, as by torch.compile"
+            "the network calls no linear layer or convolution exactly once per forward pass; if it is wrapped, as by "
+            "torch.compile, give the module itself"
         )
     gradients = torch.autograd.grad(value, [output for _, output in once], materialize_grads=True)
     return {name: len(batch) * g for (name, _), g in zip(once, gradients, strict=True)}

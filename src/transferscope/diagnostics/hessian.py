@@ -124,7 +124,7 @@ def _check_twice_differentiable(gradients: tuple[Tensor, ...]) -> None:
         seen.add(node)
         if node.name().rsplit("::", 1)[-1] in ("Error", "DelayedError", "NotImplemented"):
             raise NetworkError(
-                "the network holds an operator that cannot be differentiated twice, so that there are no products with "
-                "its Hessian; write it with operators of torch that can, or leave out what needs curvature"
+                "the network contains an operator that cannot be differentiated twice, so its Hessian is "
+                "unavailable; replace it, or leave out diagnostics of curvature"
             )
         nodes += [parent for parent, _ in node.next_functions if parent is not None]

@@ -10,7 +10,7 @@ import torch
 from transferscope.diagnostics.diagnostic import Diagnostic, Findings
 from transferscope.diagnostics.features import label_codes
 from transferscope.diagnostics.subject import Examples, Subject
-from transferscope.errors import DataError
+from transferscope.errors import DataError, unsupported
 from transferscope.estimate import Estimate
 from transferscope.numerics.ntk import RIDGE, KernelTransfer, kernel_examples, kernel_transfer
 from transferscope.records import Count, Meaning, NotNegative, Says
@@ -64,7 +64,7 @@ class KernelDistance(Diagnostic):
             DataError: There are no source examples, an input is zero, or source and target differ in width.
         """
         if subject.source is None:
-            raise DataError(f"{self.name} compares two tasks; give the subject source examples")
+            raise DataError(f"{self.name} compares two tasks, but the subject has no source examples; give them")
         source, target = subject.source.first(self.n_source), subject.examples.first(N_TARGET)
         if self.classes == "name":
             source = _in_order(source, target)
@@ -84,12 +84,9 @@ class KernelDistance(Diagnostic):
         and "kernel_deviation_scratch", the bounds on ||W(Q) - W(P)||_F and ||W(Q) - W(0)||_F.
         """
         if not subject.examples.inputs.is_floating_point():
-            raise DataError("the kernel distance is one of inputs that are numbers; leave it out for texts")
+            raise unsupported("the kernel distance", "numeric inputs", "the inputs are texts")
         if subject.examples.several_labels or (subject.source is not None and subject.source.several_labels):
-            raise DataError(
-                "the kernel distance compares tasks with one class of each input or numbers, and there are several "
-                "labels; leave it out"
-            )
+            raise unsupported("the kernel distance", "one class or number per input", "there are several labels")
         transfer = self.transfer(subject)
         size = float(np.linalg.norm(transfer.target.labels))
         named = {

@@ -16,7 +16,7 @@ from transferscope.diagnostics.grid import Grid, Progress, grid_losses
 from transferscope.diagnostics.loss_surface import LossSurface, batch_shares, loss_surface, mean_over_batches
 from transferscope.diagnostics.network_state import BatchNorm, loss_mode
 from transferscope.diagnostics.subject import Subject
-from transferscope.errors import SettingsError
+from transferscope.errors import SettingsError, out_of_range
 from transferscope.records import Count, Meaning, Positive, Says
 
 
@@ -59,9 +59,7 @@ def random_directions(surface: LossSurface, n: int, *, generator: torch.Generato
         SettingsError: There are fewer parameters than directions, or nothing that moves.
     """
     if n > surface.layout.size:
-        raise SettingsError(
-            f"{n} directions were asked for and there are {surface.layout.size} parameters; ask for fewer"
-        )
+        raise out_of_range("directions", n, f"at most {surface.layout.size}, the number of parameters")
     rows: list[dict[str, Tensor]] = [{} for _ in range(n)]
     for name, weight in surface.moved.items():
         draws = torch.randn((n, *weight.shape), generator=generator, dtype=torch.float64).to(weight)
@@ -71,9 +69,7 @@ def random_directions(surface: LossSurface, n: int, *, generator: torch.Generato
             row[name] = filter_normalise(draw, weight)
     directions = torch.stack([surface.layout.flatten(row) for row in rows])
     if not directions.any():
-        raise SettingsError(
-            "every parameter that may move is zero, a bias or a normalisation parameter; name another block"
-        )
+        raise SettingsError("all selected parameters are zero, biases or normalisation parameters; name another block")
     return directions
 
 

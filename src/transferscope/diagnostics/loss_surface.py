@@ -13,7 +13,7 @@ from torch.func import functional_call
 
 from transferscope.diagnostics.network_state import FrozenState, first_outputs, frozen_state
 from transferscope.diagnostics.subject import Examples, Loss, Subject, mean_loss
-from transferscope.errors import DataError, SettingsError, unknown_name
+from transferscope.errors import DataError, NetworkError, SettingsError, unknown_name
 from transferscope.estimate import Estimate
 
 
@@ -162,13 +162,13 @@ def loss_surface(subject: Subject, blocks: tuple[str, ...] = (), *, outputs_only
 
     Raises:
         UnknownNameError: A block names no parameter.
-        SettingsError: The network has no parameters, or the loss is not a mean over examples.
-        NetworkError: The network cannot read the inputs.
+        SettingsError: The loss is not a mean over examples.
+        NetworkError: The network has no parameters, or cannot read the inputs.
         DataError: Labels do not fit the outputs.
     """
     state = frozen_state(subject.network)
     if not state.parameters:
-        raise SettingsError("the network has no parameters; expected at least one to measure the loss along")
+        raise NetworkError("the network has no parameters; expected at least one")
     chosen = select(state.parameters, blocks)
     moved = {name: state.parameters[name] for name in chosen}
     fixed = {name: tensor for name, tensor in state.parameters.items() if name not in moved}
@@ -192,8 +192,7 @@ def _check(surface: LossSurface, *, outputs_only: bool) -> None:
         low, high = int(labels.min()), int(labels.max())
         if low < 0 or high >= outputs.shape[1]:
             raise DataError(
-                f"class labels lie between {low} and {high} and the network has {outputs.shape[1]} outputs; expected "
-                f"labels from 0 to {outputs.shape[1] - 1}"
+                f"class labels run from {low} to {high}; expected 0 to {outputs.shape[1] - 1}, one output per class"
             )
     if surface.loss is mean_loss:
         mean_loss(outputs, few.labels)
@@ -202,9 +201,9 @@ def _check(surface: LossSurface, *, outputs_only: bool) -> None:
     singly = torch.stack([surface.loss(outputs[i : i + 1], few.labels[i : i + 1]) for i in range(len(outputs))]).mean()
     if whole.dim() or (torch.isfinite(whole + singly) and not torch.isclose(whole, singly, rtol=1e-3, atol=1e-6)):
         raise SettingsError(
-            f"the loss of {len(few)} examples together is {whole.tolist()} and the mean of their losses "
-            f"{float(singly):.6g}, for outputs of shape {tuple(outputs.shape)} and labels of shape "
-            f"{tuple(few.labels.shape)}; expected a mean over examples, with targets of the shape of the outputs"
+            f"the loss of {len(few)} examples is {whole.tolist()}, but the mean of their losses is "
+            f"{float(singly):.6g} (outputs {tuple(outputs.shape)}, labels {tuple(few.labels.shape)}); give a loss "
+            "that is a mean over examples, and labels of the outputs' shape"
         )
 
 

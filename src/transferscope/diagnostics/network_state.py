@@ -65,8 +65,8 @@ def loss_mode(network: nn.Module, batch_norm: BatchNorm, *, n_examples: int, bat
     alone = batch_size == 1 or n_examples % batch_size == 1
     if alone and any(isinstance(module, nn.BatchNorm1d) for module in by_batch):
         raise SettingsError(
-            f"{n_examples} examples in batches of {batch_size} leave a batch of one, which has no statistics for batch "
-            "normalisation; choose another n_examples or batch_size"
+            f"{n_examples} examples in batches of {batch_size} leave a batch of one, too few for batch normalisation; "
+            "change n_examples or batch_size"
         )
     tracked = [module.track_running_stats for module in by_batch]
     try:
@@ -116,8 +116,8 @@ def frozen_state(network: nn.Module) -> FrozenState:
     """
     if any(isinstance(module, torch.jit.ScriptModule) for module in network.modules()):
         raise NetworkError(
-            "the network is compiled by torch.jit (scripted or traced), so that its weights cannot be moved; give the "
-            "module that it was compiled from, with the same weights"
+            "the network is compiled by torch.jit, so its weights cannot be replaced; give the module it was "
+            "compiled from"
         )
     return FrozenState(
         {name: parameter.detach() for name, parameter in network.named_parameters()},
@@ -144,14 +144,13 @@ def first_outputs(network: nn.Module, inputs: Tensor, state: FrozenState) -> Ten
             raise
         except (RuntimeError, ValueError, TypeError, IndexError) as error:
             raise NetworkError(
-                f"the network cannot read inputs of shape {tuple(inputs.shape)} and type {inputs.dtype}: "
-                f"{first_line(error)}; give inputs as in its training, and a network that answers a batch of inputs "
-                "alone"
+                f"the network fails on inputs of shape {tuple(inputs.shape)} and type {inputs.dtype} "
+                f"({first_line(error)}); give inputs as in its training"
             ) from error
     if not isinstance(outputs, Tensor) or outputs.dim() == 0 or len(outputs) != len(inputs):
         seen = f"shape {tuple(outputs.shape)}" if isinstance(outputs, Tensor) else f"a {type(outputs).__name__}"
         raise NetworkError(
-            f"the network answers {len(inputs)} inputs with {seen}; expected a tensor with one row for each input, so "
-            "wrap it in a module that returns the outputs alone"
+            f"the network returns {seen} for {len(inputs)} inputs; expected one tensor with a row per input: wrap it "
+            "in a module that returns it"
         )
     return outputs

@@ -8,7 +8,7 @@ from jaxtyping import Float, Int, Shaped
 from torch import Tensor, nn
 from torch.nn import functional
 
-from transferscope.errors import DataError, NetworkError
+from transferscope.errors import DataError, NetworkError, wrong_shape
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 """Outputs (N, K) and labels to a scalar: a mean over examples."""
@@ -27,22 +27,17 @@ def mean_loss(outputs: Float[Tensor, "N K"], labels: Shaped[Tensor, "N ..."]) ->
     if labels.is_floating_point():
         one_each = outputs.numel() == n == labels.numel() and labels.shape[0] == n
         if tuple(labels.shape) != shape and not one_each:
-            raise DataError(
-                f"labels have shape {tuple(labels.shape)} and outputs {shape}; expected numbers of the shape of the "
-                "outputs, or integers (N,) for classes"
-            )
+            raise wrong_shape("labels", labels, f"numbers {shape} as the outputs, or integers (N,) for classes")
         return functional.mse_loss(outputs, labels.reshape(shape))
     if labels.dtype == torch.bool:
         if tuple(labels.shape) != shape:
-            raise DataError(
-                f"truth values have shape {tuple(labels.shape)} and outputs {shape}; expected one output for each "
-                "label, (N, K)"
-            )
+            raise wrong_shape("truth values", labels, f"one per output, {shape}")
         return functional.binary_cross_entropy_with_logits(outputs, labels.to(outputs.dtype))
     if outputs.dim() < 2 or tuple(labels.shape) != (n, *shape[2:]):
-        raise DataError(
-            f"class labels have shape {tuple(labels.shape)} and outputs {shape}; expected one output for each class, "
-            "(N, K), and one integer for each example, (N,)"
+        raise wrong_shape(
+            "class labels",
+            labels,
+            f"one integer per example, (N,), for outputs (N, K); the outputs have shape {shape}",
         )
     return functional.cross_entropy(outputs, labels)
 
@@ -70,14 +65,14 @@ class Examples:
 
     def __post_init__(self) -> None:
         if self.inputs.dim() == 0 or self.labels.dim() == 0:
-            raise DataError("inputs or labels are a single number; expected one row for each example")
+            raise DataError("inputs or labels are a single number; expected one row per example")
         if len(self.inputs) == 0 or len(self.inputs) != len(self.labels):
             raise DataError(
-                f"there are {len(self.inputs)} inputs and {len(self.labels)} labels; expected at least one example and "
-                "one label for each input"
+                f"there are {len(self.inputs)} inputs and {len(self.labels)} labels; expected one label per input, "
+                "and at least one"
             )
         if not torch.isfinite(self.inputs).all():
-            raise DataError("inputs hold NaN or infinity; drop or fill those examples")
+            raise DataError("inputs contain NaN or infinity; drop or fill those examples")
         if self.labels.is_complex():
             raise DataError("labels are complex numbers; expected integers for classes, or real numbers")
         if not self.labels.is_floating_point() and not self.several_labels:
@@ -142,7 +137,7 @@ class Subject:
     def needs_start(self, diagnostic: str) -> nn.Module:
         """Return the initial network; raises NetworkError if there is none."""
         if self.start is None:
-            raise NetworkError(f"{diagnostic} compares a network with where it started; give the subject a start")
+            raise NetworkError(f"{diagnostic} compares a network with its start, but the subject has none; give start")
         return self.start
 
 
@@ -153,5 +148,5 @@ def _check_same_shape(network: nn.Module, start: nn.Module) -> None:
         if here.get(name) != there.get(name):
             raise NetworkError(
                 f"parameter {name} has shape {here.get(name)} in the network and {there.get(name)} in the start "
-                "network (None: absent); expected two networks of one architecture"
+                "(None: missing); expected one architecture"
             )

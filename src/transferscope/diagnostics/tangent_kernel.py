@@ -79,8 +79,7 @@ def _gradients(
             raise
         except RuntimeError as error:
             raise NetworkError(
-                "the tangent kernel takes the gradient of one example at a time, and the network does not allow it: "
-                f"{first_line(error)}; leave tangent-kernel out"
+                f"the network has no gradient of a single example ({first_line(error)}); leave tangent-kernel out"
             ) from error
         yield batch, gradients
 

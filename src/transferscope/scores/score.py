@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Bool, Float64, Int64
 
 from transferscope.data.task import Kind
-from transferscope.errors import DataError
+from transferscope.errors import DataError, unsupported, wrong_shape
 from transferscope.estimate import Estimate
 from transferscope.numerics.jackknife import all_but_one_group, grouped_error
 from transferscope.records import check_settings
@@ -51,19 +51,17 @@ class TargetView:
         rows = {"labels": self.labels, "source_probabilities": self.source_probabilities}
         for name, array in rows.items():
             if array is not None and len(array) != n:
-                raise DataError(
-                    f"{n} rows of features and {len(array)} of {name} were given; give one for each example"
-                )
+                raise wrong_shape(name, array, f"one row for each of {n} rows of features")
         if self.features.ndim != 2 or n == 0:
-            raise DataError(f"features of shape {self.features.shape} were given; expected (n, d) with n >= 1")
+            raise wrong_shape("features", self.features, "numbers (n, d) with n >= 1")
         for name, array in {"features": self.features, **rows}.items():
             if array is not None and not np.isfinite(array).all():
-                raise DataError(
-                    f"{name} hold a value that is not finite; remove these examples or train the network again"
-                )
+                raise DataError(f"{name} contain NaN or infinity; remove these examples, or train the network again")
         p = self.source_probabilities
         if p is not None and (p.ndim != 2 or (p < 0).any() or not np.allclose(p.sum(axis=1), 1, atol=1e-4)):
-            raise DataError("source_probabilities must be rows of at least 0 that sum to 1; apply a softmax to logits")
+            raise DataError(
+                "source_probabilities are not rows of numbers from 0 that sum to 1; apply a softmax to logits"
+            )
 
     def __len__(self) -> int:
         return len(self.features)
@@ -90,14 +88,13 @@ def _of_full_precision(view: TargetView) -> dict[str, np.ndarray | None]:
     labels, p = np.asarray(view.labels), view.source_probabilities
     kind = labels.dtype.kind
     if labels.ndim == 1 and kind not in "iu":
-        raise DataError(
-            f"labels of shape {labels.shape} are {labels.dtype}; expected class indices in whole numbers (for "
-            "regression give shape (n, 1))"
-        )
+        raise wrong_shape("labels", labels, "whole numbers (n,) for classes; for regression give shape (n, 1)")
     if labels.ndim == 2 and kind not in "fb":
-        raise DataError(
-            f"labels of shape {labels.shape} are {labels.dtype}; expected floating numbers for regression or truth "
-            "values for several labels of each example: say which with .astype(float) or .astype(bool)"
+        raise wrong_shape(
+            "labels",
+            labels,
+            "floating-point numbers for regression, or truth values for several labels: use .astype(float) or "
+            ".astype(bool)",
         )
     kept = {"i": np.int64, "u": np.int64, "f": np.float64, "b": np.bool_}
     return {
@@ -168,12 +165,11 @@ class Score(ABC):
                 are none.
         """
         if view.kind not in self.kinds:
-            rated = " and ".join(self.kinds)
-            raise DataError(f"{self.name} rates {rated} and the labels are of {view.kind}; leave it out")
+            raise unsupported(self.name, f"labels of {' or '.join(self.kinds)}", f"the labels are of {view.kind}")
         if self.needs == "source_probabilities" and view.source_probabilities is None:
             raise DataError(
-                f"{self.name} reads what the source head says and no source_probabilities were given; give the softmax "
-                "of a head of classes or leave it out"
+                f"{self.name} needs source_probabilities, but there are none; give the source head's softmax, or "
+                "leave it out"
             )
         if len(view) < self.least_examples:
             return Estimate.missing("too_few", len(view))

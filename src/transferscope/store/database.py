@@ -158,12 +158,13 @@ def connect(url: str | Path) -> Database:
     except (ArgumentError, ValueError) as error:
         scheme = address.partition("://")[0]  # the rest may hold a password
         raise StoreError(
-            f"a database URL that begins with {scheme!r} cannot be read; expected a path, or a URL such as "
+            f"the database URL with scheme {scheme!r} is invalid; expected a path, or a URL such as "
             "postgresql+psycopg://user@host/name"
         ) from error
     if "@" in (made.host or ""):  # the end of a password
         raise StoreError(
-            f"a database URL that begins with {made.drivername!r} has two @; write an @ within user or password as %40"
+            f"the database URL with scheme {made.drivername!r} contains two @; write an @ in the user name or "
+            "password as %40"
         )
     try:
         options = _PATIENCE_OF_PSYCOPG if made.drivername == "postgresql+psycopg" else {}
@@ -195,7 +196,7 @@ def sqlite_path(url: str | Path) -> Path | None:
     """Return the file of a SQLite store, None for another database; raises StoreError in memory or with options."""
     address = str(url)
     if "\0" in address:
-        raise StoreError(f"the store {address!r} holds a null character, which no file name has; give another path")
+        raise StoreError(f"the store path {address!r} contains a null character; give another path")
     scheme, separator, rest = address.partition("://")
     of_sqlite = bool(separator) and scheme.lower().partition("+")[0] == "sqlite"
     path = rest.removeprefix("/") if of_sqlite else address
@@ -203,8 +204,7 @@ def sqlite_path(url: str | Path) -> Path | None:
     in_memory = "mode=memory" in options or "vfs=memdb" in options or ":memory:" in name
     if in_memory or (of_sqlite and (not name or not rest.startswith("/"))):
         raise StoreError(
-            f"the store {without_password(address)!r} is in memory and would be lost at the end; give the path of a "
-            "file"
+            f"the store {without_password(address)!r} is in memory and would be lost; give the path of a file"
         )
     if of_sqlite and (options or scheme.lower() not in ("sqlite", "sqlite+pysqlite") or name.startswith("file:")):
         raise StoreError(f"the store {address!r} is a SQLite URL with a driver or options; give the path of its file")

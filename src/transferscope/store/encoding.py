@@ -65,8 +65,7 @@ def tables_from_json(texts: Sequence[object]) -> list[dict[str, Any]]:
 def to_bytes(name: str, array: np.ndarray) -> bytes:
     """Return an array in NumPy's format; raises StoreError for Python objects or named fields."""
     if array.dtype.hasobject or array.dtype.names:
-        what = "named fields" if array.dtype.names else "Python objects"
-        raise StoreError(f"array {name!r} holds {what}; only numbers and text can be stored")
+        raise StoreError(f"array {name!r} has the type {array.dtype}; expected numbers or text")
     buffer = io.BytesIO()
     np.save(buffer, array, allow_pickle=False)
     return buffer.getvalue()
@@ -102,9 +101,7 @@ def document_to_bytes(name: str, document: Mapping[str, Any]) -> bytes:
     try:
         return _in_utf8(_strict.encode(document)).encode()
     except (TypeError, ValueError, RecursionError) as error:
-        raise StoreError(
-            f"document {name!r} cannot be stored: {error}; expected JSON values, with NaN and infinity as text"
-        ) from error
+        raise StoreError(f"document {name!r} is not valid JSON ({error}); write NaN and infinity as text") from error
 
 
 def to_number(value: float | np.floating) -> float | None:

@@ -7,7 +7,7 @@ from typing import Any, get_args
 import numpy as np
 from sqlalchemy import Connection, delete, insert, select, update
 
-from transferscope.errors import StoreError
+from transferscope.errors import StoreError, unknown_name
 from transferscope.estimate import Status
 from transferscope.records import Cost, Failure, Record
 from transferscope.store import schema
@@ -23,7 +23,7 @@ _LONGEST_SHOWN = 100
 def check_outcome(outcome: object) -> Outcome:
     """Return the outcome if every database can store all of it; raises StoreError otherwise."""
     if not isinstance(outcome, Outcome):
-        raise StoreError(f"the work gave {_shown(outcome)}; expected an Outcome")
+        raise StoreError(f"the run returned {_shown(outcome)}; expected an Outcome")
     try:
         _check_cost(outcome.cost)
         for record in outcome.records:
@@ -34,9 +34,9 @@ def check_outcome(outcome: object) -> Outcome:
                 raise StoreError(f"array {_shown(name)} is {_shown(array)}; expected a NumPy array")
             _check_text("the name of an array", name)
             if array.dtype.hasobject:
-                raise StoreError(f"array {name!r} holds Python objects; only numbers and text can be stored")
+                raise StoreError(f"array {name!r} has the type {array.dtype}; expected numbers or text")
     except (TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise StoreError(f"an outcome holds something that cannot be stored: {error}") from error
+        raise StoreError(f"an outcome cannot be stored: {error}") from error
     return outcome
 
 
@@ -145,7 +145,7 @@ def _check_record(record: Record) -> None:
         _check_whole(f"the step of record {record.name!r}", record.step)
     _check_whole(f"the sample count of record {record.name!r}", estimate.n)
     if estimate.status not in get_args(Status):
-        raise StoreError(f"record {record.name!r} has the status {_shown(estimate.status)}, which is unknown")
+        raise unknown_name(f"status of record {record.name!r}", str(estimate.status), get_args(Status))
 
 
 def _check_text(what: str, value: object) -> None:

@@ -49,11 +49,11 @@ def write_plan(connection: Connection, study: StudyRow, cells: Sequence[PlannedC
 def _check_keys(cells: Sequence[PlannedCell]) -> None:
     keys = {cell.key for cell in cells}
     if len(keys) != len(cells):
-        raise StoreError(f"a plan of {len(cells)} cells holds only {len(keys)} different keys; plan each cell once")
+        raise StoreError(f"a plan of {len(cells)} cells has only {len(keys)} different keys; plan each cell once")
     for cell in cells:
         for need in cell.needs:
             if need not in keys:
-                raise StoreError(f"cell {cell.key} needs cell {need}, which is not in the plan; plan that one too")
+                raise StoreError(f"cell {cell.key} needs cell {need}, which is not in the plan; add it")
 
 
 def _digest(text: str) -> str:

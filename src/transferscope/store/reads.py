@@ -172,8 +172,8 @@ def _refuse_damaged(connection: Connection, numbers: Collection[int]) -> None:
     key, role, labels = connection.execute(query.where(schema.cells.c.id == min(numbers))).first() or ("?", "?", "{}")
     others = f" and of {counted(len(numbers) - 1, 'other run')}" if len(numbers) > 1 else ""
     raise DamagedRunError(
-        f"the results of {cell_words(str(role), table_from_json(labels))} (run {str(key)[:12]}){others} are not those "
-        "that were stored: the store was damaged or edited; `transferscope run` with the study file makes them again"
+        f"the results of {cell_words(str(role), table_from_json(labels))} (run {str(key)[:12]}){others} do not match "
+        "their checksum: the store is damaged or was edited; repeat them with `transferscope run STUDY.toml`"
     )
 
 
@@ -409,8 +409,7 @@ def _require_keys(keys: Collection[object]) -> None:
     for key in keys:
         if not _KEY.fullmatch(str(key)):
             raise StoreError(
-                f"the store names a run {str(key)[:80]!r}, which no study does: somebody has edited it; restore it "
-                "from a copy, or get it again from whoever made it"
+                f"the store contains the invalid key {str(key)[:80]!r}, so it was edited; restore it from a copy"
             )
 
 

@@ -158,13 +158,10 @@ def is_empty(connection: Connection) -> bool:
 def check(connection: Connection, place: str) -> None:
     """Check that a non-empty database is a store of this version; raises StoreError otherwise."""
     if not {"meta", "studies", "cells"} <= set(inspect(connection).get_table_names()):
-        raise StoreError(
-            f"{place} is a database of something else; give the path of a transferscope store or a new file"
-        )
+        raise StoreError(f"{place} is not a transferscope store; give the path of a store or of a new file")
     version = connection.execute(select(meta.c.value).where(meta.c.name == _VERSION_ROW)).scalar()
     if version != str(SCHEMA_VERSION):
         raise StoreError(
-            f"{place} is a store of another format than {SCHEMA_VERSION}, which this version of transferscope reads; "
-            "write its numbers with `transferscope table --format csv` of the version that made it, or give another "
-            "store"
+            f"the store {place} has format {str(version)[:20]!r}; expected {SCHEMA_VERSION}: export it with "
+            "`transferscope table --format csv` of the version that made it, or give another store"
         )

@@ -86,12 +86,10 @@ class Store:
         if path is not None and not path.exists():
             if not create:
                 raise StoreError(
-                    f"there is no store at {path}; give the path of a store, or make one with `transferscope run`"
+                    f"there is no store {path}; give the path of a store, or make one with `transferscope run`"
                 )
             if not path.parent.is_dir():
-                raise StoreError(
-                    f"the store {path} cannot be created: there is no folder {path.parent}; create it first"
-                )
+                raise StoreError(f"there is no folder {path.parent} for the store {path}; create it first")
         elif path is not None and not path.is_file():
             raise StoreError(f"the store {path} is not a file; give the path of a store, or of a new file")
         database = connect(url)
@@ -146,9 +144,9 @@ class Store:
                 return
         if not own.is_file() or own.read_text(encoding="ascii") != known.mark:
             raise StoreError(
-                f"the networks of {self.place} lie in {known.path} (as {known.host} sees it), and this runner would "
-                f"keep its own in {self.files.absolute()}; name a folder that all machines see in the study file, as "
-                'in files = "/shared/networks", or copy that folder here, its hidden file included'
+                f"the networks of {self.place} are in {known.path} on {known.host}, but this machine would write to "
+                f"{self.files.absolute()}; give one folder that all machines share, as in files = "
+                '"/shared/networks", or copy that folder here with its hidden file'
             )
 
     @property
@@ -404,8 +402,8 @@ class _KnownFiles:
 
 def _damaged(study: str, name: str) -> StoreError:
     return StoreError(
-        f"{name} of {study} is not what was stored: the store was damaged or edited; run the command again that made "
-        "it, for labels `transferscope run` with the study file"
+        f"{name} of {study} do not match their checksum: the store is damaged or was edited; repeat the command that "
+        "made them, for labels `transferscope run STUDY.toml`"
     )
 
 
@@ -427,7 +425,7 @@ def _prepare(database: Database, *, create: bool) -> None:
     with database.read() as connection:
         empty = schema.is_empty(connection)
     if empty and not create:
-        raise StoreError(f"{database.place} is an empty database; give the path of a transferscope store")
+        raise StoreError(f"{database.place} is an empty database; give a transferscope store")
     if empty:
         database.share()
         with database.write(alone=True) as connection:

@@ -106,6 +106,6 @@ def _room() -> int:
     given = os.environ.get("TRANSFERSCOPE_FEATURES", str(MOST_BYTES))
     if not given.isdecimal():
         raise SettingsError(
-            f"TRANSFERSCOPE_FEATURES is {given!r}; expected a number of bytes, as in 4000000000, or 0 to keep none"
+            f"TRANSFERSCOPE_FEATURES = {given!r}; expected a number of bytes, as in 4000000000, or 0 for none"
         )
     return int(given)

@@ -233,7 +233,7 @@ def fixed_blocks(learner: Learner, settings: TrainingSettings, n_steps: int) -> 
             needed = numbers * (2 if is_mixed else 4)
             free = torch.cuda.mem_get_info(data.device)[0] if data.device.type == "cuda" else memory_free()
             if needed > MOST_MEMORY * free:
-                raise ValueError(f"{free} bytes are free, and the outputs of the fixed ones need {needed}")
+                raise ValueError(f"the outputs of fixed blocks need {needed} bytes, but {free} are free")
             whole = in_line and modules[-1] in (network.features, *list(network.features.children())[-1:])
             if whole and not is_mixed and is_kept(network.features):
                 fixed.outputs = [frozen_features(network, data)]

@@ -6,7 +6,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from transferscope.data.task import UNLABELLED, LabelledSet
-from transferscope.errors import DataError
+from transferscope.errors import DataError, wrong_shape
 from transferscope.settings.training import TrainingSettings
 from transferscope.training.tensors import Batch, TensorSet
 
@@ -19,15 +19,12 @@ def check_data(settings: TrainingSettings, train: LabelledSet) -> None:
     """
     weighs = f'class_weights = "{settings.class_weights}" weighs'
     if settings.class_weights != "none" and train.kind == "regression":
-        raise DataError(f"{weighs} classes and the labels are numbers, which have none; leave class_weights out")
+        raise DataError(f"{weighs} classes, but the labels are numbers; leave class_weights out")
     if settings.class_weights != "none" and train.grid is not None:
-        raise DataError(
-            f"{weighs} examples by their class and the labels lie on a grid over each image; leave class_weights out"
-        )
+        raise DataError(f"{weighs} examples by class, but each image has a grid of labels; leave class_weights out")
     if settings.mix_up and train.is_tokens:
         raise DataError(
-            f"mix_up = {settings.mix_up} blends inputs and the inputs are texts, whose tokens cannot be blended; leave "
-            "mix_up out"
+            f"mix_up = {settings.mix_up} blends inputs, but the tokens of texts cannot be blended; leave it out"
         )
 
 
@@ -96,8 +93,10 @@ def class_weights(labels: Tensor, n_outputs: int) -> Float[Tensor, "..."]:
         DataError: The labels are numbers.
     """
     if labels.is_floating_point():
-        raise DataError(
-            "weights of classes were asked for labels that are numbers; expected classes, or several labels"
+        raise wrong_shape(
+            "labels for class weights",
+            labels,
+            "whole numbers for classes, or truth values for several labels",
         )
     n = len(labels)
     if labels.dtype == torch.bool:
@@ -127,10 +126,7 @@ def check_targets(targets: Tensor, shape: tuple[int, ...]) -> None:
         DataError: The shapes differ.
     """
     if tuple(targets.shape) != shape:
-        raise DataError(
-            f"targets have shape {tuple(targets.shape)} and outputs {shape}; give one target for each "
-            "example and output, as in labels of shape (n, 1) for one output"
-        )
+        raise wrong_shape("targets", targets, f"numbers of the outputs' shape {shape}")
 
 
 def encode(labels: Tensor, n_outputs: int) -> Float[Tensor, "n K"]:

@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
-from transferscope.errors import SettingsError
+from transferscope.errors import out_of_range
 from transferscope.settings.training import batches_per_epoch
 from transferscope.training.tensors import sent
 
@@ -41,10 +41,9 @@ class BatchStream:
     _order: Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.int64), init=False, repr=False)
 
     def __post_init__(self) -> None:
-        if self.n_examples < 1 or self.batch_size < 1:
-            raise SettingsError(
-                f"batches of {self.batch_size} from {self.n_examples} examples were asked for; both must be at least 1"
-            )
+        for name, value in (("n_examples", self.n_examples), ("batch_size", self.batch_size)):
+            if value < 1:
+                raise out_of_range(name, value, "at least 1")
         self.batch_size = min(self.batch_size, self.n_examples)
 
     def indices(self, step: int) -> Int[Tensor, " n"]:

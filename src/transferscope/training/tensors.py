@@ -13,7 +13,7 @@ from jaxtyping import Float, Int, Num
 from torch import Tensor
 
 from transferscope.data.task import LabelledSet, give_back
-from transferscope.errors import DataError, SettingsError
+from transferscope.errors import DataError, SettingsError, unknown_name
 from transferscope.models.inputs import NetworkInput
 from transferscope.models.network import SCALE_NOTE, Network, Scaled, scaled_in
 from transferscope.numerics.leave_one_out import ridge_risks
@@ -61,12 +61,12 @@ class PixelScale:
             numbers = []
         if len(numbers) != 2 or len(numbers[0]) != len(numbers[1]):
             raise SettingsError(
-                f"scaling {text!r} cannot be read; expected own, none or MEAN/STD with as many numbers on both sides, "
-                "as in 0.1307/0.3081"
+                f"scaling = {text!r}; expected own, none or MEAN/STD with one number each per channel, as in "
+                "0.1307/0.3081"
             )
         mean, std = numbers
         if not np.isfinite(mean).all() or not np.isfinite(std).all() or not (std > 0).all():
-            raise SettingsError(f"scaling {text!r} has a standard deviation that is not above 0, or is not finite")
+            raise SettingsError(f"scaling = {text!r}; expected finite numbers and standard deviations above 0")
         return cls(mean, std)
 
     @property
@@ -94,8 +94,8 @@ class PixelScale:
             return cls(mean, std, scaled_in(notes) or "all")
         except (ValueError, TypeError, KeyError, RecursionError) as error:
             raise SettingsError(
-                f"the file's note on its scale cannot be read: {notes[SCALE_NOTE][:80]}; say how inputs are scaled, as "
-                "own, none or MEAN/STD"
+                f"the file's note on its scaling cannot be read: {notes[SCALE_NOTE][:80]}; give scaling as own, none "
+                "or MEAN/STD"
             ) from error
 
     def fitted_to(self, data: LabelledSet) -> Self:
@@ -107,8 +107,8 @@ class PixelScale:
         n = data.inputs.shape[1]
         if len(self.mean) not in (1, n):
             raise SettingsError(
-                f"the scale is for {len(self.mean)} channels or features and the inputs have {n}; give one number, or "
-                "one for each"
+                f"the scaling has {len(self.mean)} means, but the inputs have {n} channels or features; give one "
+                "number, or one each"
             )
         return replace(self, mean=np.broadcast_to(self.mean, n).copy(), std=np.broadcast_to(self.std, n).copy())
 
@@ -194,15 +194,15 @@ def scale_of(network: Network, train: LabelledSet) -> PixelScale:
         return pixel_scale(train) if network.scaled is None else pixel_scale(train, (network.scaled,))
     if known.scale is not None and not train.is_image:
         raise DataError(
-            f"scale = {known.scale:g} says by what bytes of images are multiplied, and the inputs are vectors; leave "
-            "it out, and give mean and std in the unit of each feature"
+            f"scale = {known.scale:g} is for images of bytes, but the inputs are vectors; leave it out, and give mean "
+            "and std per feature"
         )
     if train.is_image and train.inputs.dtype != np.uint8 and len(train):
         low, high = float(train.inputs.min()), float(train.inputs.max())
         if low < -_ROUNDING or high > 1 + _ROUNDING:
             raise DataError(
-                f"the images are numbers from {low:.4g} to {high:.4g} and the network reads bytes, or numbers from 0 "
-                f"to 1, as {known}; give the images as bytes, or divide them"
+                f"the images have values from {low:.4g} to {high:.4g}; expected bytes, or numbers from 0 to 1, as "
+                f"{known}"
             )
     return PixelScale(*known.per_unit).fitted_to(train)
 
@@ -213,8 +213,8 @@ def _check_shape(images: LabelledSet, known: NetworkInput) -> None:
         return
     named = ", ".join(f'"{transform}"' for transform in known.transforms)
     raise DataError(
-        f"the images have {counted(n_channels, 'channel')} of {' x '.join(map(str, sides))} pixels and the network "
-        f"reads {known}; load them with transforms = [{named}]"
+        f"the images have {counted(n_channels, 'channel')} and {' x '.join(map(str, sides))} pixels, but the network "
+        f"expects {known}; add transforms = [{named}]"
     )
 
 
@@ -228,11 +228,10 @@ def check_kind(data: LabelledSet, known: NetworkInput | None) -> None:
     if data.is_tokens != (vocabulary is not None):
         seen, read = ("texts", "numbers") if data.is_tokens else (f"inputs of shape {data.input_shape}", "texts")
         remedy = 'name a text encoder, as in "hf:FOLDER"' if data.is_tokens else "name them as in text:PATH?text=COLUMN"
-        raise DataError(f"the data are {seen} and the network reads {read}; {remedy}")
+        raise DataError(f"the data are {seen}, but the network expects {read}; {remedy}")
     if vocabulary is not None and (largest := data.inputs[:, ::2].max()) >= vocabulary:
         raise DataError(
-            f"the texts hold the token {largest} and the network knows those below {vocabulary}; give the network's "
-            "own tokenizer"
+            f"the texts contain the token {largest}, but the network knows {vocabulary} tokens; use its own tokenizer"
         )
 
 
@@ -266,8 +265,8 @@ class Batch:
         """
         if self.partners is not None or self.weights is not None:
             raise SettingsError(
-                "the training has mix_up or class_weights, and the loss of this method does not know them; leave them "
-                "out (or compute it by transferscope.training.batch_loss)"
+                "this method's loss supports neither mix_up nor class_weights; leave them out (or compute the loss "
+                "with transferscope.training.batch_loss)"
             )
         return self.drawn
 
@@ -391,12 +390,12 @@ def choose_device(name: str) -> torch.device:
     kind = name.split(":")[0]
     present = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
     if kind not in present:
-        raise SettingsError(f"device {name!r} is unknown; expected auto, cpu, cuda or mps")
+        raise unknown_name("device", name, ("auto", *present))
     if not present[kind]:
-        raise SettingsError(f"device {name!r} was asked for and this machine has none; use device = 'auto' or 'cpu'")
+        raise SettingsError(f"device = {name!r}, but this machine has none; use 'auto' or 'cpu'")
     if name.startswith("cuda:") and (torch.device(name).index or 0) >= torch.cuda.device_count():
         raise SettingsError(
-            f"device {name!r} was asked for and this machine has {torch.cuda.device_count()}, from cuda:0"
+            f"device = {name!r}, but this machine has {counted(torch.cuda.device_count(), 'GPU')}, counted from cuda:0"
         )
     if kind == "cuda":  # in this process it rounds as float32 says, and chooses the same algorithms every time
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # read when the first matrix is multiplied
