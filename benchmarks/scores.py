@@ -1,56 +1,31 @@
-"""Scores beside others: LogME beside the published algorithm, nearest neighbours beside scikit-learn.
+"""Scores beside others: LogME beside three libraries, nearest neighbours beside scikit-learn.
 
-    python -m benchmarks.scores [--examples N] [--features D] [--classes C] [--repeats R]
+    python -m benchmarks.scores [--thuml LogME.py] [--tllib logme.py] [--repeats R]
     python -m benchmarks.scores --neighbours [--repeats R]
     python -m benchmarks.scores --memory
 
-Processor seconds, the least of several runs in turn.
-
-The published one (You et al. 2021, Algorithm 1, with the singular value decomposition of F done once) iterates alpha
-and beta class by class until alpha / beta moves by less than 1e-3, 11 times at most. Both times contain everything from
-the arrays to the number; memory is the peak of what NumPy allocates on the way, in a run of its own. Set
-OMP_NUM_THREADS to compare on a given number of threads.
+Processor seconds, the least of several runs in turn, from the arrays to the number. Libraries compared: the files
+LogME.py of github.com/thuml/LogME at 56551ca and tllib/ranking/logme.py of thuml/Transfer-Learning-Library at c4aa59e,
+both of which need numba (0.68.1), and transformer-ranker 0.2.0, where it is installed. Memory is the peak of what NumPy
+allocates. Set OMP_NUM_THREADS to compare on a given number of threads.
 """
 
 import argparse
+import importlib.util
 import time
 import tracemalloc
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from sklearn.neighbors import NearestNeighbors
 
 from transferscope.scores import Bhattacharyya, HScore, LogME, Neighbours, TargetView
 from transferscope.scores.neighbours import neighbour_means
 from transferscope.scores.score import Score
-
-
-def published(features: np.ndarray, labels: np.ndarray) -> float:
-    """Algorithm 1 written from the paper; right for n > d with full rank, which is the case here."""
-    n, d = features.shape
-    u, singular, _ = np.linalg.svd(features, full_matrices=False)
-    s = singular**2
-    total = 0.0
-    classes = np.unique(labels)
-    for c in classes:
-        y = (labels == c).astype(np.float64)
-        z2 = (u.T @ y) ** 2
-        outside = y @ y - z2.sum()
-        alpha = beta = 1.0
-        for _ in range(11):
-            t = alpha / beta
-            gamma = (s / (s + t)).sum()
-            m2 = (s * z2 / (s + t) ** 2).sum()
-            residual = (z2 / (1 + s / t) ** 2).sum() + outside
-            alpha, beta = gamma / m2, (n - gamma) / residual
-            if abs(alpha / beta - t) / t <= 1e-3:
-                break
-        log_det = np.log(alpha + beta * s).sum()
-        total += n / 2 * np.log(beta / (2 * np.pi)) + d / 2 * np.log(alpha) - log_det / 2
-        total -= beta / 2 * residual + alpha / 2 * m2
-    return float(total / len(classes) / n)
 
 
 def timed(work: Callable[[], Any], repeats: int) -> tuple[Any, float]:
@@ -110,36 +85,58 @@ def memory() -> None:
         print(f"{score.name}: {most / (features.nbytes / 2**20):.1f} MiB for each MiB")
 
 
+def opened(path: Path) -> Any:
+    """Return a library of one file."""
+    spec = importlib.util.spec_from_file_location(f"peer_{path.stem}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def logme(arguments: argparse.Namespace) -> None:
+    """LogME of three libraries, at four sizes; they are wrong where there are fewer examples than features."""
+    theirs: dict[str, Callable[[np.ndarray, np.ndarray], float]] = {}
+    if arguments.thuml is not None:
+        thuml = opened(arguments.thuml)
+        theirs["thuml/LogME"] = lambda f, y: float(thuml.LogME().fit(f, y))
+    if arguments.tllib is not None:
+        theirs["TLlib"] = opened(arguments.tllib).log_maximum_evidence
+    if importlib.util.find_spec("transformer_ranker") is not None:
+        from transformer_ranker.estimators.logme import LogME as Ranker
+
+        theirs["TransformerRanker"] = lambda f, y: float(Ranker().fit(torch.from_numpy(f), torch.from_numpy(y)))
+    for n, d, n_classes in ((10_000, 1_024, 100), (30_000, 384, 50), (3_000, 512, 10), (500, 1_280, 10)):
+        features, labels = (view := made(n, d, n_classes)).features, view.labels
+        ways = {"transferscope": lambda view=view: LogME().value(view).value}
+        ways |= {name: partial(way, features, labels) for name, way in theirs.items()}
+        found: dict[str, list[tuple[Any, float]]] = {name: [] for name in ways}
+        for _ in range(arguments.repeats):
+            for name, way in ways.items():
+                found[name].append(timed(way, 1))
+        ours = min(seconds for _, seconds in found["transferscope"])
+        print(f"{n} x {d}, {n_classes} classes:")
+        for name, runs in found.items():
+            least = min(seconds for _, seconds in runs)
+            print(f"  {name}: {least:.4f} s, {least / ours:.2f}; value {runs[0][0]:.6f}", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--examples", type=int, default=20_000)
-    parser.add_argument("--features", type=int, default=1_024)
-    parser.add_argument("--classes", type=int, default=100)
-    parser.add_argument("--repeats", type=int, default=2)
+    parser.add_argument("--thuml", type=Path)
+    parser.add_argument("--tllib", type=Path)
+    parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--neighbours", action="store_true")
     parser.add_argument("--memory", action="store_true")
     arguments = parser.parse_args()
+    torch.set_num_threads(1)
     if arguments.neighbours:
         neighbours(arguments.repeats)
     elif arguments.memory:
         memory()
     else:
         logme(arguments)
-
-
-def logme(arguments: argparse.Namespace) -> None:
-    n, d, n_classes = arguments.examples, arguments.features, arguments.classes
-    view = made(n, d, n_classes)
-    ways = {
-        "transferscope": lambda: LogME().value(view).value,
-        "published": lambda: published(view.features, view.labels),
-    }
-    print(f"LogME of {n} examples, {d} features, {n_classes} classes; least of {arguments.repeats} runs")
-    found = {name: timed(work, arguments.repeats) for name, work in ways.items()}
-    for name, (value, seconds) in found.items():
-        print(f"{name}: {seconds:.2f} s, {peak(ways[name]):.0f} MiB beyond the inputs, value {value:.9f}")
-    (ours, fast), (theirs, slow) = found.values()
-    print(f"{slow / fast:.1f} x faster; values differ by {abs(ours - theirs):.1e}")
 
 
 if __name__ == "__main__":
