@@ -273,7 +273,7 @@ MINE = CatalogueEntry("mine", "two points", "none", "", ("a", "b"), (RemoteFile(
     assert data.train.inputs.tolist() == [[1, 2], [3, 4]]
     assert data.provenance["checksum"] == "md5:d0aa904e10c0a3e628eeb73de42215b7"  # of md5sum
     (tmp_path / "mine" / "mine.txt").write_bytes(b"1 2\n3 5\n")
-    with pytest.raises(CorruptDataError, match="has another MD5 checksum than the published"):
+    with pytest.raises(CorruptDataError, match="does not have the MD5 checksum"):
         load(name)
 
 

@@ -181,7 +181,7 @@ def test_files_that_cannot_be_used_are_answered_in_a_sentence(diagnose: Diagnose
         "module.pt": "{} cannot be read as weights",
         "wide.pt": "{} does not fit the network: features.hidden1.0.weight (5, 6) instead of (5, 4)",
         "seven.pt": "the head of {} has 7 outputs and data has 2 classes",
-        "nan.pt": "{} holds NaN or infinity in features.hidden1.0.weight, features.hidden1.0.bias, head.weight, ",
+        "nan.pt": "{} has NaN or infinity in features.hidden1.0.weight, features.hidden1.0.bias, head.weight, ",
         "huge.pt": "the loss of {} on target_train is not finite",
     }.items():
         assert diagnose(net=Path(name)).mistake.startswith(sentence.format(name))

@@ -229,7 +229,7 @@ def test_columns_that_keep_rows_apart_are_no_features(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda frame: frame.assign(patient=None), "names no group in 240 of 240"),
+        (lambda frame: frame.assign(patient=None), "is empty in 240 of 240"),
         (lambda frame: frame.assign(patient="p1"), "1 group cannot be split"),
     ],
 )

@@ -165,14 +165,14 @@ def test_truth_values_with_gaps_and_numbers_that_stand_for_names() -> None:
     ("values", "message"),
     [
         (["12", "13", "14", "unknown"] * 5, "holds 'unknown' among numbers; leave gaps empty, or give category=x"),
-        (["3/4/2021", "5/4/2021"] * 10, "holds dates as '3/4/2021', of which day and month could be either in every"),
-        (["30/4/2021", "5/30/2021"] * 10, "holds dates as '30/4/2021', which exist neither all with the day first"),
+        (["3/4/2021", "5/4/2021"] * 10, "holds dates as '3/4/2021', whose day and month cannot be distinguished"),
+        (["30/4/2021", "5/30/2021"] * 10, "holds dates as '30/4/2021', which are all valid neither with the day first"),
         (
             ["2021-02-30", "2021-02-03"] * 10,
             "holds '2021-02-30' in row 1; expected a date, as 2021-03-31, or nothing",
         ),
-        ([[1, 2], [3]] * 10, "holds values of the type list; expected numbers, text, truth values or dates"),
-        ([b"\xff", b"a"] * 10, "holds bytes that are not UTF-8 text"),
+        ([[1, 2], [3]] * 10, "holds values of type list; expected numbers, text, truth values or dates"),
+        ([b"\xff", b"a"] * 10, "is not UTF-8 text"),
         ([1.0, float("inf")] * 10, "holds 'inf' in row 2; expected a finite number or nothing"),
     ],
 )
@@ -374,7 +374,7 @@ def test_numbers_and_dates_that_would_quietly_be_categories_are_refused(values: 
     with pytest.raises(DataError) as caught:
         fit_encoding(rows(x=values), FILE)
     assert f"own.csv: column 'x' holds {said}" in str(caught.value)
-    assert "or give category=x if they stand for names" in str(caught.value)
+    assert "or give category=x if they are names" in str(caught.value)
     assert fit_encoding(rows(x=values * 5), FILE, categories={"x"}).columns[0].kind == "category"
 
 

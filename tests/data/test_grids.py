@@ -87,9 +87,9 @@ def test_a_file_of_maps_of_numbers_is_a_dense_regression(tmp_path: Path) -> None
 
 
 def test_wrong_masks_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="run from -2; expected masks"):
+    with pytest.raises(DataError, match="start at -2; expected masks"):
         load(saved(tmp_path, masks() - 2))
-    with pytest.raises(DataError, match="which no training example has"):
+    with pytest.raises(DataError, match="is not among the training labels"):
         load(saved(tmp_path, masks(), test=masks() + 1))
     name = saved(tmp_path, masks())
     with pytest.raises(DataError, match="transform 'mirror' moves what images show"):

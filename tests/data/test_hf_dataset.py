@@ -139,7 +139,7 @@ def test_texts_are_read_by_the_tokenizer_of_the_model(tmp_path: Path) -> None:
     [
         ("?test=dev", UnknownNameError, "unknown split of pets 'dev'"),
         ("?label=colour", UnknownNameError, "unknown column of train 'colour'"),
-        ("?test_share=0.3", SettingsError, "has a test split, and test_share was given; leave one out"),
+        ("?test_share=0.3", SettingsError, "has a test split, and test_share is given; leave one out"),
         ("?kind=multi-label", DataError, "expected lists of labels for kind=multi-label"),
         ("?image=label", DataError, "expected images as bytes"),
     ],
@@ -153,9 +153,9 @@ def test_what_does_not_fit_is_refused(tmp_path: Path, name: str, kind: type[Exce
 @pytest.mark.parametrize(
     ("features", "labels", "message"),
     [
-        (IMAGES, ["a", "b"] * 5, "holds the class 'a' and there are 2 names; save it again"),
-        (IMAGES, [0.0, 1.0] * 5, "holds the class 0.0 and there are 2 names"),
-        (IMAGES, [0, 2] * 5, "holds the class 2 and there are 2 names"),
+        (IMAGES, ["a", "b"] * 5, "has the class 'a'; expected 0 to 1"),
+        (IMAGES, [0.0, 1.0] * 5, "has the class 0.0; expected 0 to 1"),
+        (IMAGES, [0, 2] * 5, "has the class 2; expected 0 to 1"),
         ({"image": IMAGES["image"]}, [{"a": 1}, {"a": 2}] * 5, "holds \"{'a': 1}\"; expected classes, numbers or text"),
     ],
 )
@@ -174,7 +174,7 @@ def test_damaged_and_other_folders_are_refused(tmp_path: Path, monkeypatch: pyte
         load(f"hf-dataset:{hidden}")
     other = tmp_path / "other"
     other.mkdir()
-    with pytest.raises(DataError, match="expected a folder that save_to_disk of datasets wrote"):
+    with pytest.raises(DataError, match="expected a folder written by save_to_disk of datasets"):
         load(f"hf-dataset:{other}")
     pets = split_images(tmp_path / "pets")
     rows = [{"bytes": None, "path": "/photos/1.png"}] * 10
@@ -185,5 +185,5 @@ def test_damaged_and_other_folders_are_refused(tmp_path: Path, monkeypatch: pyte
     with pytest.raises(CorruptDataError, match="cannot be read as an Arrow file; save the data set again"):
         load(f"hf-dataset:{pets}")
     (pets / "train" / "state.json").write_text('{"_data_files": [{"filename": "../../secret.arrow"}]}')
-    with pytest.raises(CorruptDataError, match="names no data files"):
+    with pytest.raises(CorruptDataError, match="lists no data files"):
         load(f"hf-dataset:{pets}")

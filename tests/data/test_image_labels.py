@@ -65,18 +65,18 @@ def test_tables_that_do_not_fit_the_folder_are_refused(tmp_path: Path) -> None:
     name = saved(tmp_path, table)
     with pytest.raises(UnknownNameError, match=r"unknown column of labels\.csv 'label'"):
         load(name)
-    with pytest.raises(SettingsError, match=r"\?size=99999 asks for images of 99999 pixels on a side"):
+    with pytest.raises(SettingsError, match=r"\?size=99999 has images of 99999 pixels a side"):
         load(f"{name}&label=height&size=99999")
     with pytest.raises(SettingsError, match=r"gives label and no table of labels; name it with labels=FILE\.csv"):
         load(f"folder:{tmp_path / 'photos'}?label=tags")
     lost = table.assign(file=["nowhere.png", *table["file"][1:]])
-    with pytest.raises(DataError, match=r"1 of 24 images that .+ lists are not in .+: nowhere\.png; add"):
+    with pytest.raises(DataError, match=r"1 of the 24 images in .+ are missing from .+: nowhere\.png; add"):
         load(f"{saved(tmp_path, lost)}&label=height")
     with pytest.raises(DataError, match=r"lists .\.\./a\.png.; expected paths within"):
         load(f"{saved(tmp_path, table.assign(file='../a.png'))}&label=height")
     with pytest.raises(DataError, match="twice; give each image one row"):
         load(f"{saved(tmp_path, pd.concat([table, table[:1]]))}&label=height")
-    with pytest.raises(DataError, match="name the one with the files of the images with file=COLUMN"):
+    with pytest.raises(DataError, match="name the column of image files with file=COLUMN"):
         load(f"{saved(tmp_path, table.rename(columns={'file': 'photo'}))}&label=height")
     assert (
         len(

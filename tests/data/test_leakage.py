@@ -54,7 +54,7 @@ def test_negative_zero_is_zero() -> None:
 def test_the_caller_says_how_much_is_too_much() -> None:
     report = LeakageReport(n_test=100, in_target_train=1, in_source_train=2, in_any=3)
     report.require_at_most(0.03)
-    with pytest.raises(DataError, match=r"3 of 100 target test examples are also trained on \(1 in the target"):
+    with pytest.raises(DataError, match=r"3 of 100 target test examples are also training examples \(1 of the target"):
         report.require_at_most(0.02)
 
 

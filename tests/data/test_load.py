@@ -109,7 +109,7 @@ def test_without_a_folder_the_message_says_how_to_name_one(tmp_path: Path, monke
 def test_more_than_there_is_and_negative_seeds_are_refused(folder: Path) -> None:
     with pytest.raises(DataError, match=r"^limit = 21 and there are 20 training examples; ask for 1 to 20$"):
         load("npz:own.npz", limit=21)
-    with pytest.raises(SettingsError, match=r"^seed = -1 is negative; seeds are 0, 1, 2, \.\.\.$"):
+    with pytest.raises(SettingsError, match="seed = -1 is out of range"):
         load("digits", seed=-1)
 
 

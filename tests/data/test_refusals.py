@@ -79,7 +79,7 @@ def test_arguments_are_checked_before_anything_is_done() -> None:
 SETTINGS: list[tuple[type, dict[str, Any], str]] = [
     (GlyphSettings, {"characters": ""}, "characters = ''"),
     (GlyphSettings, {"characters": "aba"}, "characters = 'aba'"),
-    (GlyphSettings, {"characters": "a b"}, "holds a space"),
+    (GlyphSettings, {"characters": "a b"}, "characters = 'a b'"),
     (GlyphSettings, {"size": 7}, "size = 7"),
     (GlyphSettings, {"pose": 2.5}, "pose = 2.5"),
     (GlyphSettings, {"pose": float("nan")}, "pose = nan"),
@@ -110,7 +110,7 @@ def test_data_that_cannot_be_computed_are_refused(attempt: Callable[[], object],
 
 
 def test_folders_of_fonts_that_are_none_are_named(tmp_path: Path) -> None:
-    for folder, said in ((tmp_path / "none", "there is no folder of fonts"), (tmp_path, "holds no .ttf")):
+    for folder, said in ((tmp_path / "none", "there is no folder of fonts"), (tmp_path, "has no .ttf")):
         with pytest.raises(TransferscopeError, match=said):
             find_fonts(str(folder), "0")
     (tmp_path / "bad.ttf").write_text("no font")

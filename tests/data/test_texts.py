@@ -125,9 +125,9 @@ def test_several_labels_are_columns_or_names_in_one(tmp_path: Path) -> None:
         ({"label": "ant,bee", "kind": None}, "for several labels of each text add &kind=multi-label"),
         ({"label": "ant,cat"}, "unknown column of columns.tsv 'cat'"),
         ({"label": "ant,a"}, "'a' is given twice"),
-        ({"label": "ant"}, "expected lists of labels, or say what stands between their names, as in separator="),
-        ({"label": "ant,odd"}, "label column 'odd' holds 'maybe' in 1 of 4 rows; expected 0 or 1 in every row"),
-        ({"label": "ant,all"}, "every training example has the label 'all', so that nothing can be learnt of it"),
+        ({"label": "ant"}, "expected lists of labels, or names with a separator, as in separator="),
+        ({"label": "ant,odd"}, "label column 'odd' holds 'maybe' in 1 of 4 rows; expected 0 or 1"),
+        ({"label": "ant,all"}, "every training example has the label 'all', so it cannot be learnt"),
         (
             {"label": "none", "separator": "|"},
             "label column 'none' is empty in every row; name that of the labels",

@@ -95,7 +95,7 @@ def test_blocks_are_in_the_order_in_which_they_run() -> None:
     ("module", "head", "said"),
     [
         (Wrapped(nn.Identity()), "clasifier", "no submodule 'clasifier': did you mean 'classifier'"),
-        (Wrapped(nn.LogSoftmax(dim=1)), "classifier", "the head's outputs are not those of the network"),
+        (Wrapped(nn.LogSoftmax(dim=1)), "classifier", "the network's outputs are not those of its head"),
         (Wrapped(Two()), "classifier", "the network returns list"),
         (nn.Sequential(nn.Conv2d(1, 2, 3), nn.Conv2d(2, 4, 1)), "1", "the network returns shape (3, 4, 6, 6)"),
         (nn.Sequential(nn.Linear(4, 3), nn.Linear(3, 2)), "1", "the network fails on inputs of shape (3, 1, 8, 8)"),

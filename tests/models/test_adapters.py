@@ -125,12 +125,12 @@ def test_features_are_those_that_peft_merges(
     [
         ({"base_model_name_or_path": "bert-base-uncased"}, "which is not a local model folder"),
         ({"base_model_name_or_path": None}, "which is not a local model folder"),
-        ({"peft_type": "IA3"}, "only LORA is merged"),
+        ({"peft_type": "IA3"}, "'IA3'; expected LORA"),
         ({"lora_alpha": "six"}, "expected numbers"),
-        ({"alpha_pattern": {"(": 1.0}}, "which is not a pattern"),
+        ({"alpha_pattern": {"(": 1.0}}, "expected a regular expression"),
         (
             {"layer": f"{QUERY}s"},
-            "changes encoder.layer.0.attention.self.querys, which the network in .* does not have",
+            "changes encoder.layer.0.attention.self.querys, which the network in .* lacks",
         ),
         ({"layer": "embeddings.LayerNorm"}, "a LayerNorm, by A and B"),
         ({"n_in": 15}, r"changes .* \(16, 16\) by A \(2, 15\), B \(16, 2\)"),

@@ -251,10 +251,10 @@ def test_a_function_that_loads_a_part_of_the_weights_is_found_out(code: Path) ->
         (
             "softmax",
             {},
-            r"head of the network cannot be found.*it calls are 0.classifier.out \(3 outputs\); name the head",
+            r"network's head is unknown.*0.classifier.out \(3 outputs\)\); name it",
         ),
         ("Small", {"head": "clasifier"}, r"no submodule 'clasifier': did you mean 'classifier'"),
-        ("trained_token", {}, r"no reset_parameters\(\) draws stem.token; give its module that method"),
+        ("trained_token", {}, r"needs reset_parameters\(\), but stem.token lacks it"),
     ],
 )
 def test_a_network_that_cannot_be_made_is_refused_in_one_sentence(
@@ -275,12 +275,10 @@ def test_a_module_that_draws_no_token_can_be_transferred_from_and_begin_at_rando
 def test_what_is_not_known_of_a_pretrained_network_is_asked_for(code: Path, tmp_path: Path) -> None:
     torch.save({"other": torch.ones(2, 2)}, tmp_path / "other.pt")
     cases = {
-        "it is not known how .* scales its inputs": Pretrained(named(code, "trained")),
-        "makes a network of random weights": Pretrained(named(code, "Small", input=SCALED)),
+        "the input scaling of .* is unknown": Pretrained(named(code, "trained")),
+        "builds a network of random weights": Pretrained(named(code, "Small", input=SCALED)),
         "lenet is a backbone without weights": Pretrained(NetworkSettings("lenet")),
-        "has no weight of .* in its name and shape": Pretrained(
-            named(code, "Small", input=SCALED), tmp_path / "other.pt"
-        ),
+        "has no weight of .* by name and shape": Pretrained(named(code, "Small", input=SCALED), tmp_path / "other.pt"),
     }
     for message, pretrained in cases.items():
         with pytest.raises(NetworkError, match=message) as caught:
@@ -329,11 +327,11 @@ def test_tied_weights_are_read_from_whatever_wrote_them(form: str, tmp_path: Pat
     ("how", "message"),
     [
         ("none", None),
-        *((how, "differ from call to call") for how in ("dropout", "rare dropout", "depth", "noise", "counting")),
-        ("statistics of the batch", "depends on the other inputs of its batch"),
-        ("eval without effect", "depends on the other inputs of its batch"),
-        ("mean of the batch", "depends on the other inputs of its batch"),
-        ("the one before", "depends on the other inputs of its batch"),
+        *((how, "differ between calls") for how in ("dropout", "rare dropout", "depth", "noise", "counting")),
+        ("statistics of the batch", "depends on its batch"),
+        ("eval without effect", "depends on its batch"),
+        ("mean of the batch", "depends on its batch"),
+        ("the one before", "depends on its batch"),
     ],
 )
 def test_answers_that_are_not_each_inputs_own_are_refused(how: str, message: str | None, tmp_path: Path) -> None:

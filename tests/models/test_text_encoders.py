@@ -220,7 +220,7 @@ def test_a_decoder_with_a_token_of_padding_keeps_its_head(kind: str, transformer
     assert opened.report.n_outputs == 3
     model.config.pad_token_id = None
     model.save_pretrained(tmp_path)
-    with pytest.raises(NetworkError, match=r"write pad_token_id into config\.json"):
+    with pytest.raises(NetworkError, match=r"set pad_token_id in config\.json"):
         open_pretrained(Pretrained(NetworkSettings(f"hf:{tmp_path}")), (2, 4))
 
 
@@ -344,7 +344,7 @@ def test_what_does_not_belong_together_is_refused(transformers: Any, folder: Pat
         study(f"hf:{other}", name_of(files, folder))
     with pytest.raises(SettingsError, match=r"has no tokenizer; add &tokenizer=FOLDER"):
         study(f"hf:{small}", name_of(files, None))
-    with pytest.raises(NetworkError, match="reads texts and the inputs have shape"):
+    with pytest.raises(NetworkError, match="reads texts, but the inputs have shape"):
         study(f"hf:{folder}", "digits")
     study(f"hf:{folder}", name_of(files, None).replace(f"max_length={LONGEST}", "max_length=20"))
     study(f"hf:{folder}", name_of(files, None))

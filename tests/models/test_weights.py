@@ -97,7 +97,7 @@ TWO_SETS: dict[str, Callable[[Tensors, Tensors], object]] = {
 def test_a_file_with_two_sets_of_weights_is_refused(layout: str, tmp_path: Path) -> None:
     path = tmp_path / "w.pt"
     torch.save(TWO_SETS[layout](network(0).state_dict(), network(1).state_dict()), path)
-    with pytest.raises(CorruptDataError, match=r"^[^\n]*w\.pt holds weights more than once, as [^\n]*$"):
+    with pytest.raises(CorruptDataError, match=r"^[^\n]*w\.pt has several sets of weights: [^\n]*$"):
         open_network(network(2), path)
 
 
@@ -217,12 +217,12 @@ ONE = "features.hidden1.0.weight"
         (
             lambda: build_network("resnet32", (3, 8, 8), 2, seed=0).state_dict(),
             lambda: build_network("resnet20", (3, 8, 8), 2, seed=0),
-            r"is not of this architecture: its backbone has features\.stage1_block4\S+",
+            r"has another architecture: its backbone has features\.stage1_block4\S+",
         ),
         (
             lambda: {ONE: network(0).state_dict()[ONE]},
             lambda: network(0),
-            r"is not of this architecture: it gives 20 of the 25 numbers of the .+ was read as mlp of widths \(5,\)",
+            r"has another architecture: it has 20 of the 25 numbers of the .+ was read as mlp of widths \(5,\)",
         ),
         (
             lambda: network(0, width=6).state_dict(),
@@ -232,7 +232,7 @@ ONE = "features.hidden1.0.weight"
         (
             lambda: {"layer1.weight": torch.ones(2), "layer1.bias": torch.ones(2)},
             lambda: network(1),
-            r"shares no name with the network's backbone: it has layer1\.bias, layer1\.weight,",
+            r"shares no name with the network's backbone: it has layer1\.bias, layer1\.weight;",
         ),
     ],
 )
@@ -277,7 +277,7 @@ def test_numbers_that_are_no_weights_are_refused_wherever_they_are_read(
     with pytest.raises((CorruptDataError, NetworkError)) as refused:
         open_network(network(1), path, head=head)
     said = str(refused.value)
-    assert f"{path} holds NaN or infinity in {name}; " in said or f"{path} holds {name} " in said
+    assert f"{path} has NaN or infinity in {name}: " in said or f"{path} has {name} " in said
     assert "\n" not in said
 
 
@@ -305,7 +305,7 @@ def test_a_backbone_of_zeros_is_refused(factor: float, tmp_path: Path) -> None:
     path = tmp_path / "w.safetensors"
     weights = {name: tensor.double() for name, tensor in network(0).state_dict().items()}
     save_file({name: tensor * factor if tensor.ndim > 1 else tensor for name, tensor in weights.items()}, path)
-    with pytest.raises(NetworkError, match="holds only zeros in the matrices of the backbone, so that the"):
+    with pytest.raises(NetworkError, match="has only zeros in the matrices of the backbone"):
         open_network(network(1), path)
 
 
@@ -314,7 +314,7 @@ def test_a_network_without_backbone_has_nothing_to_take_but_a_head(tmp_path: Pat
     linear = build_network("linear", (4,), 3, seed=0)
     save_weights(linear, path)
     assert agree(open_network(build_network("linear", (4,), 2, seed=1), path).network, linear)
-    with pytest.raises(NetworkError, match="has nothing to give: the network has no weights before its head, and"):
+    with pytest.raises(NetworkError, match="has nothing to transfer: the network has no weights before its head"):
         open_network(linear, path, head="frame")
 
 
@@ -418,7 +418,7 @@ def test_code_in_a_file_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_what_is_no_state_dict_is_refused(content: object, tmp_path: Path) -> None:
     path = tmp_path / "w.pt"
     torch.save(content, path)
-    with pytest.raises(CorruptDataError, match="does not hold tensors by name"):
+    with pytest.raises(CorruptDataError, match="is not a dict of tensors by name"):
         open_network(network(0), path)
 
 
@@ -461,7 +461,7 @@ def test_a_file_with_flipped_bytes_never_ends_in_another_error(suffix: str, tmp_
 def test_weights_of_another_size_of_images_say_which(tmp_path: Path) -> None:
     lenet = NetworkSettings("lenet")
     save_weights(build_network(lenet, (1, 28, 28), 3, seed=0), tmp_path / "w.safetensors")
-    with pytest.raises(NetworkError, match=r'on images of 28 x 28 pixels, and these have 16 x 16; .*"resize:28"'):
+    with pytest.raises(NetworkError, match=r'for 28 x 28 pixels, but the images have 16 x 16; .*"resize:28"'):
         open_pretrained(Pretrained(lenet, tmp_path / "w.safetensors"), (1, 16, 16))
     with pytest.raises(NetworkError, match="of widths"):  # of no size
         open_pretrained(Pretrained(NetworkSettings("lenet", (3, 4, 5)), tmp_path / "w.safetensors"), (1, 16, 16))

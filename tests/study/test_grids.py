@@ -70,9 +70,7 @@ def test_what_cannot_be_done_on_a_grid_is_said_at_planning() -> None:
     tuned = {"grid": {"fine-tune": {"head": ["random", "probe"]}}}
     with pytest.raises(DataError, match=r"\[tuning.grid.fine-tune\] head = 'probe': .* which fine-tune does not learn"):
         plan_study(parse_spec(tables(tuning=tuned)))
-    with pytest.raises(
-        NetworkError, match=r"\[network\] .*|labels on a grid over each image are read from the maps of"
-    ):
+    with pytest.raises(NetworkError, match=r"only resnet8, .* predict a grid of labels"):
         plan_study(parse_spec(tables(network={"name": "conv4", "widths": [4, 4, 4, 4]})))
     with pytest.raises(SettingsError, match="augment = 'flip-crop' moves what images show"):
         plan_study(parse_spec(tables(training={"steps": 4, "augment": "flip-crop"})))

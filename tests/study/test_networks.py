@@ -272,7 +272,7 @@ def test_paths_of_networks_are_meant_from_the_study_file(folder: Path) -> None:
         ({"least_share": 1.5}, "[sources.mine] least_share = 1.5 is out of range"),
         ({"head": "fc9"}, "[sources.mine] the network has no submodule 'fc9'"),
         ({"weights": "none.pt"}, "[sources.mine] there is no network file none.pt"),
-        ({"options": {"width": 9}}, "is not of this architecture: it gives"),
+        ({"options": {"width": 9}}, "has another architecture: it has"),
         (
             {"input": {"size": 20, "mean": 0.0}},
             "[sources.mine] the network fails on inputs of shape (3, 1, 20, 20)",

@@ -353,7 +353,7 @@ def test_a_target_whose_test_examples_are_trained_on_is_refused(tmp_path: Path) 
     target = {"data": f"npz:{tmp_path}/x.npz", "transforms": [], "labels": [4]}
     alone = tables(target=target, sources=None, network={"name": "mlp"})
     alone["methods"] = {"scratch": {}}
-    with pytest.raises(DataError, match="10 of 10 target test examples are also trained on"):
+    with pytest.raises(DataError, match="10 of 10 target test examples are also training examples"):
         plan_study(parse_spec(alone))
 
 

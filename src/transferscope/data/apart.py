@@ -25,7 +25,8 @@ def check_one_way(group: str | None, time: str | None) -> None:
     """Refuse groups and times together, with a SettingsError: a group may have rows on either side of a time."""
     if group is not None and time is not None:
         raise SettingsError(
-            "group and time were both given; give one, and a test set of your own (test=FILE) that keeps both apart"
+            "group and time are both given; give one of them, and your own test set (test=FILE) to separate by the "
+            "other"
         )
 
 
@@ -39,7 +40,7 @@ def group_numbers(columns: Sequence[pd.Series], what: str) -> list[Int64[np.ndar
     if whole.dtype == object:
         whole = whole.map(lambda one: one.strip() or None if isinstance(one, str) else one)
     if n := int(whole.isna().sum()):
-        raise DataError(f"{what} names no group in {n} of {len(whole)} rows; give every row one, or remove those rows")
+        raise DataError(f"{what} is empty in {n} of {len(whole)} rows; give every row a group, or remove those rows")
     numbers = pd.factorize(whole)[0].astype(np.int64)
     return np.split(numbers, np.cumsum([len(column) for column in columns])[:-1])
 
@@ -57,8 +58,8 @@ def times_of(column: pd.Series, what: str, order: DayOrder | None = None) -> Sha
     if (strange := days.isna()).any():
         first = column.iloc[int(strange.to_numpy().argmax())]
         raise DataError(
-            f"{what} holds {str(first)[:40]!r} as a time; expected numbers, or dates as 2026-11-28, in every row "
-            "(dates=day-first or dates=month-first says how 3/4/2026 is read)"
+            f"{what} contains the time {str(first)[:40]!r}; expected numbers, or dates as 2026-11-28, in every row "
+            "(for 3/4/2026, give dates=day-first or dates=month-first)"
         )
     return days.to_numpy(dtype=np.float64)
 
@@ -68,7 +69,7 @@ def check_later(train: Shaped[np.ndarray, " n"], test: Shaped[np.ndarray, " m"],
     if n := int((test <= train.max()).sum()):
         raise DataError(
             f"{what}: {n} of {len(test)} test rows are not later than all training rows; give a later test part, or "
-            "leave it out, to split by time"
+            "leave it out to split by time"
         )
 
 
@@ -81,9 +82,9 @@ def grouped(parts: Parts, numbers: Sequence[Int64[np.ndarray, " _"]], name: str)
     train, test = numbers
     if len(shared := np.intersect1d(train, test)):
         raise DataError(
-            f"{counted(len(shared), 'group')} by {name!r} {'is' if len(shared) == 1 else 'are'} in the training and in "
-            f"the test part, with {np.isin(test, shared).sum()} of {len(test)} test rows; give parts without common "
-            "groups, or leave out the test part, to draw one by group"
+            f"{counted(len(shared), 'group')} of {name!r} in both training and test part "
+            f"({np.isin(test, shared).sum()} of {len(test)} test rows); give parts without common groups, or leave "
+            "out the test part to split by group"
         )
     own, other = (replace(part, groups=one) for part, one in zip((parts.train, parts.test), numbers, strict=True))
     n_train, n_test = (len(np.unique(one)) for one in numbers)

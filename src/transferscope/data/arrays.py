@@ -85,7 +85,7 @@ def to_parts(
     kinds = [part.dtype.kind.replace("u", "i") for part in inputs]
     if inputs[0].ndim > 2 and kinds[0] != kinds[1]:  # True, 255 and 1.0 are ways to say white
         raise DataError(
-            f"{name}: training images have type {inputs[0].dtype} and test images {inputs[1].dtype}; save both as one "
+            f"{name}: training images have type {inputs[0].dtype} but test images {inputs[1].dtype}; save both as one "
             "type"
         )
     inputs = [to_inputs(part, name=name, channels=channels) for part in inputs]
@@ -155,17 +155,16 @@ def kind_of_numbers(labels: Num[np.ndarray, " N"], *, what: str, how: str) -> Ki
     if floating:
         few = n <= _MANY_CLASSES and 2 * n <= len(labels)
         if n and (values % 1 == 0).all() and (few or np.isin(values, (0, 1)).all()):
-            shown = "0 and 1 alone" if np.isin(values, (0, 1)).all() else f"{n} different whole numbers alone"
+            shown = "only 0 and 1" if np.isin(values, (0, 1)).all() else f"only {n} different whole numbers"
             raise DataError(
-                f"{what} is written in floating point and holds {shown}, which could be classes or a number to "
-                f"predict; {how}"
+                f"{what} is floating point with {shown}, which could be classes or a number to predict; {how}"
             )
         return "regression"
     counted = n > 0 and values[0] in (0, 1) and values[-1] - values[0] == n - 1
     if n > _MANY_CLASSES and len(labels) < 10 * n and not counted:
         raise DataError(
-            f"{what} holds {n} different whole numbers in {len(labels)} rows, which could be numbers to predict or "
-            f"that many classes; {how}"
+            f"{what} has {n} different whole numbers in {len(labels)} rows, which could be classes or a number to "
+            f"predict; {how}"
         )
     return "classification"
 
@@ -179,9 +178,8 @@ def _kind_of(labels: np.ndarray, *, name: str) -> Kind:
         some = labels[:_SOME]
         if (some % 1 == 0).all() and len(np.unique(some)) <= _MANY_CLASSES:
             raise DataError(
-                f"{name}: labels of shape {labels.shape} are whole numbers in floating point, which could be classes "
-                "of cells or numbers to predict; save masks (N, h, w) of classes as whole numbers, or give "
-                "kind=regression"
+                f"{name}: labels of shape {labels.shape} are whole numbers in floating point, which could be masks of "
+                "classes or numbers to predict; save masks (N, h, w) as integers, or give kind=regression"
             )
         return "dense regression"
     several = labels.ndim == 2 and labels.shape[1] > 1
@@ -195,14 +193,11 @@ def _kind_of(labels: np.ndarray, *, name: str) -> Kind:
     if not real or not np.isin(labels, (0, 1)).all() or not labels.any():
         return "regression" if labels.dtype.kind == "f" else "classification"
     if (labels.sum(axis=1) == 1).all():
-        raise DataError(
-            f"{name}: each row of the labels has one 1 in {labels.shape[1]} columns, as classes that are written "
-            "one-hot have; save the number of the class"
-        )
+        raise DataError(f"{name}: the labels are one-hot over {labels.shape[1]} columns; save the class numbers")
     if np.issubdtype(labels.dtype, np.floating):
         raise DataError(
             f"{name}: the labels are {labels.shape[1]} columns of 0 and 1 in floating point, which could be several "
-            "labels of each input or numbers to predict; save several labels as truth values, or give kind=regression"
+            "labels or numbers to predict; save several labels as truth values, or give kind=regression"
         )
     return "multi-label"
 
@@ -211,9 +206,9 @@ def _to_masks(labels: np.ndarray, *, name: str) -> np.ndarray:
     """Convert masks (N, h, w) to int64."""
     if labels.ndim != 3 or labels.dtype.kind not in "bui" or labels.min() < UNLABELLED:
         raise DataError(
-            f"{name}: labels of shape {labels.shape} and type {labels.dtype} run from {labels.min()}; expected masks "
-            f"(N, h, w) of whole numbers, from 0 for classes and {UNLABELLED} for cells without a label; or "
-            "floating-point numbers (N, n_outputs, h, w) for a regression"
+            f"{name}: labels of shape {labels.shape} and type {labels.dtype} start at {labels.min()}; expected masks "
+            f"(N, h, w) of integers from 0, with {UNLABELLED} for unlabelled, or floating-point numbers (N, "
+            "n_outputs, h, w) for regression"
         )
     return labels.astype(np.int64)
 
@@ -241,7 +236,7 @@ def to_inputs(
         DataError: The shape or the range of values fits neither images nor vectors.
     """
     if array.dtype.kind not in _REAL:
-        raise DataError(f"{name}: inputs have type {array.dtype}; expected numbers")
+        raise wrong_shape(f"{name}: inputs", array, "numbers")
     if array.ndim == 2:
         return to_float32(array, name=name, what="inputs")
     if array.ndim == 3:
@@ -257,10 +252,9 @@ def to_inputs(
         first, last = one < two == three, three < one == two
     if first == last:
         raise DataError(
-            f"{name}: inputs have shape {array.shape}, in which it is not clear which axis holds the channels; "
-            f"expected images with {_MOST_CHANNELS} channels at most, either second (N, C, H, W) or last (N, H, W, C), "
-            "or square ones with fewer channels than pixels on a side; in the name of a file, ?channels=first or "
-            "?channels=last says it"
+            f"{name}: inputs have shape {array.shape}, and it is unclear which axis is the channels; expected at most "
+            f"{_MOST_CHANNELS} channels, as (N, C, H, W) or (N, H, W, C): for a file, add ?channels=first or "
+            "?channels=last"
         )
     return _to_pixels(array if first else array.transpose(0, 3, 1, 2), name=name)
 
@@ -321,8 +315,8 @@ def _comparable_labels(train: np.ndarray, test: np.ndarray, *, name: str) -> tup
         for column in (first, second):
             if not np.array_equal(column.astype(common).astype(column.dtype), column):
                 raise DataError(
-                    f"{name}: training labels have type {first.dtype} and test labels {second.dtype}, which cannot be "
-                    "compared exactly; save both as one type, or as text"
+                    f"{name}: training labels of type {first.dtype} cannot be compared with test labels of type "
+                    f"{second.dtype}; save both as one type, or as text"
                 )
     elif len(kinds) > 1:
         return first.astype(np.str_), second.astype(np.str_)
@@ -375,8 +369,7 @@ def check_spellings(names: Iterable[object], where: str, what: str) -> None:
         if other != name:
             how = "spaces" if " ".join(other.split()) == stripped else "capital letters"
             raise DataError(
-                f"{where} hold {other!r} and {name!r}, which differ by {how} alone and would be two {what}; write them "
-                "in one way"
+                f"{where} contain both {other!r} and {name!r}, which differ only by {how}; write the {what} in one way"
             )
 
 
@@ -385,8 +378,7 @@ def _to_class_labels(labels: np.ndarray, values: np.ndarray, *, name: str) -> Nu
     strange = np.setdiff1d(labels, values)
     if len(strange):
         raise DataError(
-            f"{name}: the test labels hold {str(strange[0])!r}, which no training example has; "
-            f"the training labels are {few(values.tolist(), 10)}"
+            f"{name}: the test label {str(strange[0])!r} is not among the training labels {few(values.tolist(), 10)}"
         )
     return np.searchsorted(values, labels).astype(np.int64)
 
@@ -394,21 +386,21 @@ def _to_class_labels(labels: np.ndarray, values: np.ndarray, *, name: str) -> Nu
 def _check_labels(train: Bool[np.ndarray, "N K"], names: Sequence[str], what: str) -> None:
     if len(names) < 2:
         raise DataError(
-            f"{what} has the one label {''.join(names)!r}; several labels of each input take two or more: name more, "
-            "or leave out kind=multi-label for two classes"
+            f"{what} has one label, {''.join(names)!r}; several labels need at least two: add some, or leave out "
+            "kind=multi-label"
         )
     for name, n in zip(names, train.sum(axis=0), strict=True):
         if n in (0, len(train)):
             raise DataError(
-                f"{what}: {'no' if n == 0 else 'every'} training example has the label {name!r}, so that nothing can "
-                "be learnt of it; leave it out"
+                f"{what}: {'no' if n == 0 else 'every'} training example has the label {name!r}, so it cannot be "
+                "learnt; leave it out"
             )
 
 
 def check_side(side: int, what: str) -> None:
     """Refuse, with a SettingsError, a side of images beyond 1 to `LARGEST_SIDE`, before it takes up all memory."""
     if not 1 <= side <= LARGEST_SIDE:
-        raise SettingsError(f"{what} asks for images of {side} pixels on a side; expected 1 to {LARGEST_SIDE}")
+        raise SettingsError(f"{what} has images of {side} pixels a side; expected 1 to {LARGEST_SIDE}")
 
 
 def _label_column(labels: np.ndarray, *, name: str) -> np.ndarray:
@@ -422,9 +414,9 @@ def _label_column(labels: np.ndarray, *, name: str) -> np.ndarray:
         try:
             return np.char.decode(labels, "utf-8")
         except UnicodeDecodeError as error:
-            raise DataError(f"{name}: class labels are bytes that are not UTF-8 text; save them as text") from error
+            raise DataError(f"{name}: class labels are not UTF-8 text; save them as text") from error
     if labels.dtype.kind not in _REAL + "UMO":
-        raise DataError(f"{name}: class labels have type {labels.dtype}; expected whole numbers or text")
+        raise wrong_shape(f"{name}: class labels", labels, "whole numbers or text")
     if n_missing := int((labels != labels).sum()):  # NaN, and a date that is none
         raise DataError(f"{name}: {n_missing} of {len(labels)} class labels are NaN; drop those examples")
     return labels
@@ -449,7 +441,7 @@ def to_float32(numbers: np.ndarray, *, name: str, what: str) -> np.ndarray:
         values = numbers.astype(np.float32)
     if not np.isfinite(values).all() and np.isfinite(numbers).all():
         raise DataError(
-            f"{name}: {what} run from {numbers.min():.3g} to {numbers.max():.3g}, beyond what 32 bits hold (3.4e38); "
+            f"{name}: {what} run from {numbers.min():.3g} to {numbers.max():.3g}, too large for 32 bits (3.4e38); "
             "give them in another unit"
         )
     return values
@@ -467,5 +459,5 @@ def _to_pixels(images: np.ndarray, *, name: str) -> np.ndarray:
         return np.ascontiguousarray(images, dtype=np.float32)  # LabelledSet says which examples are not finite
     if low < 0 or high > (1 if floating else 255):
         expected = "floating-point pixels in [0, 1]" if floating else "whole pixels in 0..255"
-        raise DataError(f"{name}: pixels have type {images.dtype} and run from {low} to {high}; expected {expected}")
+        raise DataError(f"{name}: pixels of type {images.dtype} run from {low} to {high}; expected {expected}")
     return np.ascontiguousarray(images, dtype=np.float32 if floating else np.uint8)

@@ -293,7 +293,7 @@ def _fitted(
     units = sorted(epoch_unit(known))
     if len(units) > 1:
         raise DataError(
-            f"{path}: column {name!r} holds times since 1970 in {' and in '.join(units)}; write all of them in one unit"
+            f"{path}: column {name!r} holds times since 1970 in {' and in '.join(units)}; write them in one unit"
         )
     return ColumnEncoding(name, "number", middle, gaps, offset=offset, epoch="".join(units))
 
@@ -371,8 +371,8 @@ def _kind_of(column: pd.Series, path: Path) -> ColumnKind:
         return "number"
     strange = next(one for one in held if one is not str)
     raise DataError(
-        f"{path}: column {column.name!r} holds values of the type {strange.__name__}; expected numbers, text, "
-        f"truth values or dates: convert it, or leave it out with drop={column.name}"
+        f"{path}: column {column.name!r} holds values of type {strange.__name__}; expected numbers, text, truth values "
+        f"or dates: convert it, or leave it out with drop={column.name}"
     )
 
 
@@ -403,7 +403,7 @@ def _kind_of_text(values: pd.Series, path: Path) -> ColumnKind:
     elif usual.sum() > 2 and usual.mean() >= _NEARLY_ALL:
         doubt = f"{distinct[usual].iloc[0]!r}, a number with a sign or a unit; write numbers plainly, as in 1234.5"
     if doubt:
-        raise DataError(f"{path}: column {name!r} holds {doubt}, or give category={name} if they stand for names")
+        raise DataError(f"{path}: column {name!r} holds {doubt}, or give category={name} if they are names")
     return "category"
 
 
@@ -443,8 +443,8 @@ def _filled(
     other = epoch_unit(numbers[~missing]) - {one.epoch} if one.epoch else set()
     if other:
         raise DataError(
-            f"{path}: column {column.name!r} holds times since 1970 in {' and in '.join(sorted(other))}, and in "
-            f"{one.epoch} in the training rows; write all of them in one unit"
+            f"{path}: column {column.name!r} holds times since 1970 in {' and in '.join(sorted(other))}, but in "
+            f"{one.epoch} in the training rows; write them in one unit"
         )
     return np.where(missing, one.middle, numbers), missing
 
@@ -505,10 +505,10 @@ def _day_order(column: pd.Series, asked: DayOrder | None, path: Path) -> DayOrde
     shown = f"{path}: column {column.name!r} holds dates as {values[0]!r}"
     if possible:
         raise DataError(
-            f"{shown}, of which day and month could be either in every row; write dates as 2021-03-31, or give "
+            f"{shown}, whose day and month cannot be distinguished; write dates as 2021-03-31, or give "
             "dates=day-first or dates=month-first"
         )
-    raise DataError(f"{shown}, which exist neither all with the day first nor all with the month first; fix them")
+    raise DataError(f"{shown}, which are all valid neither with the day first nor with the month first; fix them")
 
 
 def _as_category(column: pd.Series) -> tuple[Int64[np.ndarray, " N"], list[str]]:
@@ -549,8 +549,8 @@ def _without_blanks(column: pd.Series) -> pd.Series:
                 value = value.decode()
             except UnicodeDecodeError as error:
                 raise DataError(
-                    f"column {column.name!r} holds bytes that are not UTF-8 text; save it as text, or leave it out "
-                    f"with drop={column.name}"
+                    f"column {column.name!r} is not UTF-8 text; save it as text, or leave it out with "
+                    f"drop={column.name}"
                 ) from error
         return None if isinstance(value, str) and value.strip() in GAPS else value
 
@@ -570,9 +570,9 @@ def check_same_columns(own: Sequence[str], other: Sequence[str], path: Path, of:
     lacking = [name for name in other if name not in own]
     more = [name for name in own if name not in other]
     if lacking or more:
-        unlike = [f"lacks {', '.join(lacking[:5])}"] if lacking else []
-        unlike += [f"has also {', '.join(more[:5])}"] if more else []
+        unlike = [f"lacks the columns {', '.join(lacking[:5])}"] if lacking else []
+        unlike += [f"has the additional columns {', '.join(more[:5])}"] if more else []
         raise DataError(
-            f"{path} {' and '.join(unlike)}, and shares the features of {of}; give both the same "
-            "columns, or leave columns out with drop="
+            f"{path} {' and '.join(unlike)} compared with {of}; give both the same columns, or leave columns out with "
+            "drop="
         )

@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Float
 
-from transferscope.errors import SettingsError
+from transferscope.errors import out_of_range
 
 TEST_START = 2**40
 """Row from which test examples are counted: no training set is that long."""
@@ -38,4 +38,4 @@ def uniform_rows(n: int, width: int, *, seed: int, purpose: str, start: int = 0)
 def check_seed(seed: int) -> None:
     """Refuse a negative seed, which no generator takes, with a SettingsError."""
     if seed < 0:
-        raise SettingsError(f"seed = {seed} is negative; seeds are 0, 1, 2, ...")
+        raise out_of_range("seed", seed, "at least 0")

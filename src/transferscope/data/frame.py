@@ -28,7 +28,7 @@ from pyarrow.parquet import read_metadata
 
 from transferscope.data.cells import Cells, as_arrow, as_objects, read_cells
 from transferscope.data.places import check_bytes, most_bytes
-from transferscope.errors import CorruptDataError, DataError, TransferscopeError, first_line
+from transferscope.errors import CorruptDataError, DataError, TransferscopeError, first_line, missing_file
 from transferscope.files import require_regular, stamp_of
 from transferscope.once import made_once
 
@@ -149,7 +149,7 @@ def read_frame(
     form = form or form_of(path)
     require_regular(path, f"a {_words(form)} file")
     if not path.is_file():
-        raise CorruptDataError(f"{path} cannot be read as a {_words(form)} file (there is none); write it again")
+        raise missing_file(f"{_words(form)} file", path, "write it again")
     frame = read_rows(path, form, as_it_is, quoted, has_header, of_runs, as_places, check)
     check([str(name) for name in frame.rows.columns])
     return replace(frame, rows=frame.rows.copy(deep=False))
@@ -205,10 +205,10 @@ def read_rows(
         names, columns = list(rows.columns), [rows.iloc[:, place] for place in range(rows.shape[1])]
     n = len(columns[0]) if columns else 0
     if not n:
-        raise DataError(f"{path} has no rows; expected at least one below the column names")
+        raise DataError(f"{path} has no rows; expected at least one below the header")
     names = [str(name).strip() for name in names]
     if len(twice := pd.Index(names)[pd.Index(names).duplicated()]):
-        raise DataError(f"{path} names several columns {twice[0]!r}; give each its own name")
+        raise DataError(f"{path} has several columns {twice[0]!r}; give each its own name")
     index = pd.RangeIndex(n) if index is None else index  # that of a parquet or JSON file may hold anything, twice too
     checksum = hashlib.sha256(raw).hexdigest()
     plain = (one.reset_index(drop=True) if isinstance(one, pd.Series) else one for one in columns)
@@ -239,7 +239,7 @@ def _unpacked_bytes(path: Path, raw: bytes, form: Format) -> int:
                 size += len(piece)
         return size
     if suffix in (".tar", ".zst", ".tgz", ".tbz", ".txz"):
-        raise DataError(f"{path} is packed as {suffix}; unpack it, or pack it as .gz")
+        raise DataError(f"{path} is compressed as {suffix}; decompress it, or use .gz")
     return len(raw)
 
 
@@ -252,7 +252,7 @@ def _content(path: Path, raw: bytes) -> bytes:
         with ZipFile(io.BytesIO(raw)) as archive:
             names = [name for name in archive.namelist() if not name.endswith("/")]
             if len(names) != 1:
-                raise DataError(f"{path} holds {len(names)} files; expected the one table")
+                raise DataError(f"{path} contains {len(names)} files; expected one table")
             return archive.read(names[0])
     return raw
 
@@ -265,7 +265,7 @@ def _decoded(path: Path, raw: bytes) -> tuple[str, tuple[str, ...]]:
             text = content.decode(name).removeprefix("\ufeff")
             return text, (() if name == "utf-8" else (f"read as {name.upper()}",))
     if b"\0" in content:
-        raise DataError(f"{path} holds zero bytes, as text in UTF-16 without a mark does; save it in UTF-8")
+        raise DataError(f"{path} contains null bytes, as UTF-16 text does; save it as UTF-8")
     try:
         return content.decode("utf-8"), ()
     except UnicodeDecodeError:
@@ -364,10 +364,10 @@ def _separated(
             row = int(short.argmax())
             place = place_of(index, row)
             raise DataError(
-                f"{path}: {place} has {held[row]} values and there are {len(columns)} columns; fix that row"
+                f"{path}: {place} has {held[row]} values, but there are {len(columns)} columns; fix that row"
             )
     if not as_it_is and len(names) == 1:
-        raise DataError(f"{path} has the one column {names[0]!r}; expected several with commas between them")
+        raise DataError(f"{path} has one column, {names[0]!r}; expected several, separated by commas")
     unusual = {";": "semicolons", "|": "bars", "\t": "tabs"}
     if form == "csv" and separator in unusual and not as_it_is:
         notes = (f"{unusual[separator]} between values",)
@@ -426,8 +426,8 @@ def _row_by_row(
         records = _records(_TEXT_LINE.findall(text), separator, quoting)
         line = above + next(line for line, cells in records if len(cells) > int(match[1]))
         raise DataError(
-            f"{path} has {match[2]} values in line {line}, more than the {match[1]} names in its first line; name "
-            "every column, put quotation marks around values with a separator in them, and end no row with one"
+            f"{path} has {match[2]} values in line {line}, but {match[1]} names in its first line; name every column, "
+            "and quote values that contain a separator"
         ) from error
     return [as_arrow(one if as_it_is else one.where(one != "")) for _, one in cells.items()]
 

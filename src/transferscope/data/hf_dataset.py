@@ -60,7 +60,7 @@ class SavedSplit:
                 return None
             if not isinstance(value, int) or not 0 <= value < len(names):
                 raise CorruptDataError(
-                    f"{self.path}: column {name!r} holds the class {value!r} and there are {len(names)} names; save it "
+                    f"{self.path}: column {name!r} has the class {value!r}; expected 0 to {len(names) - 1}: save it "
                     "again"
                 )
             return names[value]
@@ -101,17 +101,17 @@ def open_splits(
         held_out = test or (named.test if named else None)
         if own is None or held_out is None:
             raise DataError(
-                f"{path} has the splits {', '.join(names)}, of which none is called {', '.join(ALL_NAMES)} for the "
-                f"{'test' if own else 'training'} part; name it with &{'test' if own else 'train'}=SPLIT"
+                f"{path} has the splits {', '.join(names)}; expected one of {', '.join(ALL_NAMES)} as the "
+                f"{'test' if own else 'training'} part: name it with &{'test' if own else 'train'}=SPLIT"
             )
         return _open(path / own), _open(path / held_out), named.note if named else ""
     if not (path / "state.json").is_file():
         raise DataError(
-            f"{path} has neither dataset_dict.json nor state.json; expected a folder that save_to_disk of datasets "
-            "wrote"
+            f"{path} has neither dataset_dict.json nor state.json; expected a folder written by save_to_disk of "
+            "datasets"
         )
     if train or test:
-        raise SettingsError(f"{path} has no splits; leave out train and test (a share of it becomes the test set)")
+        raise SettingsError(f"{path} has no splits; leave out train and test (part of it becomes the test set)")
     return _open(path), None, ""
 
 
@@ -143,12 +143,12 @@ def load_saved_images(
     """
     train, test, note = splits
     if test is not None and test_share is not None:
-        raise SettingsError(f"{train.path.parent} has a test split, and test_share was given; leave one out")
+        raise SettingsError(f"{train.path.parent} has a test split, and test_share is given; leave one out")
     columns = [name for name, feature in train.features.items() if _type(feature) == "Image"]
     if image is None and len(columns) != 1:
         raise DataError(
-            f"{train.path} has {len(columns)} columns of images among {', '.join(train.features)}; name one with "
-            "image=COLUMN, or for texts text=COLUMN"
+            f"{train.path} has {len(columns)} columns of images among {', '.join(train.features)}; choose one with "
+            "image=COLUMN, or use text=COLUMN for texts"
         )
     parts = [train] if test is None else [train, test]
     labels, names = _labels(parts, label, kind)
@@ -164,7 +164,7 @@ def load_saved_images(
     times = None if apart is None or time is None else times_of(apart.iloc[images.kept], what)
     n_train = int(np.searchsorted(images.kept, len(labels[0]))) if test is not None else len(known)
     if not 0 < n_train < len(known) + (test is None):
-        raise DataError(f"{root} has no image that can be decoded in one of its splits ({images.skipped}); fix some")
+        raise DataError(f"{root} has a split without images that can be decoded ({images.skipped}); fix some")
     kind = "multi-label" if names is not None else kind
     if test is None:
         rows = rows_of_parts(
@@ -198,8 +198,8 @@ def _labels(
         missing = int(column.isna().sum())
         if missing:
             raise DataError(
-                f"{split.path}: label column {name!r} says nothing in {missing} of {len(column)} rows; "
-                f"{'' if missing == len(column) else 'remove them, or '}name another split with &test=SPLIT"
+                f"{split.path}: label column {name!r} is empty in {missing} of {len(column)} rows; "
+                f"{'' if missing == len(column) else 'remove them, or '}choose another split with &test=SPLIT"
             )
     if columns[0].map(lambda value: isinstance(value, list)).all():
         rows = [named_labels(column, None, split.path) for column, split in zip(columns, splits, strict=True)]
@@ -218,14 +218,14 @@ def _packed(split: SavedSplit, name: str) -> list[PackedImage]:
 
     column = split.stored(name)
     if not (pa.types.is_struct(column.type) and {"bytes", "path"} <= {field.name for field in column.type}):
-        raise DataError(f"{split.path}: column {name!r} is of the type {column.type}; expected images as bytes")
+        raise DataError(f"{split.path}: column {name!r} has type {column.type}; expected images as bytes")
 
     def reader(row: int) -> bytes:
         value = column[row].as_py()
         if not value or not value.get("bytes"):
             where = f" (their path is {value['path']!r})" if value and value.get("path") else ""
             raise CorruptDataError(
-                f"{split.path.name}/{row} has no bytes of an image{where}; save the data set with its images in it"
+                f"{split.path.name}/{row} has no image bytes{where}; save the data set with its images in it"
             )
         content: bytes = value["bytes"]
         return content
@@ -244,9 +244,9 @@ def _open(folder: Path) -> SavedSplit:
         or len(named) > _MOST_FILES
         or not all(isinstance(one, str) and Path(one).name == one for one in named)
     ):
-        raise CorruptDataError(f"{folder / 'state.json'} names no data files; save the data set again")
+        raise CorruptDataError(f"{folder / 'state.json'} lists no data files; save the data set again")
     if state.get("_indices_data_files") or state.get("_indices_files"):
-        raise DataError(f"{folder} is a selection with its indices apart; save it again after flatten_indices()")
+        raise DataError(f"{folder} is a selection with separate indices; save it again after flatten_indices()")
     tables, stamp = [], []
     for one in named:
         file = folder / one

@@ -282,8 +282,8 @@ def _plan(paths: Sequence[ImageFile], form: ImageForm, broken: _Broken) -> tuple
     if side is None and not form.automatic:
         (width, height), (w, h) = sizes[0].tolist(), sizes[others[0]].tolist()
         raise DataError(
-            f"images differ in size: {paths[0]} has {width} x {height} pixels and {paths[others[0]]} {w} x {h}; "
-            "give images of one size, or write ?size=N after the folder to bring all to the N x N pixels of the study"
+            f"images differ in size: {paths[0]} has {width} x {height} pixels and {paths[others[0]]} {w} x {h}; give "
+            "images of one size, or add ?size=N to scale all to N x N pixels"
         )
     if side is None:
         short = sizes.min(axis=1)
@@ -335,7 +335,7 @@ def _decode(
                 pixels = np.atleast_3d(np.asarray(image.convert("RGB" if channels == _COLOURS else "L")))
                 if pixels.shape != (height, width, channels):  # a file that says another size at its beginning
                     raise CorruptDataError(
-                        f"{path} cannot be read as an image (it has not the size it declares); fix or remove it"
+                        f"{path} cannot be read as an image (its size is not the declared one); fix or remove it"
                     )
                 keep(i, pixels.transpose(2, 0, 1))
         if len(broken.refused) == known:
@@ -356,9 +356,8 @@ def _read_image(path: ImageFile, form: ImageForm, side: int | None) -> tuple[Ima
         grey = upright.mode in _GREY_MODES
         if is_converted and not form.convert and (brightest := np.asarray(upright).max()) < _HALF:
             raise DataError(
-                f"{path} has more than 8 bits a channel and uses the lower half of them alone (its brightest pixel is "
-                f"{brightest} of 255), as images of fewer bits do; scale it to 8 bits, or read it as it is with "
-                "?broken=convert"
+                f"{path} has more than 8 bits per channel, but its brightest pixel is {brightest} of 255, as in "
+                "images of fewer bits; scale it to 8 bits, or read it unchanged with ?broken=convert"
             )
         if upright.has_transparency_data and np.asarray(upright.convert("RGBA"))[..., 3].min() < 255:
             white = Image.new("RGBA", upright.size, "white")
@@ -383,19 +382,17 @@ def _opened(path: ImageFile) -> Iterator[Image.Image]:
             warnings.simplefilter("error", Image.DecompressionBombWarning)
             with Image.open(file, formats=_FORMATS) as opened:
                 if opened.format == "TIFF" and getattr(opened, "n_frames", 1) > 1:
-                    raise DataError(
-                        f"{path} has several pages; save channels as an .npz file, or one page in each file"
-                    )
+                    raise DataError(f"{path} has several pages; save channels as an .npz file, or one page per file")
                 if opened.mode in _WIDE_MODES:
-                    raise DataError(f"{path} has 32 bits a channel ({opened.mode}); save it with 8 bits")
+                    raise DataError(f"{path} has 32 bits per channel ({opened.mode}); save it with 8 bits")
                 yield opened
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
-        raise DataError(f"{path} unpacks to more pixels than any picture has ({error}); remove it") from error
+        raise DataError(f"{path} decompresses to too many pixels ({error}); remove it") from error
     except (DataError, CorruptDataError):
         raise
     except UnidentifiedImageError as error:
         raise CorruptDataError(
-            f"{path} cannot be read as an image; expected {listed(_FORMATS, last='or')}: fix, convert or remove it"
+            f"{path} is not an image; expected {listed(_FORMATS, last='or')}: fix, convert or remove it"
         ) from error
     except (OSError, SyntaxError, ValueError, EOFError, struct.error) as error:
         raise CorruptDataError(f"{path} cannot be read as an image ({error}); fix or remove it") from error

@@ -12,7 +12,7 @@ from transferscope.data.image_files import ImageForm, planned_size, read_images
 from transferscope.data.split_names import split_names
 from transferscope.data.splits import TEST_SHARE, rows_split_off
 from transferscope.data.task import LabelledSet
-from transferscope.errors import DataError
+from transferscope.errors import DataError, missing_file
 from transferscope.files import require_regular
 
 _UNREADABLE = (".heic", ".heif", ".avif", ".jxl", ".svg", ".dng", ".cr2", ".cr3", ".nef", ".arw")
@@ -44,15 +44,15 @@ def load_image_folder(path: Path, *, form: ImageForm, test_share: float | None, 
     if split is not None:
         others = [name for name in names if name not in (split.train, split.test, split.left_out)]
         if test_share is not None or others:
-            seen = "test_share was given" if test_share is not None else f"it also has {', '.join(others)}"
+            seen = "test_share" if test_share is not None else ", ".join(others)
             raise DataError(
-                f"{path} has the sub-folders {split.train} and {split.test}, and {seen}; keep one way to split it"
+                f"{path} has the sub-folders {split.train} and {split.test}, and also {seen}; keep one split"
             )
         classes = _sub_folders(path / split.train)
         strange = sorted(set(_sub_folders(path / split.test)) - set(classes))
         if strange:
             raise DataError(
-                f"{path}: {split.test} has the class {strange[0]!r}, which {split.train} has not; give both the same "
+                f"{path}: {split.test} has the class {strange[0]!r}, but {split.train} does not; give both the same "
                 "classes"
             )
         (own, own_labels), (other, other_labels) = (
@@ -104,9 +104,9 @@ def read_images_below(path: Path, *, form: ImageForm) -> tuple[UInt8[np.ndarray,
     elif path.is_dir():
         files, root = image_files_below(path), path
     else:
-        raise DataError(f"{path} is not a folder; expected one with images")
+        raise missing_file("folder of images", path, "give one with images")
     if not files:
-        raise DataError(f"{path} holds no images; expected some in it or in its sub-folders")
+        raise DataError(f"{path} has no images; expected some in it or in its sub-folders")
     images = read_images(files, root, form)
     return images.pixels, tuple(str(files[place].relative_to(root)) for place in images.kept)
 
@@ -138,7 +138,7 @@ def size_at_most(path: Path, side: int) -> str:
 
 def _sub_folders(path: Path) -> list[str]:
     if not path.is_dir():
-        raise DataError(f"{path} is not a folder; expected one with a sub-folder of images per class")
+        raise missing_file("folder of images", path, "give one with a sub-folder of images per class")
     return sorted(entry.name for entry in path.iterdir() if entry.is_dir() and not entry.name.startswith("."))
 
 
@@ -146,7 +146,7 @@ def _list_files(path: Path, classes: Sequence[str]) -> tuple[list[Path], Int64[n
     """Return image files, and the position of each one's class."""
     stray = [file for file in _visible(path) if is_image_file(file)]
     if stray:
-        raise DataError(f"{stray[0]} lies beside the folders of the classes; move it into one of them or remove it")
+        raise DataError(f"{stray[0]} is outside the class folders; move it into one of them, or remove it")
     paths: list[Path] = []
     labels: list[int] = []
     for label, name in enumerate(classes):
@@ -154,14 +154,14 @@ def _list_files(path: Path, classes: Sequence[str]) -> tuple[list[Path], Int64[n
         deeper = [entry for entry in entries if entry.is_dir()]
         if deeper:
             raise DataError(
-                f"{path / name} is the folder of a class and holds the folder {deeper[0].name!r}; put the images of a "
-                "class into its folder itself, or the classes under train and test"
+                f"the class folder {path / name} contains the folder {deeper[0].name!r}; put images directly into "
+                "their class folder, or the classes under train and test"
             )
         images = [file for file in entries if is_image_file(file)]
         for file in images:
             require_regular(file, "an image")
         if not images and (path / name).is_dir():
-            raise DataError(f"{path / name} holds no images; add some or remove the folder")
+            raise DataError(f"{path / name} has no images; add some or remove the folder")
         paths += images
         labels += [label] * len(images)
     if not paths:

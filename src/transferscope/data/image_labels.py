@@ -51,7 +51,7 @@ def load_labelled_images(
     n_train = int(np.searchsorted(images.kept, len(train)))  # both parts are slices, so that nothing is copied
     rows = order[images.kept]
     if not 0 < n_train < len(rows):
-        raise DataError(f"{table_path} lists no {'test' if n_train else 'training'} image that can be decoded")
+        raise DataError(f"{table_path} has no {'test' if n_train else 'training'} image that can be decoded")
     own, names = read_labels(table.iloc[rows[:n_train]], settings, kind, table_path)
     others, _ = read_labels(table.iloc[rows[n_train:]], settings, kind, table_path, names=names)
     inputs = (images.pixels[:n_train], images.pixels[n_train:])
@@ -72,8 +72,8 @@ def _file_column(table: pd.DataFrame, given: str | None, path: Path) -> str:
     columns = [name for name in names if name.lower() in _FILE_COLUMNS]
     if len(columns) != 1:
         raise DataError(
-            f"{path} has {len(columns)} columns called {listed(_FILE_COLUMNS, last='or')} among "
-            f"{', '.join(names[:10])}; name the one with the files of the images with file=COLUMN"
+            f"{path} has {len(columns)} columns named {listed(_FILE_COLUMNS, last='or')} among "
+            f"{', '.join(names[:10])}; name the column of image files with file=COLUMN"
         )
     return columns[0]
 
@@ -82,7 +82,9 @@ def _files(table: pd.DataFrame, column: str, folder: Path, path: Path) -> Sequen
     """Return the image of each row; raises DataError if one is missing, lies elsewhere, or is listed twice."""
     named = table[column]
     if named.isna().any():
-        raise DataError(f"{path}: column {column!r} is empty in {named.isna().sum()} rows; expected a file in each")
+        raise DataError(
+            f"{path}: column {column!r} is empty in {named.isna().sum()} rows; expected a file in every row"
+        )
     names = [str(name).strip() for name in named]
     files = [folder / name for name in names]
     outside = [name for name in names if Path(name).is_absolute() or ".." in Path(name).parts]
@@ -91,10 +93,10 @@ def _files(table: pd.DataFrame, column: str, folder: Path, path: Path) -> Sequen
     missing = [name for name, file in zip(names, files, strict=True) if not file.is_file()]
     if missing:
         raise DataError(
-            f"{len(missing)} of {len(names)} images that {path} lists are not in {folder}: "
-            f"{few(missing)}; add them or remove their rows"
+            f"{len(missing)} of the {len(names)} images in {path} are missing from {folder}: {few(missing)}; add "
+            "them, or remove their rows"
         )
     twice = named[named.duplicated()]
     if len(twice):
-        raise DataError(f"{path} lists {twice.iloc[0]!r} twice; give each image one row (several labels in one)")
+        raise DataError(f"{path} has {twice.iloc[0]!r} twice; give each image one row (with several labels in one row)")
     return files

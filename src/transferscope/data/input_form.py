@@ -55,5 +55,5 @@ def table_of_network(path: Path) -> TableEncoding | None:
             return None
         form = TypeAdapter(InputForm).validate_python(json.loads(notes[NETWORK_NOTE])["inputs"])
     except (KeyError, ValueError, TypeError, ValidationError, RecursionError) as error:
-        raise CorruptDataError(f"{path} does not say how its inputs are read; export the network again") from error
+        raise CorruptDataError(f"{path} has no valid description of its inputs; export the network again") from error
     return form.encoding

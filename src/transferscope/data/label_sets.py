@@ -22,8 +22,8 @@ def flags(columns: pd.DataFrame, path: Path) -> Bool[np.ndarray, "N K"]:
         if len(strange):
             raise DataError(
                 f"{path}: label column {str(name)!r} holds {str(strange.iloc[0])[:40]!r} in {len(strange)} of "
-                f"{len(column)} rows; expected 0 or 1 in every row of a column of several labels, or their names in "
-                "one column with separator=|"
+                f"{len(column)} rows; expected 0 or 1 in each of several label columns, or label names in one column "
+                "with separator=|"
             )
     return np.asarray(columns.to_numpy(dtype=np.float64) > 0)
 
@@ -51,7 +51,7 @@ def named_labels(column: pd.Series, separator: str | None, path: Path) -> list[t
         else:
             raise DataError(
                 f"{path}: label column {str(column.name)!r} holds {str(value)[:40]!r}; expected lists of labels, or "
-                "say what stands between their names, as in separator=|"
+                "names with a separator, as in separator=|"
             )
         return tuple(dict.fromkeys(one for one in names_here if one))
 
@@ -61,7 +61,7 @@ def named_labels(column: pd.Series, separator: str | None, path: Path) -> list[t
     if alike and {one for row in held for one in row} in ({"0", "1"}, {"0.0", "1.0"}, {"False", "True"}):
         raise DataError(
             f"{path}: label column {str(column.name)!r} holds lists of {len(sets[0])} numbers 0 and 1; expected lists "
-            "of the names of labels: save the names, or a column for each label"
+            "of label names, or a column per label"
         )
     return held
 
@@ -74,9 +74,6 @@ def label_matrix(rows: Sequence[Sequence[str]], names: Sequence[str], path: Path
     for i, row in enumerate(rows):
         for name in row:
             if name not in place:
-                raise DataError(
-                    f"{path}: the test rows have the label {name!r}, which no training row has; the training labels "
-                    f"are {few(names, 10)}"
-                )
+                raise DataError(f"{path}: the test label {name!r} is not among the training labels {few(names, 10)}")
             matrix[i, place[name]] = True
     return matrix

@@ -37,9 +37,9 @@ class LeakageReport:
         """
         if self.in_any > share * self.n_test:
             raise DataError(
-                f"{self.in_any} of {self.n_test} target test examples are also trained on ({self.in_target_train} in "
-                f"the target training set, {self.in_source_train} in the source training set), so the test result "
-                "would be too good: remove them from the training data"
+                f"leakage: {self.in_any} of {self.n_test} target test examples are also training examples "
+                f"({self.in_target_train} of the target, {self.in_source_train} of the source); remove them from the "
+                "training data"
             )
 
 

@@ -69,7 +69,7 @@ def adapt(
     vocabulary = None if input is None else input.vocabulary
     if vocabulary is not None and (len(input_shape) != 2 or input_shape[0] not in (2, 4)):
         raise NetworkError(
-            f"the network reads texts and the inputs have shape {input_shape}; name them as in text:PATH"
+            f"the network reads texts, but the inputs have shape {input_shape}; give the data as text:PATH"
         )
     if like is not None:
         whole = OneTensor(copied) if isinstance(like.features, OneTensor) else copied
@@ -136,15 +136,15 @@ def check_answers(module: nn.Module, input_shape: tuple[int, ...], vocabulary: i
         for _ in range(1 if before == _random_state() else _REPEATED):
             if not alike(_run(module, inputs, "the network"), first, 1e-5):
                 raise NetworkError(
-                    "the network's answers to the same inputs differ from call to call in evaluation mode (dropout "
-                    "that eval() does not switch off?); make what is random in it depend on self.training"
+                    "the network's outputs for the same inputs differ between calls in evaluation mode (dropout that "
+                    "ignores eval()?); make its randomness depend on self.training"
                 )
         own = _run(module, fewer, "the network")
     if not alike(own, first[1:]):
         what = "batch normalisation without running statistics" if vocabulary is None else "padding that is not masked"
         raise NetworkError(
-            "the network's answer to an input depends on the other inputs of its batch in evaluation mode "
-            f"({what}?); give a network that reads every input on its own"
+            f"the network's output for an input depends on its batch in evaluation mode ({what}?); give a network "
+            "that reads each input on its own"
         )
 
 
@@ -197,8 +197,8 @@ class OneTensor(nn.Module):
         if tensor is None:
             shown = type(outputs).__name__
             raise NetworkError(
-                f"the network returns {shown}; expected one tensor (N, width), or an object with logits, pooler_output "
-                "or last_hidden_state: wrap it in a module that picks it"
+                f"the network returns {shown}; expected one tensor (N, width), or an object with logits, "
+                "pooler_output or last_hidden_state: wrap it in a module that returns one"
             )
         if tensor.ndim == 3:
             tokens = any("cls_token" in n or "class_embedding" in n for n, _ in self.module.named_parameters())
@@ -214,8 +214,8 @@ class OneTensor(nn.Module):
         config = getattr(self.module, "config", None)
         if config is None or not hasattr(self.module, "init_weights"):
             raise NetworkError(
-                f"{type(self.module).__name__} has no configuration to be initialised again from; leave scratch out, "
-                "or name the network by a factory"
+                f"{type(self.module).__name__} has no configuration to initialise it again; leave scratch out, or "
+                "name the network by a factory"
             )
         kept = self.module.state_dict()
         options = {} if any("pooler" in name for name in kept) else {"add_pooling_layer": False}
@@ -228,8 +228,8 @@ class OneTensor(nn.Module):
         lacking = [name for name in kept if name not in drawn or drawn[name].shape != kept[name].shape]
         if lacking:
             raise NetworkError(
-                f"{type(self.module).__name__} was changed after it was made of its configuration ({lacking[0]}), so "
-                "it cannot be initialised again; leave scratch out, or name the network by a factory"
+                f"{type(self.module).__name__} was changed after it was built ({lacking[0]}), so it cannot be "
+                "initialised again; leave scratch out, or name the network by a factory"
             )
         self.module.load_state_dict({name: drawn[name] for name in kept})
 
@@ -328,9 +328,8 @@ def _last_linear(module: nn.Module, inputs: Tensor) -> str:
     names = [f"{name.removeprefix('module.')} ({output.shape[-1]} outputs)" for name, output in called[-_LISTED:]]
     listed = f"the linear layers that it calls are {', '.join(names)}" if names else "it calls no linear layer"
     raise NetworkError(
-        f"the head of the network cannot be found, because its outputs {tuple(outputs.shape)} are not those of its "
-        f'last linear layer: {listed}; name the head, as in head = "classifier.1", or head = "none" for a network of '
-        "features alone"
+        f"the network's head is unknown: its outputs {tuple(outputs.shape)} are not those of its last linear layer "
+        f'({listed}); name it, as in head = "classifier.1", or use head = "none" for features alone'
     )
 
 
@@ -342,8 +341,8 @@ def _try_out(module: nn.Module, features: nn.Module, head: nn.Module, inputs: Te
     outputs = _run(copy.deepcopy(head).eval(), seen, "the head")
     if outputs.shape != expected.shape or not torch.allclose(outputs, expected, rtol=_TOLERANCE, atol=_TOLERANCE):
         raise NetworkError(
-            "the head's outputs are not those of the network, so the network does more than feed its features to the "
-            "head (a softmax at the end?); wrap it in a module that ends in its head"
+            "the network's outputs are not those of its head (a softmax at the end?); wrap it in a module that ends "
+            "in its head"
         )
     return int(seen.shape[1])
 
@@ -365,8 +364,8 @@ def _run(module: nn.Module, inputs: Tensor, what: str) -> Tensor:
         ) from error
     if not isinstance(outputs, Tensor):
         raise NetworkError(
-            f"{what} returns {type(outputs).__name__}; expected one tensor (N, width): wrap it in a module that picks "
-            "it"
+            f"{what} returns {type(outputs).__name__}; expected one tensor (N, width): wrap it in a module that "
+            "returns one"
         )
     if outputs.ndim != 2:
         raise NetworkError(

@@ -36,13 +36,13 @@ def check_image(name: str, input_shape: tuple[int, ...], *, smallest: int) -> No
     """
     if len(input_shape) != 3:
         raise NetworkError(
-            f"{name} reads images (channels, height, width), and the inputs have shape {input_shape}; use linear or mlp"
+            f"{name} reads images (channels, height, width), but the inputs have shape {input_shape}; use linear or mlp"
         )
     _, height, width = input_shape
     if min(height, width) < smallest:
         raise NetworkError(
-            f"{name} needs images of at least {smallest} x {smallest} pixels, and these are {height} x {width}; "
-            f'resize them (transforms "resize:{max(28, smallest)}") or use mlp'
+            f"{name} needs images of at least {smallest} x {smallest} pixels, but these have {height} x {width}; add "
+            f'transforms = ["resize:{max(28, smallest)}"], or use mlp'
         )
 
 
@@ -174,7 +174,7 @@ def resnet(input_shape: tuple[int, ...], widths: tuple[int, int, int], *, name: 
     """
     check_image(name, input_shape, smallest=4)
     if list(widths) != sorted(widths):
-        raise NetworkError(f"{name} has widths {widths}; its shortcuts need widths that do not decrease")
+        raise NetworkError(f"{name} has widths = {widths}; expected widths that do not decrease, for its shortcuts")
     n_in = widths[0]
     stem = nn.Sequential(nn.Conv2d(input_shape[0], n_in, 3, padding=1, bias=False), nn.BatchNorm2d(n_in), nn.ReLU())
     blocks: OrderedDict[str, nn.Module] = OrderedDict(stem=stem)

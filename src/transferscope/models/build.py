@@ -170,16 +170,16 @@ class NetworkSettings:
     def __post_init__(self) -> None:
         hub, _, rest = self.name.partition(":")
         if hub in HUBS and not rest:
-            raise SettingsError(f"name = {self.name!r} names no network; expected one after the colon, as in hf:FOLDER")
+            raise SettingsError(f"name = {self.name!r} lacks a network; expected one after the colon, as in hf:FOLDER")
         entry = self._entry
         if isinstance(entry, BackboneEntry):
             if self.options or self.head is not None:
-                raise SettingsError(f"{self.name} has no options and finds its head; leave options and head out")
+                raise SettingsError(f"{self.name} accepts neither options nor head; leave them out")
             if self.widths is not None:
                 _check_widths(self.name, entry, self.widths)
         elif self.widths is not None or (self.options and entry is None):
             wrong = "widths" if self.widths is not None else "options"
-            raise SettingsError(f"{self.name} takes no {wrong}; leave them out")
+            raise SettingsError(f"{self.name} accepts no {wrong}; leave them out")
 
     @property
     def _entry(self) -> BackboneEntry | FactoryEntry | None:
@@ -320,7 +320,7 @@ def build_network(
     settings = NetworkSettings(settings) if isinstance(settings, str) else settings
     if n_outputs < 1 or not input_shape or min(input_shape) < 1:
         raise NetworkError(
-            f"a network from inputs of shape {input_shape} to {n_outputs} outputs was asked for; all must be >= 1"
+            f"input shape {input_shape} and {n_outputs} outputs make no network; expected numbers of at least 1"
         )
     module = settings.module
     if module is not None:
@@ -387,8 +387,8 @@ def _check_memory(entry: BackboneEntry, name: str, input_shape: tuple[int, ...],
     needed, there = 16 * size, memory_free()
     if needed > there:
         raise NetworkError(
-            f"{name} of widths {widths} for inputs of shape {input_shape} has {size:.3g} weights; training it takes "
-            f"{needed / 2**30:.3g} GiB of memory and {there / 2**30:.3g} GiB are free: give smaller widths or inputs"
+            f"training {name} of widths {widths} ({size:.3g} weights) on inputs of shape {input_shape} needs "
+            f"{needed / 2**30:.3g} GiB of memory, but {there / 2**30:.3g} GiB are free; use smaller widths or inputs"
         )
 
 
@@ -396,7 +396,7 @@ def _check_widths(name: str, entry: BackboneEntry, widths: tuple[int, ...]) -> N
     usual = entry.widths
     fits = len(widths) >= 1 if entry.any_depth else len(widths) == len(usual)
     if len(widths) > MOST_LAYERS:
-        raise SettingsError(f"{name} was given {len(widths)} widths; expected at most {MOST_LAYERS}")
+        raise SettingsError(f"{name} has {len(widths)} widths; expected at most {MOST_LAYERS}")
     if not fits or any(width < 1 for width in widths):
         count = "at least 1 width" if entry.any_depth else f"{len(usual)} widths"
-        raise SettingsError(f"{name} was given widths {widths}; expected {count}, each >= 1, as in {usual}")
+        raise SettingsError(f"{name} has widths = {widths}; expected {count}, each >= 1, as in {usual}")

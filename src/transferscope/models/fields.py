@@ -299,7 +299,7 @@ def read_fields(path: Path, file: str = "") -> dict[str, Any]:
     """
     fields = read_json(path)
     if not isinstance(fields, dict):
-        raise NetworkError(f"{path} holds no settings by name; fetch the folder again")
+        raise NetworkError(f"{path} is not a JSON object; download the folder again")
     check_fields(path, fields, file or f"{path.parent.name}/{path.name}")
     return fields
 
@@ -309,7 +309,7 @@ def read_json(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, OSError, RecursionError) as error:
-        raise NetworkError(f"{path} cannot be read as JSON; fetch the folder again") from error
+        raise NetworkError(f"{path} cannot be read as JSON; download the folder again") from error
 
 
 def check_folder(folder: Path) -> None:
@@ -321,8 +321,8 @@ def check_folder(folder: Path) -> None:
     adapter = folder / "adapter_config.json"
     if adapter.exists():
         raise NetworkError(
-            f"{folder} holds an adapter (adapter_config.json) beside a model; give each a folder of its own, or merge "
-            "them (merge_and_unload of peft) and save that"
+            f"{folder} contains both an adapter (adapter_config.json) and a model; use one folder each, or save them "
+            "merged (merge_and_unload of peft)"
         )
     for file in sorted(folder.glob("*.json")):
         is_read = file.name in ("config.json", "config_sentence_transformers.json") or fnmatch(file.name, _SENTENCES)

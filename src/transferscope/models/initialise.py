@@ -49,9 +49,8 @@ def draw_again(module: nn.Module, *, seed: int) -> None:
         stuck = [name for name, tensor in module.state_dict().items() if name in saved and tensor.isnan().any()]
     if stuck:
         raise NetworkError(
-            f"the network cannot be initialised again, which training from scratch begins with: no reset_parameters() "
-            f"draws {few(stuck)}; give its module that method, name the network by a function that makes it with "
-            "random weights, or leave scratch out"
+            f"training from scratch needs reset_parameters(), but {few(stuck)} lacks it; add that method, name the "
+            "network by a function with random weights, or leave scratch out"
         )
 
 

@@ -113,7 +113,9 @@ class NetworkInput:
         if self.vocabulary is not None:
             others = (self.size, self.mean, self.std, self.channels, self.scale)
             if self.vocabulary < 1 or any(other is not None for other in others):
-                raise SettingsError("a network of texts has a vocabulary of at least 1 token, and no size or scaling")
+                raise SettingsError(
+                    "the input of a text network has a vocabulary of at least 1 token, and no size or scaling"
+                )
         if self.channels not in (None, 1, 3):
             raise out_of_range("channels", self.channels, "1 (grey) or 3 (colour)")
         mean, std = self._mean_and_std
@@ -128,7 +130,7 @@ class NetworkInput:
         if len(lengths) > 1 or (lengths and self.channels is not None and lengths != {self.channels}):
             of_channels = "" if self.channels is None else f" and channels = {self.channels}"
             raise SettingsError(
-                f"mean has {len(mean)} and std {len(std)} numbers{of_channels}; give one each, or one per channel"
+                f"mean has {len(mean)} and std {len(std)} numbers{of_channels}; expected one each, or one per channel"
             )
 
     @property
@@ -174,7 +176,7 @@ class NetworkInput:
         if known is None:
             return self
         if known.vocabulary is not None and (self.size, self.channels, self.is_scaled) != (None, None, False):
-            raise SettingsError("the network reads texts, which have no size or scaling; leave its input out")
+            raise SettingsError("the network reads texts, which have neither size nor scaling; leave input out")
         scaling = self if self.is_scaled else known
         return NetworkInput(
             known.size if self.size is None else self.size,
@@ -282,7 +284,7 @@ def read_image_processor(folder: Path) -> NetworkInput | None:
         named = processor.get("image_processor_type") or processor.get("feature_extractor_type")
         kind = re.sub(r"(ImageProcessor|FeatureExtractor)(Fast|Pil)?$", "", str(named or "ViT"))
         if kind not in _PLAIN:
-            raise ValueError(f"an image processor {kind}, which may do something else")
+            raise ValueError(f"image processor {kind} is unknown")
         usual = _PLAIN[kind]
         cut = processor.get("do_center_crop", named is not None and usual.cuts) and kind != "Segformer"
         fit: Fit = "none"
@@ -290,18 +292,18 @@ def read_image_processor(folder: Path) -> NetworkInput | None:
         if processor.get("do_resize", True):
             given = processor.get("size", usual.size)
             if named is None and not isinstance(given, Mapping):
-                raise ValueError(f"the size {given!r} of an image processor without image_processor_type")
+                raise ValueError(f"size {given!r} without image_processor_type")
             resize, stretches = _side(given, processor.get("default_to_square", usual.square))
             fit = "stretch" if stretches else "keep"
             size, resample = resize, _OF_PILLOW[processor.get("resample", usual.resample)]
         if kind == "ConvNext" and size is not None:
             if cut or fit != "keep":
-                raise ValueError("a middle or a size that images are not brought to by its short side")
+                raise ValueError("a crop or a resize that is not by the short side")
             resize, fit = (size, "stretch") if size >= 384 else (int(size / processor.get("crop_pct", 0.875)), "crop")
         elif cut:
             middle, is_square = _side(processor.get("crop_size", usual.crop), True)
             if resize is None or middle > resize or not is_square:
-                raise ValueError("a middle of images that are not larger")
+                raise ValueError("a crop that is not smaller than the image")
             size, fit = middle, "stretch" if fit == "stretch" else "crop"
         normalised = processor.get("do_normalize", True)
         rescaled = processor.get("do_rescale", True)
@@ -326,8 +328,8 @@ def read_image_processor(folder: Path) -> NetworkInput | None:
         reason = (str(error).strip().splitlines() or [""])[0]
         reason += " is missing or not known" if isinstance(error, KeyError) else ""
         raise CorruptDataError(
-            f"{path} does not say how images are scaled in a way that is followed here ({reason}); give input = {{ "
-            "size = ..., mean = ..., std = ... }"
+            f"{path} has image scaling that is not supported ({reason}); give input = {{ size = ..., mean = ..., std "
+            f"= ... }}"
         ) from error
 
 

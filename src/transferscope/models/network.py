@@ -188,11 +188,10 @@ class Network(nn.Module):
         last = next(reversed(named), "")
         if not isinstance(self.features, nn.Sequential) or not isinstance(named.get(last), GlobalAverage):
             raise NetworkError(
-                "labels on a grid over each image are read from the maps of resnet8, resnet20, resnet32 and resnet56 "
-                "alone, even where another network ends in global average pooling of maps; use one of these"
+                "only resnet8, resnet20, resnet32 and resnet56 predict a grid of labels per image; use one of these"
             )
         if not isinstance(self.head, nn.Linear):
-            raise NetworkError("the head is not linear, so it cannot be read at every place of a map; use a new head")
+            raise NetworkError("the head is not linear, so it cannot predict a grid of labels; use a new head")
         named[last] = GlobalAverage(keeps_maps=grid is not None)
         head = self.head
         sizes = (head.in_features, head.out_features)
@@ -242,7 +241,7 @@ def new_head(n_features: int, n_outputs: int, *, seed: int, grid: tuple[int, int
         NetworkError: A width is below 1.
     """
     if n_features < 1 or n_outputs < 1:
-        raise NetworkError(f"a head from {n_features} features to {n_outputs} outputs was asked for; both must be >= 1")
+        raise NetworkError(f"n_features = {n_features} and n_outputs = {n_outputs} make no head; expected at least 1")
     with seeded(seed):
         return nn.Linear(n_features, n_outputs) if grid is None else GridHead(n_features, n_outputs, grid)
 

@@ -99,7 +99,7 @@ def open_pretrained(
         check_code(settings, pretrained.weights)
     if named is None:
         if pretrained.weights is None:
-            raise NetworkError(f"{settings.name} is a backbone without weights; give them as weights = FILE")
+            raise NetworkError(f"{settings.name} is a backbone without weights; give weights = FILE")
         frame = build_network(settings, input_shape, n_outputs, seed=seed)
         try:
             return open_network(frame, pretrained.weights, head=head, read_as=settings.read_as(input_shape))
@@ -108,15 +108,14 @@ def open_pretrained(
             if side is None:
                 raise
             raise NetworkError(
-                f"{pretrained.weights} is of {settings.name} on images of {side} x {side} pixels, and these have "
-                f'{input_shape[1]} x {input_shape[2]}; bring them to its size with transforms = ["resize:{side}"]'
+                f"{pretrained.weights} is of {settings.name} for {side} x {side} pixels, but the images have "
+                f'{input_shape[1]} x {input_shape[2]}; add transforms = ["resize:{side}"]'
             ) from error
     known = input_of(settings)
     if known is None or not known.is_scaled:
         raise NetworkError(
-            f"it is not known how {pretrained.name} scales its inputs, and the wrong scaling would spoil its features; "
-            "say it as in its training, as in input = { mean = 0.45, std = 0.22 } for pixels from 0 to 1, or input = "
-            "{ mean = 127, std = 128, scale = 1 } for bytes"
+            f"the input scaling of {pretrained.name} is unknown; give that of its training, as in input = {{ mean = "
+            f"0.45, std = 0.22 }} for pixels from 0 to 1, or input = {{ mean = 127, std = 128, scale = 1 }} for bytes"
         )
     if pretrained.weights is not None and _is_of_study(pretrained.weights):
         frame = frame_network(settings, input_shape, n_outputs)
@@ -202,7 +201,7 @@ def as_file_says(network: NetworkSettings, file: Path) -> NetworkSettings:
     except (KeyError, ValueError, TypeError, RecursionError):
         pass
     raise CorruptDataError(
-        f"{file} says that it is of a network {said[:80]}, which is none; name it, as in --network mlp"
+        f"{file} says that its network is {said[:80]}, which is unknown; name it, as in --network mlp"
     )
 
 
@@ -216,8 +215,8 @@ def check_code(settings: NetworkSettings, file: Path) -> None:
     own = notes_of(settings)
     if _CODE_NOTE in own and {**own, **read_notes(file)}[_CODE_NOTE] != own[_CODE_NOTE]:
         raise CorruptDataError(
-            f"the code of the network {settings.name} has changed since {file} was trained in it; restore the earlier "
-            "code, or train it again"
+            f"the code of the network {settings.name} has changed since {file} was trained; restore the code, or "
+            "train the network again"
         )
 
 
@@ -239,8 +238,8 @@ def _load(
     check_one_set(taken, {name: tensor for name, tensor in stored.items() if name not in own}, pretrained.weights)
     if not any(own[name].is_floating_point() for name in taken):
         raise NetworkError(
-            f"{pretrained.weights} has no weight of {pretrained.network.name} in its name and shape: it has "
-            f"{listed(stored)}, and the network {listed(own)}; choose the network that wrote the file"
+            f"{pretrained.weights} has no weight of {pretrained.network.name} by name and shape: it has "
+            f"{listed(stored)}; expected {listed(own)}: give the network that wrote the file"
         )
     module.load_state_dict(taken, strict=False)
     missing = {
@@ -262,12 +261,12 @@ def _report(
     numbers = sum(needed.values())
     matched = numbers - sum(needed[name] for name in lacking)
     if not numbers:
-        raise NetworkError(f"{pretrained.name} has no weights before its head; choose a network with a backbone")
+        raise NetworkError(f"{pretrained.name} has no weights before its head; give a network with a backbone")
     if matched < pretrained.least_share * numbers:
         share = pretrained.least_share
         needs = "all are needed" if share == 1 else f"least_share = {share:g} of them are needed"
         raise NetworkError(
-            f"{pretrained.name} is not of this architecture: it gives {matched:,} of the {numbers:,} numbers of the "
+            f"{pretrained.name} has another architecture: it has {matched:,} of the {numbers:,} numbers of the "
             f"backbone and lacks {listed(missing[name] for name in lacking)}; {needs}{pretrained.network.read_as(())}"
         )
     of_head, head = [name for name in module.state_dict() if name not in state], network.head

@@ -89,7 +89,9 @@ def encoded(module: nn.Module, tokens: Tensor) -> Tensor:
         NetworkError: The inputs are no tokens, or the model returns nothing that can be read.
     """
     if tokens.ndim != 3 or tokens.shape[1] not in (2, 4):
-        raise NetworkError(f"the network reads texts and its inputs have shape {tuple(tokens.shape)}; name text:PATH")
+        raise NetworkError(
+            f"the network reads texts, but the inputs have shape {tuple(tokens.shape)}; give the data as text:PATH"
+        )
     if are_pairs(tokens):
         first, second = (encoded(module, half) for half in halves(tokens))
         return torch.cat([(first - second).abs(), first * second], dim=1)
@@ -100,8 +102,8 @@ def encoded(module: nn.Module, tokens: Tensor) -> Tensor:
     given = {"input_ids": ids, "attention_mask": there.long()}
     if not isinstance(padding, int) and getattr(module, "score", None) is not None:
         raise NetworkError(
-            f"{type(module).__name__} reads the last token before the padding, and its configuration names no token of "
-            "padding; write pad_token_id into config.json, as the tokenizer has it"
+            f"{type(module).__name__} reads the last token before the padding, but its configuration has no padding "
+            "token; set pad_token_id in config.json to that of the tokenizer"
         )
     if getattr(config, "model_type", None) in _OF_FULL_LENGTH:
         room = config.max_position_embeddings - ids.shape[1]
@@ -116,7 +118,7 @@ def encoded(module: nn.Module, tokens: Tensor) -> Tensor:
     hidden = getattr(outputs, "last_hidden_state", None)
     if not isinstance(hidden, Tensor):
         raise NetworkError(
-            f"{type(module).__name__} gives neither logits for a text nor hidden states of its tokens; give an encoder"
+            f"{type(module).__name__} returns neither logits nor hidden states for a text; give an encoder"
         )
     rows = torch.cat([pooled_row(hidden, there, mode) for mode in pooling or ("mean",)], dim=1)
     after = getattr(module, AFTER, None)

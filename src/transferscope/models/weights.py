@@ -95,9 +95,7 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
     except Exception as error:  # on a damaged file the reader raises whatever comes first
         raise _unreadable(path) from error
     if is_damaged:
-        raise CorruptDataError(
-            f"{path} is damaged: its weights are not those that its checksum was made of; copy or export it again"
-        )
+        raise CorruptDataError(f"{path} is damaged: its weights do not match their checksum; copy or export it again")
     return tensors
 
 
@@ -113,8 +111,7 @@ def check_checksum(path: Path) -> None:
 
 def _unreadable(path: Path) -> CorruptDataError:
     return CorruptDataError(
-        f"{path} cannot be read as weights; expected a safetensors file, or a state dict (tensors by name) written by "
-        "torch.save"
+        f"{path} cannot be read as weights; expected a safetensors file, or a state dict written by torch.save"
     )
 
 
@@ -181,12 +178,12 @@ def open_network(
     needed = {name: tensor for name, tensor in own.items() if tensor.is_floating_point()}
     if not needed and not given:
         raise NetworkError(
-            f"{path} has nothing to give: the network has no weights before its head, and a head belongs to the labels "
-            f"of its own task; choose a network with a backbone{read_as}"
+            f"{path} has nothing to transfer: the network has no weights before its head; give a network with a "
+            f"backbone{read_as}"
         )
     _check_names(stored, own, needed, path, read_as)
     if head == "file" and not given:
-        raise NetworkError(f"{path} has no linear head (a matrix head.weight); it holds {listed(stored)}{read_as}")
+        raise NetworkError(f"{path} has no linear head (a matrix head.weight); it has {listed(stored)}{read_as}")
     _check_values({**{name: taken[name] for name in needed}, **given}, path)
     _check_zeros({name: taken[name] for name in needed}, path)
     network = frame.copy() if own_head is None else frame.with_head(own_head)
@@ -255,7 +252,7 @@ def _named_tensors(stored: Any, path: Path) -> dict[str, Tensor]:
         return weights
     of_tensors = isinstance(stored, Mapping) and all(isinstance(value, Tensor) for value in stored.values())
     if not of_tensors or not all(isinstance(name, str) for name in stored):
-        raise CorruptDataError(f"{path} does not hold tensors by name; save network.state_dict() alone")
+        raise CorruptDataError(f"{path} is not a dict of tensors by name; save network.state_dict() alone")
     weights = {name: tensor for name, tensor in stored.items() if name != "n_averaged"}  # torch.optim.swa_utils
     nested = next((name for name, tensor in weights.items() if tensor.is_nested), None)  # they have no shape
     if nested is not None:
@@ -305,8 +302,8 @@ def _again(tail: str, shape: torch.Size, group: Mapping[str, torch.Size]) -> str
 
 def _two_sets(path: Path, *places: str) -> CorruptDataError:
     return CorruptDataError(
-        f"{path} holds weights more than once, as {' and '.join(places)} (averaged ones beside the last, say); save "
-        "the ones that are meant alone"
+        f"{path} has several sets of weights: {' and '.join(places)} (such as averaged and last ones); save one of "
+        "them alone"
     )
 
 
@@ -334,8 +331,8 @@ def with_tied(stored: Mapping[str, Tensor], own: Mapping[str, Tensor], path: Pat
                 weights[name] = stored[given[0]]
             elif not _equal(weights[name], stored[given[0]]):
                 raise NetworkError(
-                    f"{path} gives different numbers for {given[0]} and {name}, which are one weight of the network; "
-                    "choose the network as in its training"
+                    f"{path} has different numbers for {given[0]} and {name}, which the network shares; give the "
+                    "network as in its training"
                 )
     return weights
 
@@ -381,7 +378,7 @@ def _check_form(given: Mapping[str, Tensor], own: Mapping[str, Tensor], path: Pa
 def _not_dense(path: Path | str, what: str) -> CorruptDataError:
     return CorruptDataError(
         f"{path} holds {what}; expected dense numbers in float16, bfloat16, float32 or float64: save the state dict of "
-        "the network as it was trained"
+        "the trained network"
     )
 
 
@@ -391,7 +388,7 @@ def _check_names(
     """Check that the file has exactly the backbone, in the network's shapes."""
     if needed and not needed.keys() & stored.keys():
         raise NetworkError(
-            f"{path} shares no name with the network's backbone: it has {listed(stored)}, and the network "
+            f"{path} shares no name with the network's backbone: it has {listed(stored)}; expected "
             f"{listed(needed)}{read_as}"
         )
     missing = [name for name in needed if name not in stored]
@@ -399,14 +396,13 @@ def _check_names(
         numbers = sum(tensor.numel() for tensor in needed.values())
         there = numbers - sum(needed[name].numel() for name in missing)
         raise NetworkError(
-            f"{path} is not of this architecture: it gives {there:,} of the {numbers:,} numbers of the backbone and "
-            f"lacks {listed(missing)}; all are needed{read_as}"
+            f"{path} has another architecture: it has {there:,} of the {numbers:,} numbers of the backbone and lacks "
+            f"{listed(missing)}; all are needed{read_as}"
         )
     more = [name for name in stored if name.startswith("features.") and name not in own]
     if more:
         raise NetworkError(
-            f"{path} is not of this architecture: its backbone has {listed(more)} too, which the network has no place "
-            f"for{read_as}"
+            f"{path} has another architecture: its backbone has {listed(more)}, which the network lacks{read_as}"
         )
     wrong = [
         f"{name} {tuple(stored[name].shape)} instead of {tuple(tensor.shape)}"
@@ -437,18 +433,15 @@ def check_weights(given: Mapping[str, Tensor], own: Mapping[str, Tensor], place:
 def _check_zeros(given: Mapping[str, Tensor], path: Path | str) -> None:
     matrices = [tensor for tensor in given.values() if tensor.ndim > 1]
     if matrices and not any(matrix.to(torch.float32).any() for matrix in matrices):
-        raise NetworkError(
-            f"{path} holds only zeros in the matrices of the backbone, so that the features do not depend on the "
-            "input; give the file of a trained network"
-        )
+        raise NetworkError(f"{path} has only zeros in the matrices of the backbone; give the file of a trained network")
 
 
 def _check_values(given: Mapping[str, Tensor], path: Path | str) -> None:
     wrong = [name for name, tensor in given.items() if not torch.isfinite(tensor.to(torch.float32)).all()]
     if wrong:
         raise NetworkError(
-            f"{path} holds NaN or infinity in {listed(wrong)}; its training diverged, so give the network of an "
-            "earlier step, or leave it out"
+            f"{path} has NaN or infinity in {listed(wrong)}: its training diverged; give an earlier checkpoint, or "
+            "leave it out"
         )
 
 

@@ -210,7 +210,7 @@ def test_one_network_alone_is_held_against_random_features(question: Question) -
         ({"files": ()}, SettingsError, "^no pretrained network was given; give at least one to rank$"),
         ({"files": "twice"}, SettingsError, r"blind\.safetensors is given twice; give each file once$"),
         ({"files": "absent"}, MissingDataError, r"^there is no file of weights .*absent\.safetensors; expected"),
-        ({"files": "diverged"}, NetworkError, r"diverged\.safetensors holds NaN or infinity in head\.weight; "),
+        ({"files": "diverged"}, NetworkError, r"diverged\.safetensors has NaN or infinity in head\.weight: "),
         ({"labels": 0}, SettingsError, "^labels = 0 is out of range; expected at least 1$"),
         ({"labels": 5}, DataError, r"^5 labels are too few to rank with; give at least 6 \(2 for each class\)$"),
         ({"labels": 999}, DataError, "^999 labels were asked for and npz:.* has 240 training examples; ask for 240"),
@@ -275,7 +275,7 @@ def test_a_file_of_a_study_says_its_own_network(tmp_path: Path, broken: bool) ->
     for file in files if broken else ():
         tensors, notes = read_tensors(file), read_notes(file) | {"transferscope.network": '{"name": 1}'}
         save_file(tensors, file, metadata=notes)
-    with pytest.raises(CorruptDataError, match="says that it is of a network") if broken else nullcontext():
+    with pytest.raises(CorruptDataError, match="says that its network is") if broken else nullcontext():
         (ranking,) = rank(data, files, labels=20, seeds=1, scores=["logme"]).ranking.rankings
         assert len(ranking.candidates) == len(files) + 1
     if not broken:

@@ -25,10 +25,10 @@ def test_idx_gives_back_what_was_written(tmp_path: Path, shape: tuple[int, ...])
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"\0\0\x08\1\0\0\0\3ab", "FILE holds 2 values; its header says (3,): fetch it again"),
-        (b"\0\0\x08\2\0\0\0\3ab", "FILE holds 0 values; its header says (): fetch it again"),
-        (b"\0\0\x0d\1\0\0\0\1ab", "FILE starts with 00000d01; expected an idx file of unsigned bytes (000008)"),
-        (b"", "FILE starts with ; expected an idx file of unsigned bytes (000008)"),
+        (b"\0\0\x08\1\0\0\0\3ab", "FILE has 2 values; expected (3,), as in its header: fetch it again"),
+        (b"\0\0\x08\2\0\0\0\3ab", "FILE has 0 values; expected (), as in its header: fetch it again"),
+        (b"\0\0\x0d\1\0\0\0\1ab", "FILE starts with 00000d01; expected 000008, an idx file of unsigned bytes"),
+        (b"", "FILE starts with ; expected 000008, an idx file of unsigned bytes"),
     ],
 )
 def test_idx_that_is_none_is_corrupt(tmp_path: Path, content: bytes, message: str) -> None:
@@ -61,7 +61,7 @@ def test_mnist_files_of_other_shapes_are_corrupt(tmp_path: Path) -> None:
     files = write_idx_set(tmp_path)
     write_idx(files["train-labels-idx1-ubyte.gz"], np.zeros(19))
     with pytest.raises(
-        CorruptDataError, match=r"the train files hold images of shape \(20, 3, 4\) and labels of shape"
+        CorruptDataError, match=r"the train files have images of shape \(20, 3, 4\) and labels of shape"
     ):
         CATALOGUE["mnist"].decode(files, 0)
 
@@ -188,7 +188,7 @@ def test_a_cifar_archive_that_is_none_is_corrupt(tmp_path: Path) -> None:
     whole, short = (cifar_batch(np.zeros((n, 3072), np.uint8), [1]) for n in (1, 2))
     messages = {
         "has no cifar-10-batches-py/data_batch_2; delete": {"data_batch_1": whole},
-        "data_batch_1 holds no images with labels": {"data_batch_1": short},
+        "data_batch_1 has no images with labels": {"data_batch_1": short},
     }
     for message, batches in messages.items():
         write_cifar(file, batches)

@@ -65,7 +65,7 @@ def test_what_is_there_is_not_fetched_again(home: str, tmp_path: Path) -> None:
 
 
 def test_a_corrupt_download_is_thrown_away(home: str, tmp_path: Path) -> None:
-    with pytest.raises(CorruptDataError, match="/corrupt/x gave a file whose MD5 checksum is not"):
+    with pytest.raises(CorruptDataError, match="/corrupt/x returned a file without the MD5 checksum"):
         download(remote(f"{home}/absent/x", f"{home}/corrupt/x"), tmp_path)
     assert list(tmp_path.iterdir()) == []
 

@@ -110,7 +110,7 @@ def _read_batch(archive: tarfile.TarFile, name: str, path: Path) -> LabelledSet:
     content = read_array_pickle(stream.read() if stream is not None else b"", name=f"{path}: {name}")
     images, labels = content.get("data"), content.get("labels")
     if not isinstance(images, np.ndarray) or not isinstance(labels, list) or images.size != len(labels) * 3072:
-        raise CorruptDataError(f"{path}: {name} holds no images with labels; delete it and fetch it again")
+        raise CorruptDataError(f"{path}: {name} has no images with labels; delete it and fetch it again")
     return LabelledSet(images.reshape(-1, *_SHAPE), np.array(labels, dtype=np.int64), _CLASSES)
 
 

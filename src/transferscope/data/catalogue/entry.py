@@ -108,8 +108,8 @@ def _download_from(address: str, file: RemoteFile, folder: Path) -> Path:
         raise DataError(f"cannot write {folder} ({error}); set TRANSFERSCOPE_CACHE to a folder with room") from error
     except ValueError as error:
         raise CorruptDataError(
-            f"{address} gave a file whose MD5 checksum is not {file.md5}; it was thrown away: try again later, "
-            f"or put the right {file.name} into {folder}"
+            f"{address} returned a file without the MD5 checksum {file.md5}; try again later, or put {file.name} into "
+            f"{folder}"
         ) from error
 
 
@@ -193,8 +193,8 @@ def fetch(entry: CatalogueEntry) -> Location:
         named = f"({folder})" if folder else "(it is unset)"
         raise MissingDataError(
             f"data set {entry.name} is not on this computer and cannot be downloaded: {error}; put {entry.name}.npz "
-            f"(x_train, y_train, x_test, y_test) or {', '.join(file.name for file in entry.files)} "
-            f"into the folder that TRANSFERSCOPE_DATA names {named}"
+            f"(x_train, y_train, x_test, y_test) or {', '.join(file.name for file in entry.files)} into the folder "
+            f"TRANSFERSCOPE_DATA {named}"
         ) from error
     return Location("original", files)
 
@@ -210,8 +210,7 @@ def _find_original(entry: CatalogueEntry, file: RemoteFile) -> Path | None:
     if own is not None:
         if _md5(own) != file.md5:
             raise CorruptDataError(
-                f"{own} has another MD5 checksum than the published {file.md5}; replace it, or remove it to have it "
-                "downloaded"
+                f"{own} does not have the MD5 checksum {file.md5}; replace it, or remove it to download it again"
             )
         return own
     # a file by itself may belong to another data set whose files have the same names
@@ -239,9 +238,8 @@ def read_entry(entry: CatalogueEntry, *, seed: int) -> Dataset:
         parts = load_npz(path)
         if parts.train.classes != tuple(str(label) for label in range(len(entry.classes))):
             raise DataError(
-                f"{path} has the labels {', '.join(parts.train.classes or ('floating-point numbers',))}; expected "
-                f"0 to {len(entry.classes) - 1} for {', '.join(entry.classes)} (name another file of your own as "
-                "'npz:PATH')"
+                f"{path} has the labels {', '.join(parts.train.classes or ('floating-point numbers',))}; expected 0 "
+                f"to {len(entry.classes) - 1} for {', '.join(entry.classes)} (give other data as 'npz:PATH')"
             )
         parts = Parts(*(replace(part, classes=entry.classes) for part in (parts.train, parts.test)))
     else:

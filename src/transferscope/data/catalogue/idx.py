@@ -26,14 +26,14 @@ def read_idx(path: Path) -> UInt8[np.ndarray, "..."]:
         raise CorruptDataError(f"{path} cannot be unpacked ({error}); delete it and fetch it again") from error
     if len(content) < 4 or content[:3] != bytes((0, 0, _UNSIGNED_BYTE)):
         raise CorruptDataError(
-            f"{path} starts with {content[:4].hex()}; expected an idx file of unsigned bytes (000008)"
+            f"{path} starts with {content[:4].hex()}; expected 000008, an idx file of unsigned bytes"
         )
     n_axes = content[3]
     start = 4 + 4 * n_axes
     shape = struct.unpack(f">{n_axes}I", content[4:start]) if len(content) >= start else ()
     values = np.frombuffer(content, np.uint8, offset=min(start, len(content)))
     if not shape or values.size != np.prod(shape, dtype=np.int64):
-        raise CorruptDataError(f"{path} holds {values.size} values; its header says {shape}: fetch it again")
+        raise CorruptDataError(f"{path} has {values.size} values; expected {shape}, as in its header: fetch it again")
     return values.reshape(shape)
 
 
@@ -59,7 +59,7 @@ def _read_set(files: Mapping[str, Path], stem: str, classes: tuple[str, ...]) ->
     labels = read_idx(files[f"{stem}-labels-idx1-ubyte.gz"])
     if images.ndim != 3 or labels.ndim != 1 or len(images) != len(labels):
         raise CorruptDataError(
-            f"the {stem} files hold images of shape {images.shape} and labels of shape {labels.shape}; "
-            "expected (N, H, W) and (N,): fetch them again"
+            f"the {stem} files have images of shape {images.shape} and labels of shape {labels.shape}; expected (N, "
+            "H, W) and (N,): fetch them again"
         )
     return LabelledSet(images[:, None], labels.astype(np.int64), classes)

@@ -29,7 +29,7 @@ def _read(path: Path) -> LabelledSet:
         raise CorruptDataError(f"{path} is not a MATLAB file with X and y ({error}); fetch it again") from error
     if images.dtype != np.uint8 or images.shape != (32, 32, 3, labels.size) or not np.isin(labels, range(1, 11)).all():
         raise CorruptDataError(
-            f"{path} holds images of shape {images.shape} and labels of shape {labels.shape}; expected bytes (32, 32, "
+            f"{path} has images of shape {images.shape} and labels of shape {labels.shape}; expected bytes (32, 32, "
             "3, N) and digits 1..10 (N, 1): fetch it again"
         )
     return LabelledSet(

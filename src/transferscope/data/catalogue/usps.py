@@ -29,7 +29,7 @@ def _read(path: Path) -> LabelledSet:
         raise CorruptDataError(f"{path} is not packed LIBSVM text ({error}); delete it and fetch it again") from error
     pixels = np.rint((values.toarray() + 1) / 2 * 255)
     if not pixels.size or pixels.min() < 0 or pixels.max() > 255 or not np.isin(labels, np.arange(1, 11)).all():
-        raise CorruptDataError(f"{path} holds labels outside 1..10 or values outside [-1, 1]; fetch it again")
+        raise CorruptDataError(f"{path} has labels outside 1..10 or values outside [-1, 1]; fetch it again")
     images = pixels.astype(np.uint8).reshape(-1, 1, _SIDE, _SIDE)
     return LabelledSet(images, labels.astype(np.int64) - 1, _CLASSES)
 

@@ -14,7 +14,7 @@ from transferscope.data.glyphs.atlas import make_atlas
 from transferscope.data.glyphs.layer import make_canvas
 from transferscope.data.glyphs.scene import GlyphSettings, Scenes, render
 from transferscope.data.task import Dataset, LabelledSet
-from transferscope.errors import SettingsError
+from transferscope.errors import out_of_range
 
 # Images drawn at once; their intermediate arrays fit in a processor's cache. Chunks are always whole and start at its
 # multiples, as matrix products round differently for other numbers of rows.
@@ -48,8 +48,9 @@ def glyphs(n: int, settings: GlyphSettings = _DEFAULT, *, seed: int, start: int 
         >>> ten.inputs.shape, ten.classes
         ((10, 1, 16, 16), ('a', 'b', 'c'))
     """
-    if n < 1 or start < 0:
-        raise SettingsError(f"{n} glyphs from index {start} were asked for; expected at least 1, from index 0 or more")
+    for name, value, least in (("n", n, 1), ("start", start, 0)):
+        if value < least:
+            raise out_of_range(name, value, f"at least {least}")
     images = np.empty((n, settings.n_channels, settings.size, settings.size), np.uint8)
     labels = np.empty(n, np.int64)
     stop = start + n

@@ -39,8 +39,8 @@ def find_fonts(folder: str | None, characters: str) -> tuple[Path, ...]:
     if not able:
         where = "that come with matplotlib" if folder is None else f"in {folder}"
         raise DataError(
-            f"none of the {len(files)} fonts {where} has all the characters {characters!r}; leave some out, or name a "
-            "folder of fonts that have them"
+            f"none of the {len(files)} fonts {where} has all characters of {characters!r}; leave some out, or give "
+            "another folder of fonts"
         )
     return able
 
@@ -56,10 +56,10 @@ def load_font(file: Path, size: int) -> ImageFont.FreeTypeFont:
 
 def _in_folder(folder: Path) -> list[Path]:
     if not folder.is_dir():
-        raise missing_file("folder of fonts", folder, "name one with .ttf or .otf files")
+        raise missing_file("folder of fonts", folder, "give one with .ttf or .otf files")
     files = sorted(file for file in folder.iterdir() if file.suffix.lower() in _SUFFIXES)
     if not files:
-        raise MissingDataError(f"the folder {folder} holds no .ttf or .otf files; name one with fonts")
+        raise MissingDataError(f"the folder {folder} has no .ttf or .otf files; give one with fonts")
     return files
 
 

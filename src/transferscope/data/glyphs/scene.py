@@ -54,10 +54,12 @@ class GlyphSettings:
 
     def __post_init__(self) -> None:
         check_settings(self)
-        if not self.characters or len(set(self.characters)) != len(self.characters):
-            raise SettingsError(f"characters = {self.characters!r} must name at least one, and each only once")
-        if any(character.isspace() for character in self.characters):
-            raise SettingsError(f"characters = {self.characters!r} holds a space, which cannot be seen; leave it out")
+        if (
+            not self.characters
+            or len(set(self.characters)) != len(self.characters)
+            or any(map(str.isspace, self.characters))
+        ):
+            raise SettingsError(f"characters = {self.characters!r}; expected at least one, each once, and no space")
 
     @property
     def n_channels(self) -> int:

@@ -67,7 +67,7 @@ class Adapter:
         def place(name: str, known: Mapping[str, object]) -> str | None:
             key_of = next((n for n in (name, name.removeprefix(prefix), f"{prefix}{name}") if n in known), None)
             if key_of is None and (name.startswith(prefix) or not has_head):
-                raise NetworkError(f"{file} changes {name}, which the network in {self.base} does not have")
+                raise NetworkError(f"{file} changes {name}, which the network in {self.base} lacks")
             return key_of
 
         factors: dict[str, dict[str, Tensor]] = {}
@@ -78,7 +78,9 @@ class Adapter:
             elif (key := place(name, own)) is None:
                 of_head.append(name)
             elif own[key].shape != tensor.shape:
-                raise NetworkError(f"{file} holds {name} {tuple(tensor.shape)} for one {tuple(own[key].shape)}")
+                raise NetworkError(
+                    f"{file} has {name} of shape {tuple(tensor.shape)}; expected {tuple(own[key].shape)}"
+                )
             else:
                 own[key].copy_(tensor)
         for name, pair in factors.items():
@@ -93,7 +95,7 @@ class Adapter:
         if not (is_turned or isinstance(layer, nn.Linear)) or pair.keys() != {"A", "B"}:
             raise NetworkError(
                 f"{self.folder} changes {name}, a {type(layer).__name__}, by {' and '.join(sorted(pair))}; expected A "
-                "and B of a linear layer or an embedding: merge it into the model (merge_and_unload of peft)"
+                "and B of a linear layer or an embedding: merge the adapter into its model (merge_and_unload of peft)"
             )
         rank = len(pair["A"])
         alpha = next((a for key, a in self.alphas.items() if re.match(rf"(.*\.)?({key})$", name)), self.alpha)
@@ -103,7 +105,9 @@ class Adapter:
             weight += change.T if is_turned else change
         except RuntimeError as error:
             shapes = ", ".join(f"{side} {tuple(factor.shape)}" for side, factor in sorted(pair.items()))
-            raise NetworkError(f"{self.folder} changes {name} {tuple(weight.shape)} by {shapes}") from error
+            raise NetworkError(
+                f"{self.folder} changes {name} of shape {tuple(weight.shape)} by {shapes}, which do not fit"
+            ) from error
 
 
 def read_adapter(folder: Path) -> Adapter | None:
@@ -120,25 +124,25 @@ def read_adapter(folder: Path) -> Adapter | None:
     kind = config.get("peft_type") if isinstance(config, dict) else None
     if kind != "LORA":
         raise NetworkError(
-            f"{path} is an adapter of the kind {kind!r}, and only LORA is merged here; merge it into the model "
-            "(merge_and_unload of peft) and save that"
+            f"{path} has an adapter of type {kind!r}; expected LORA: merge it into its model (merge_and_unload of "
+            "peft) and save that"
         )
     check_fields(path, config)
     named, alpha, alphas = (config.get(key) for key in ("base_model_name_or_path", "lora_alpha", "alpha_pattern"))
     alphas = alphas or {}
     numbers = [alpha, *(alphas.values() if isinstance(alphas, dict) else [None])]
     if not all(isinstance(number, (int, float)) and math.isfinite(number) for number in numbers):
-        raise NetworkError(f"{path} says lora_alpha = {alpha!r} and alpha_pattern = {alphas!r}; expected numbers")
+        raise NetworkError(f"{path} has lora_alpha = {alpha!r} and alpha_pattern = {alphas!r}; expected numbers")
     for key in alphas:
         try:
             re.compile(key)
         except re.error as error:
-            raise NetworkError(f"{path} has the alpha_pattern {key!r}, which is not a pattern") from error
+            raise NetworkError(f"{path} has alpha_pattern = {key!r}; expected a regular expression") from error
     given = Path(str(named)).expanduser()
     base = next((place for place in (folder / given, given) if (place / "config.json").is_file()), None)
     if not named or base is None:
         raise MissingDataError(
-            f"{folder} holds an adapter of {named!r}, which is not a local model folder; fetch that model and write "
-            f"its folder into base_model_name_or_path of {SETTINGS}, or merge the adapter (merge_and_unload of peft)"
+            f"{folder} has an adapter of {named!r}, which is not a local model folder; download that model and set "
+            f"base_model_name_or_path in {SETTINGS} to its folder, or merge the adapter (merge_and_unload of peft)"
         )
     return Adapter(folder, base, float(alpha), alphas, bool(config.get("use_rslora")))

@@ -58,8 +58,8 @@ class Factory(NamedModule):
         """Call the function; weights that depend on the seed count as missing."""
         if not self._has_weights:
             raise NetworkError(
-                f"{self.name} makes a network of random weights, and there are no trained ones to transfer from; give "
-                "them as weights = FILE (safetensors or a state dict), or load them in the function"
+                f"{self.name} builds a network of random weights; give trained ones as weights = FILE (safetensors or "
+                "a state dict), or load them in the function"
             )
         return WithWeights(self.made(0), tuple(name for name, fixed in self._fixed.items() if not fixed))
 

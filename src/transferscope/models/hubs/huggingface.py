@@ -52,7 +52,9 @@ def split_tower(name: str) -> tuple[str, str]:
     if not mark or Path(name).expanduser().is_dir():
         return name, ""
     if tower not in TOWERS:
-        raise NetworkError(f"hf:{name} asks for {tower!r}; expected #vision or #text of a model of images and texts")
+        raise NetworkError(
+            f"hf:{name} has the tower {tower!r}; expected #vision or #text of a model of images and texts"
+        )
     return place, tower
 
 
@@ -86,19 +88,23 @@ class HuggingFace(NamedModule):
         given = Path(place).expanduser()
         if given.is_dir():
             if not any((given / name).is_file() for name in ("config.json", ADAPTER)):
-                raise NetworkError(f"{given} has no config.json; give a folder that save_pretrained wrote")
+                raise NetworkError(f"{given} has no config.json; give a folder written by save_pretrained")
             for path in given.rglob("*"):
                 if not path.is_dir():  # transformers would wait for a pipe
                     require_regular(path, "the files that save_pretrained wrote")
             return given
         if given.is_absolute() or place.startswith((".", "~")) or place.count("/") > 1:
-            raise missing_file("folder", given, "give one that save_pretrained wrote, or an id of the hub")
+            raise missing_file(
+                "folder",
+                given,
+                "give one written by save_pretrained, or a model id of the Hugging Face hub",
+            )
         hub = imported("huggingface_hub", "hf")
         try:
             return Path(hub.snapshot_download(place, allow_patterns=["*.json", "*.safetensors"]))
         except Exception as error:  # of the network, of the hub, of the name
             raise MissingDataError(
-                f"hf:{place} is not a local folder and cannot be fetched from the hub: {first_line(error)}"
+                f"hf:{place} is not a local folder and cannot be downloaded from the hub: {first_line(error)}"
             ) from error
 
     @cached_property
@@ -162,8 +168,8 @@ class HuggingFace(NamedModule):
             is_read = name.rpartition(".")[2] not in counted and name not in loading["unexpected_keys"]
             if is_read and form not in _FORMS:
                 raise CorruptDataError(
-                    f"hf:{self.name} holds {name} as {form}; expected float16, bfloat16, float32 or float64: give the "
-                    "model as it was trained, before it was quantised"
+                    f"hf:{self.name} has {name} in {form}; expected float16, bfloat16, float32 or float64: give the "
+                    "model before quantisation"
                 )
         wrong = [str(key[0] if isinstance(key, tuple) else key) for key in loading["mismatched_keys"]]
         missing = tuple(sorted({*map(str, loading["missing_keys"]), *wrong}))
@@ -194,8 +200,8 @@ class HuggingFace(NamedModule):
             raise NetworkError(f"{self.folder / 'config.json'} is not a transformers configuration")
         if kernel is not None:
             raise NetworkError(
-                f"{self.folder / 'config.json'} names code of the hub to compute with, {kernel}, which is never run; "
-                "leave that key out"
+                f"{self.folder / 'config.json'} asks to run code of the hub ({kernel}), which is never run; remove "
+                "that key"
             )
         return config
 
@@ -218,7 +224,7 @@ class HuggingFace(NamedModule):
         towers = [tower for tower in TOWERS if two and self._class_of(tower) is not None]
         if asked and asked not in towers:
             has = f"its towers are {' and '.join(towers)}" if towers else f"{self._named} is opened as it is"
-            raise NetworkError(f"hf:{self.name} has no tower {asked!r} that can be opened: {has}; leave #{asked} out")
+            raise NetworkError(f"hf:{self.name} has no tower {asked!r}: {has}; leave #{asked} out")
         return asked or ("vision" if "vision" in towers else "")
 
     @property
@@ -243,8 +249,8 @@ class HuggingFace(NamedModule):
             kind = transformers_package().MODEL_MAPPING.get(type(self.configuration), kind)  # its encoder
         if kind is None:
             raise NetworkError(
-                f"the configuration of hf:{self.name} names the architecture {named!r}, which this version of "
-                "transformers does not have; give a model whose code is part of transformers"
+                f"hf:{self.name} has the architecture {named!r}, which the installed transformers lacks; give a model "
+                "of transformers itself"
             )
         return kind
 

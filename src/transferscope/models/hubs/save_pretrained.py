@@ -91,7 +91,7 @@ def save_pretrained(
         NetworkError: The network is not one that `named` makes, or transformers cannot write it.
     """
     if not isinstance(network.features, OneTensor) or not isinstance(network.head, nn.Linear | NeighbourHead):
-        raise NetworkError(f"hf:{named.name} was changed, so that transformers has no model for it")
+        raise NetworkError(f"hf:{named.name} was changed, so transformers has no model for it")
     for kind, prefix in _kinds(named):
         model, head = _filled(named, kind, prefix, network, n_outputs, classes, problem)
         if model is not None and _computes_the_same(model, head, network, input_shape):
@@ -101,7 +101,7 @@ def save_pretrained(
         model = copy.deepcopy(network.features.module)
         if named.head != NO_HEAD:
             raise NetworkError(
-                f"the head of hf:{named.name} cannot be put back in its place; export a network with another head"
+                f"the head of hf:{named.name} cannot be replaced in its model; export a network with another head"
             )
         saved = SavedModel(type(model).__name__, None)
         with written_whole(folder / HEAD) as unfinished:
@@ -139,7 +139,7 @@ def open_saved(folder: Path, saved: SavedModel, *, input_shape: tuple[int, ...],
     """
     opened = HuggingFace(str(folder)).trained()
     if opened.missing:
-        raise NetworkError(f"{folder} lacks weights of its network, such as {opened.missing[0]}; export it again")
+        raise NetworkError(f"{folder} lacks weights, such as {opened.missing[0]}; export the network again")
     network = adapt(opened.module, saved.head or NO_HEAD, input_shape=input_shape, input=known)
     if saved.head is not None:
         return network
@@ -148,8 +148,8 @@ def open_saved(folder: Path, saved: SavedModel, *, input_shape: tuple[int, ...],
     if not isinstance(head, nn.Linear | NeighbourHead):
         shapes = {name: tuple(tensor.shape) for name, tensor in stored.items()}
         raise NetworkError(
-            f"{folder / HEAD} holds {shapes}; expected the weight (outputs, {network.n_features}) of a head, and maybe "
-            "its bias, or nearest neighbours: export the network again"
+            f"{folder / HEAD} has {shapes}; expected the weight (outputs, {network.n_features}) of a head with or "
+            "without bias, or nearest neighbours: export the network again"
         )
     check_weights(stored, stored, folder / HEAD)
     head.load_state_dict(stored)

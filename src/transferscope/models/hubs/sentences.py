@@ -73,8 +73,8 @@ class SentenceFolder:
                     layer.load_state_dict(stored)
                 except (SafetensorError, OSError, RuntimeError) as error:
                     raise NetworkError(
-                        f"{file} does not hold the weights of its layer (linear.weight and linear.bias of the sizes in "
-                        "its config.json), which only safetensors are read for; save the model again"
+                        f"{file} lacks linear.weight and linear.bias of the sizes in config.json; save the model "
+                        "again as safetensors"
                     ) from error
 
 
@@ -94,7 +94,7 @@ def read_sentence_folder(folder: Path) -> SentenceFolder | None:
         return SentenceFolder(_pooling(pooling), ()) if pooling.is_file() else None
     modules = read_json(path)
     if not isinstance(modules, list) or not all(isinstance(module, dict) for module in modules):
-        raise NetworkError(f"{path} holds no list of modules; fetch the folder again")
+        raise NetworkError(f"{path} is not a list of modules; download the folder again")
     kinds: list[str] = []
     places: list[str] = []
     for module in modules:
@@ -104,14 +104,14 @@ def read_sentence_folder(folder: Path) -> SentenceFolder | None:
         kinds.append(kind.rpartition(".")[2] if kind.startswith(_PACKAGE) else kind)
         if not (place == "" if is_first else isinstance(place, str) and _PLACE.fullmatch(place)):
             raise NetworkError(
-                f"{path} has the module {kinds[-1]} in {place!r}; expected the encoder in the folder itself, and the "
-                "others in folders such as 1_Pooling"
+                f"{path} has the module {kinds[-1]} in {place!r}; expected the encoder in the folder itself, and "
+                "others in sub-folders such as 1_Pooling"
             )
         places.append(str(place))
     if kinds[:2] != ["Transformer", "Pooling"] or not {*kinds[2:]} <= {"Dense", "Normalize", "Dropout"}:
         raise NetworkError(
-            f"{path} lists the modules {', '.join(kinds)}; only Transformer, Pooling and then any of Dense, Normalize "
-            "and Dropout are followed: give a folder of these, or the encoder alone (without modules.json)"
+            f"{path} has the modules {', '.join(kinds)}; expected Transformer, Pooling and then any of Dense, "
+            "Normalize and Dropout: give such a folder, or the encoder alone (without modules.json)"
         )
     after: list[tuple[str, dict[str, Any] | None]] = []
     for kind, place in zip(kinds[2:], places[2:], strict=True):
@@ -127,8 +127,8 @@ def read_sentence_folder(folder: Path) -> SentenceFolder | None:
     prompt = read_json(prompts).get("default_prompt_name") if prompts.is_file() else None
     if prompt is not None and not read_fields(file).get("include_prompt", True):
         raise NetworkError(
-            f"{file} leaves the prompt out of the pooling (include_prompt), and {prompts.name} has a default one; "
-            "give a model without a default prompt"
+            f"{file} excludes the prompt from pooling (include_prompt), but {prompts.name} has a default prompt; give "
+            "a model without one"
         )
     left_out: list[str] = []
     while after and after[-1][1] is None:
@@ -143,7 +143,7 @@ def _pooling(path: Path) -> tuple[Pooling, ...]:
         named = [name for name, (older, _) in _MODES.items() if pooling.get(older)] or ["mean"]  # as the library has it
     modes = [named] if isinstance(named, str) else named
     if not isinstance(modes, list) or not modes or not all(isinstance(m, str) and m in _MODES for m in modes):
-        raise NetworkError(f"{path} asks for the pooling {named!r}; expected some of {', '.join(_MODES)}")
+        raise NetworkError(f"{path} has the pooling {named!r}; expected some of {', '.join(_MODES)}")
     return tuple(_MODES[mode][1] for mode in modes)
 
 
@@ -152,9 +152,8 @@ def _check_dense(settings: dict[str, Any], path: Path) -> None:
     activation = settings.get("activation_function", "torch.nn.modules.activation.Tanh")
     package, _, name = str(activation).rpartition(".")
     if not all(isinstance(size, int) and size > 0 for size in sizes):
-        raise NetworkError(f"{path} gives in_features and out_features as {sizes}; expected whole numbers above 0")
+        raise NetworkError(f"{path} has in_features and out_features {sizes}; expected whole numbers above 0")
     if not f"{package}.".startswith("torch.nn.") or name not in ACTIVATIONS:
         raise NetworkError(
-            f"{path} asks for the activation {activation!r}, which is not run; expected one of torch.nn: "
-            f"{', '.join(ACTIVATIONS)}"
+            f"{path} has the activation {activation!r}; expected one of torch.nn: {', '.join(ACTIVATIONS)}"
         )

@@ -31,8 +31,8 @@ class Timm(NamedModule):
         side, mode = math.floor(size / (config.get("crop_pct") or 1)), config.get("crop_mode") or "center"
         if size != width or mode not in _FITS:
             raise NetworkError(
-                f"timm:{self.name} reads images of {size} x {width} pixels by the crop_mode {mode!r}; expected square "
-                f"ones by {' or '.join(_FITS)}: say its input with size, mean, std and fit"
+                f"timm:{self.name} expects {size} x {width} pixels with crop_mode {mode!r}; expected square images "
+                f"and {' or '.join(_FITS)}: give its input as size, mean, std and fit"
             )
         return NetworkInput(
             size=size,
