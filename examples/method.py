@@ -33,7 +33,7 @@ class BatchSpectralShrinkage(FineTune):
     k: Annotated[Count, Says("How many singular values")] = 1
 
     name: ClassVar[str] = "my-bss"
-    called: ClassVar[tuple[str, ...]] = ("spectral shrinkage",)  # in prose, as studies keep it; without it, the name
+    called: ClassVar[str] = "spectral shrinkage"  # in prose, as studies keep it; without it, the name
     version: ClassVar[int] = 1  # raise it when the same settings give other results than before
 
     def regulariser(self, own: Network) -> Regulariser:

@@ -138,7 +138,7 @@ def _facts(wanted: Fabrication) -> dict[str, object]:
         for name in wanted.gains
     }
     return {
-        "called": called_of({name: METHODS[name]() for name in _COSTS}),
+        "names": called_of({name: METHODS[name]() for name in _COSTS}),
         "target": target,
         "sources": sources,
         "versions": {"transferscope": "0.1.0", "torch": "2.13.0", "numpy": "2.4.6", "python": "3.11.9"},

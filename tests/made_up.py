@@ -47,7 +47,7 @@ def made_up(
     methods: dict[str, object] = {method: {} for (method, _), _ in scores}
     spec = {"name": "made-up", "methods": methods, **({} if margin is None else {"decision": {"margin": margin}})}
     return StudyFrames(
-        study=StudyRow("made-up", spec, {"called": CALLED}, "2026-11-25T09:00:00+00:00"),
+        study=StudyRow("made-up", spec, {"names": CALLED}, "2026-11-25T09:00:00+00:00"),
         cells=table,
         records=records_frame(pd.DataFrame(rows, columns=RECORD_COLUMNS), table),
         predictions={},

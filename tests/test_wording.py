@@ -11,7 +11,6 @@ from transferscope.wording import (
     memory,
     probability_words,
     rough_duration,
-    short_method_words,
     signed,
 )
 
@@ -25,11 +24,10 @@ def test_items_are_listed_as_in_a_sentence(items: list[str], text: str) -> None:
 
 
 def test_methods_have_their_names_of_prose_and_variants_their_own() -> None:
-    called = {"merlin": ("MeRLin",), "scratch": ("training from scratch", "from scratch")}
+    called = {"merlin": "MeRLin", "scratch": "training from scratch"}
     assert candidate_words("merlin", "fashion-mnist", called) == "MeRLin from fashion-mnist"
     assert candidate_words("scratch", None, called) == "training from scratch"
     assert candidate_words("merlin-rho-4", "mnist", called) == "merlin-rho-4 from mnist"
-    assert [short_method_words(name, called) for name in ("scratch", "merlin", "x")] == ["from scratch", "MeRLin", "x"]
 
 
 def test_a_minus_is_a_minus() -> None:

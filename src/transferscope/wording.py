@@ -24,21 +24,16 @@ def measure_words(record: str) -> str:
     return _MEASURE_WORDS.get(record, record)
 
 
-Called = Mapping[str, Sequence[str]]
-"""What prose calls methods by their names in a study, and last what they are called where there is little room.
+Called = Mapping[str, str]
+"""The display names of methods by their names in a study, the same in sentences, figures and tables.
 
 A name that is not among them stays as it is: that of a variant, of a command, or of runs of others.
 """
 
 
 def method_words(method: str, called: Called) -> str:
-    """Return the name of a method in prose."""
-    return called.get(method, (method,))[0]
-
-
-def short_method_words(method: str, called: Called) -> str:
-    """Return the short name of a method for figures, tables and terminal lines."""
-    return called.get(method, (method,))[-1]
+    """Return the display name of a method."""
+    return called.get(method, method)
 
 
 def candidate_words(method: str, source: str | None, called: Called = MappingProxyType({})) -> str:
@@ -166,6 +161,15 @@ def rough_duration(seconds: float) -> str:
         return f"{minutes} min"
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+
+
+def duration_between(low: float, high: float) -> str:
+    """Return the ends of a duration: "2 to 5 min", "about 3 min" where both are shown alike, "40 s to 2 min"."""
+    first, last = rough_duration(low), rough_duration(high)
+    if first == last:
+        return f"about {last}"
+    number, _, unit = first.partition(" ")
+    return f"{number if last.endswith(f' {unit}') and last.count(' ') == 1 else first} to {last}"
 
 
 def memory(n_bytes: float) -> str:

@@ -46,12 +46,12 @@ def test_a_command_that_was_stopped_is_not_said_to_go_on(roles: list[Any], resum
 
 def test_a_notebook_shows_one_bar_and_failures_as_text(displayed: list[tuple[str, str]]) -> None:
     show = shown_in_notebook(ignore)
-    show(StudyProgress(1, 0, 1, 4, 90.0))
-    show(StudyProgress(2, 0, 1, 4, 60.0))  # too soon after the one before
+    show(StudyProgress(1, 0, 1, 4, (90.0, 90.0)))
+    show(StudyProgress(2, 0, 1, 4, (60.0, 60.0)))  # too soon after the one before
     cell = PlannedCell("k", "method", {"method": "<b>", "source": None, "n_target": 5, "seed": 0}, {})
     show(CellFailed(cell, Failure("exception", "a & b")))
-    show(StudyProgress(2, 1, 1, 4, 30.0))
-    show(StudyProgress(3, 1, 0, 4, 0.0))
+    show(StudyProgress(2, 1, 1, 4, (30.0, 30.0)))
+    show(StudyProgress(3, 1, 0, 4, (0.0, 0.0)))
     assert [way for way, _ in displayed] == ["display", "update", "update"]
     assert displayed[0][1].startswith('<progress value="1" max="4"></progress> 1 of 4 runs done, about ')
     assert displayed[2][1] == (

@@ -6,14 +6,15 @@ from rich.progress import Progress
 
 from study.plans import small_plan
 from study.specs import spec
+from transferscope.analyses.notebook import progress_words
 from transferscope.cli.execute import before_it_begins
 from transferscope.cli.progress import Bar, Lines, study_view
 from transferscope.models import NetworkInput
 from transferscope.records import Failure
 from transferscope.study.run import CellFailed, StudyProgress
 
-HALF = StudyProgress(done=5, failed=1, running=2, total=12, seconds_left=130.0)
-ALL = StudyProgress(done=11, failed=1, running=0, total=12, seconds_left=0.0)
+HALF = StudyProgress(done=5, failed=1, running=2, total=12, seconds_left=(110.0, 150.0))
+ALL = StudyProgress(done=11, failed=1, running=0, total=12, seconds_left=(0.0, 0.0))
 FAILED = CellFailed(small_plan(1).cells[1], Failure("exception", "ValueError: [bold]odd[/bold]"))
 
 
@@ -89,5 +90,34 @@ def test_a_log_of_a_long_run_grows_ever_slower(
     view = Lines("usps", quiet=False)
     for seconds in range(3600):
         monkeypatch.setattr("time.monotonic", lambda seconds=seconds: 1000.0 + seconds)
-        view(StudyProgress(done=5, failed=1, running=2, total=12, seconds_left=3600.0 - seconds))
+        view(StudyProgress(done=5, failed=1, running=2, total=12, seconds_left=(3600.0 - seconds, 4000.0 - seconds)))
     assert len(capsys.readouterr().err.splitlines()) == 6
+
+
+@pytest.mark.parametrize(
+    ("left", "is_race", "words"),
+    [
+        ((130.0, 290.0), False, "2 to 5 min left"),
+        ((40.0, 290.0), False, "40 s to 5 min left"),
+        ((170.0, 190.0), False, "about 3 min left"),
+        ((3000.0, 5400.0), False, "50 min to 1 h 30 min left"),
+        ((170.0, float("inf")), False, "at least 3 min left"),
+        ((0.0, 290.0), True, "up to 5 min left"),
+        ((0.0, 0.4), True, "5 runs done"),
+        (None, False, "5 of 12 runs done"),
+    ],
+)
+def test_what_is_left_is_a_range(left: tuple[float, float] | None, is_race: bool, words: str) -> None:
+    shown = progress_words(StudyProgress(5, 0, 1, 12, left, is_race=is_race))
+    assert shown.rpartition(", ")[2] == words
+
+
+def test_a_race_of_an_hour_writes_few_lines(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run ends each second: gaps of 10 s, and from 80 s on of an eighth of the time."""
+    view = Lines("usps", quiet=False)
+    for seconds in range(3600):
+        monkeypatch.setattr("time.monotonic", lambda seconds=seconds: 1000.0 + seconds)
+        view(StudyProgress(seconds, 0, 0, seconds, (0.0, 3600.0 - seconds), is_race=True))
+    assert 35 < len(capsys.readouterr().err.splitlines()) < 50  # 8 + log(3600 / 80) / log(8 / 7) = 36.5

@@ -41,7 +41,7 @@ def net(input_shape):
 @dataclass(frozen=True)
 class Mine(FineTune):
     name: ClassVar[str] = "mine"
-    called: ClassVar[tuple[str, ...]] = ("fine-tuning by me", "mine (me)")
+    called: ClassVar[str] = "fine-tuning by me"
     def regulariser(self, own):
         return lambda loss, features: loss * GAIN
 
@@ -112,11 +112,11 @@ def test_a_study_keeps_what_a_method_of_the_user_is_called(file: Path) -> None:
         as_in_a_new_process()
         frames = read_study(store, spec.name)
     assert {name: (frames.in_prose(name, "near"), frames.tick_name(name)) for name in methods} == {
-        "mine": ("fine-tuning by me from near", "Mine (me)"),
+        "mine": ("fine-tuning by me from near", "Fine-tuning by me"),
         "variant": ("variant from near", "variant"),
         "plain": ("plain from near", "Plain"),
         "fine-tune": ("fine-tuning from near", "Fine-tuning"),
-        "scratch": ("training from scratch from near", "From scratch"),
+        "scratch": ("training from scratch from near", "Training from scratch"),
     }
 
 

@@ -412,7 +412,7 @@ def test_progress_is_told_for_the_whole_study(store: Store) -> None:
     do(small_plan(2), store)
     do(small_plan(4), store, "slow_count", on_event=events.append)
     progress = [event for event in events if isinstance(event, StudyProgress)]
-    assert progress[-1] == StudyProgress(done=16, failed=0, running=0, total=16, seconds_left=0.0)
+    assert progress[-1] == StudyProgress(done=16, failed=0, running=0, total=16, seconds_left=(0.0, 0.0))
     assert progress[0].seconds_left is not None
     assert all(event.total == 16 and event.done >= 8 for event in progress)
 

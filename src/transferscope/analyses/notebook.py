@@ -1,24 +1,31 @@
 """How far a study is, in a notebook: one line that is updated in place, without further packages."""
 
+import math
 import sys
 import time
 from collections.abc import Callable
 from html import escape
 
 from transferscope.study.run import CellFailed, CellSlow, CellsStopped, Event, StudyProgress, ignore
-from transferscope.wording import cell_words, few, rough_duration
+from transferscope.wording import cell_words, duration_between, few, rough_duration
 
 _SECONDS_BETWEEN = 0.5
 
 
 def progress_words(event: StudyProgress) -> str:
-    """Return the progress of a study: "30 of 36 runs done, 1 failed, about 2 min left"; a race has no total."""
-    words = [f"{event.done}{'' if event.at_most else f' of {event.total}'} runs done"]
+    """Return the progress of a study: "30 of 36 runs done, 1 failed, 2 to 5 min left"; a race has no total."""
+    of_all = "" if event.is_race else f" of {event.total}"
+    words = ["1 run done" if event.is_race and event.done == 1 else f"{event.done}{of_all} runs done"]
     if event.failed:
         words.append(f"{event.failed} failed")
-    if event.seconds_left and (event.done + event.failed < event.total or event.at_most):
-        bound = "at most about" if event.at_most else "at least" if event.at_least else "about"
-        words.append(f"{bound} {rough_duration(event.seconds_left)} left")
+    if event.seconds_left is not None and (event.done + event.failed < event.total or event.is_race):
+        low, high = event.seconds_left
+        if event.is_race:
+            words += [f"up to {rough_duration(high)} left"] if round(high) else []
+        elif not math.isfinite(high):
+            words.append(f"at least {rough_duration(low)} left")
+        elif round(high):
+            words.append(f"{duration_between(low, high)} left")
     return ", ".join(words)
 
 

@@ -94,7 +94,7 @@ def submit_jobs(asked: Options) -> None:
         return
     number = submitted.jobs[0].partition("_")[0]
     what = f"job {number}" if asked.slurm is not None else f"processes {', '.join(submitted.jobs)}"
-    say(f"{what}: {counted(len(submitted.jobs), 'runner')} for {counted(submitted.n_cells, 'cell')}")
+    say(f"{what}: {counted(len(submitted.jobs), 'runner')} for {counted(submitted.n_cells, 'run')}")
     say(f"logs:   {submitted.logs}")
     say(f"status: transferscope status {quote(str(study))}")
     if asked.slurm is not None and "://" not in spec.store:

@@ -46,7 +46,8 @@ def execute(
         typer.Exit: Code 130: Ctrl-C was pressed; the answer so far was said.
     """
     stamp = stamp_of(study) if study is not None and isinstance(spec, StudySpec) else ""  # commands name other files
-    stopped, last = "", ""
+    stopped: str = ""
+    last: list[str] = []
     with open_new(spec.store, files=spec.files) as store:
         try:
             with study_view(spec.name, quiet=quiet) as view:
@@ -70,8 +71,8 @@ def execute(
             with suppress(TransferscopeError):  # nothing was planned yet
                 last = so_far(store, spec.name)
     say(f"transferscope: {stopped}", err=True)
-    if last:
-        say(last, err=True)
+    for line in last:
+        say(line, err=True)
     raise typer.Exit(130)
 
 
@@ -80,11 +81,12 @@ LEAST_SECONDS = 5.0
 
 
 class AnswerSoFar:
-    """Prints the answer after runs have finished, if it has changed."""
+    """Prints the lines of the answer that have changed, after runs have finished."""
 
     def __init__(self, store: Store, study: str, say: Callable[[str], None]) -> None:
         self._store, self._study, self._say = store, study, say
-        self._done, self._due, self._said = 0, time.monotonic() + LEAST_SECONDS, ""
+        self._done, self._due = 0, time.monotonic() + LEAST_SECONDS
+        self._said: set[str] = set()
 
     def __call__(self, event: Event) -> None:
         """Print the answer if it is due and has changed."""
@@ -94,17 +96,18 @@ class AnswerSoFar:
         self._done = event.done
         with suppress(Exception):  # the study goes on, whatever it is, and its end says what is wrong
             answer = so_far(self._store, self._study)
-            if answer and answer != self._said:
-                self._said = answer
-                self._say(answer)
+            for line in answer:
+                if line not in self._said:
+                    self._say(line)
+            self._said = set(answer)
         now = time.monotonic()
         self._due = now + max(LEAST_SECONDS, 20 * (now - began))
 
 
-def so_far(store: Store, study: str) -> str:
+def so_far(store: Store, study: str) -> list[str]:
     """Return the answer so far, one line per number of labels; empty without a run."""
     frames = read_study(store, study)
-    return "\n".join(f"so far, {line}" for line in short(frames, decisions(frames)))
+    return [f"so far, {line}" for line in short(frames, decisions(frames))]
 
 
 def before_it_begins(spec: AnySpec, facts: Mapping[str, object]) -> Iterator[str]:

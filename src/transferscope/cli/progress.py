@@ -14,8 +14,11 @@ from transferscope.cli.terminal import say, shown
 from transferscope.study.run import CellSlow, CellsStopped, Event, StudyProgress
 from transferscope.wording import cell_words
 
-_SECONDS_BETWEEN_LINES, _SECONDS_OF_SILENCE = 10.0, 60.0
-"""Between lines that say something new, and before one that says that nothing is; then twice as long each time."""
+_SECONDS_BETWEEN_LINES, _SHARE_BETWEEN_LINES = 10.0, 1 / 8
+"""Between lines that say something new: a share of the time since the first, so that a long log stays short."""
+
+_SECONDS_OF_SILENCE = 60.0
+"""Before a line that says that nothing has ended; then twice as long each time."""
 
 
 class View:
@@ -64,21 +67,25 @@ def study_view(name: str, *, quiet: bool) -> Iterator[View]:
 
 
 class Lines(View):
-    """One line when a run ends, for logs, otherwise after 1, 2, 4, ... minutes; failures only in quiet mode."""
+    """Lines for logs, ever fewer: when runs end, otherwise after 1, 2, 4, ... minutes; failures only in quiet mode."""
 
     def __init__(self, name: str, *, quiet: bool) -> None:
         super().__init__()
         self._name, self._quiet = name, quiet
         self._said, self._said_at, self._silence = (-1, -1), -_SECONDS_OF_SILENCE, _SECONDS_OF_SILENCE
+        self._began: float | None = None
 
     def advance(self, event: StudyProgress) -> None:
         """See `View`."""
-        ended, since = (event.done, event.failed), time.monotonic() - self._said_at
-        is_same, over = ended == self._said, sum(ended) == event.total
-        if self._quiet or since < (self._silence if is_same else 0.0 if over else _SECONDS_BETWEEN_LINES):
+        now = time.monotonic()
+        self._began = now if self._began is None else self._began
+        ended, since = (event.done, event.failed), now - self._said_at
+        is_same, over = ended == self._said, sum(ended) == event.total and not event.is_race
+        between = max(_SECONDS_BETWEEN_LINES, _SHARE_BETWEEN_LINES * (now - self._began))
+        if self._quiet or since < (self._silence if is_same else 0.0 if over else between):
             return
         self._silence = 2 * self._silence if is_same else _SECONDS_OF_SILENCE
-        self._said, self._said_at = ended, time.monotonic()
+        self._said, self._said_at = ended, now
         self.show(f"{self._name}: {progress_words(event)}")
 
     def say(self, lines: str) -> None:

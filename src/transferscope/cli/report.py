@@ -4,9 +4,11 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from shlex import quote
 
 import typer
 
+from transferscope.analyses.compare.next_step import run_command
 from transferscope.analyses.compare.study_page import build_report
 from transferscope.analyses.stored import open_result
 from transferscope.cli.answer import write_table_as
@@ -76,6 +78,8 @@ def report_study(
         print_analysis("report", open_result(place, study=chosen), [written.html, *written.files], study=chosen)
         return
     say(written.verdict.shown)
+    if place.endswith(".toml") and (following := run_command(quote(place), written.verdict.run_options)):
+        say(f"{'  ' if 'Next: ' in written.verdict.shown else 'Next: '}{following}")
     say(f"\nReport: {written.html}")
     if written.files:
         say(f"Figures: {written.files[0].parent}")

@@ -52,8 +52,8 @@ def _as_method(target: object) -> Any:
         raise TypeError(f"lacks {', '.join(lacking)}")
     if not isinstance(target.name, str) or isinstance(target.version, bool) or not isinstance(target.version, int):
         raise TypeError("has a name that is not text or a version that is not a whole number")
-    if not (isinstance(target.called, tuple) and target.called and all(isinstance(one, str) for one in target.called)):
-        raise TypeError('has a `called` that is not texts, as in called = ("fine-tuning",)')
+    if not isinstance(target.called, str):
+        raise TypeError('has a `called` that is not text, as in called = "fine-tuning"')
     return target
 
 

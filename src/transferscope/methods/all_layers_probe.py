@@ -112,7 +112,7 @@ class AllLayersProbe(Method):
     pool: Annotated[Count, Says("Maps are averaged over pool x pool parts, tokens over all")] = 2
 
     name: ClassVar[str] = "all-layers-probe"
-    called: ClassVar[tuple[str, ...]] = ("all-layers probe",)
+    called: ClassVar[str] = "all-layers probe"
     version: ClassVar[int] = 3
     start: ClassVar[Start] = "pretrained"
     takes_steps: ClassVar[bool] = False

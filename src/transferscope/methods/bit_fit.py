@@ -24,7 +24,7 @@ class BitFit(FewWeights):
     """
 
     name: ClassVar[str] = "bitfit"
-    called: ClassVar[tuple[str, ...]] = ("BitFit",)
+    called: ClassVar[str] = "BitFit"
     version: ClassVar[int] = 1
     recipe: ClassVar[str] = "bitfit"
 

@@ -96,7 +96,7 @@ class BoostingRidge(Boosting):
     """
 
     name: ClassVar[str] = "boosting-ridge"
-    called: ClassVar[tuple[str, ...]] = ("boosting and ridge",)
+    called: ClassVar[str] = "boosting and ridge"
     version: ClassVar[int] = 1
 
     def head(self, task: TransferTask, options: FitOptions) -> nn.Module:

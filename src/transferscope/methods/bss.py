@@ -27,7 +27,7 @@ class Bss(FineTuning):
     k: Annotated[Count, Says("How many singular values", "All where there are fewer.")] = 1
 
     name: ClassVar[str] = "bss"
-    called: ClassVar[tuple[str, ...]] = ("BSS",)
+    called: ClassVar[str] = "BSS"
     version: ClassVar[int] = 1
 
     def regulariser(self, own: Network) -> Regulariser:

@@ -32,7 +32,7 @@ class CoTuning(FineTuning):
     trade_off: Annotated[NotNegative, Says("Weight of the source head's loss")] = 1.0
 
     name: ClassVar[str] = "co-tuning"
-    called: ClassVar[tuple[str, ...]] = ("Co-Tuning",)
+    called: ClassVar[str] = "Co-Tuning"
     version: ClassVar[int] = 1
 
     def check_task(self, target: Dataset, source: Dataset | None) -> None:

@@ -58,7 +58,7 @@ class Delta(AnchoredFineTuning):
     ] = field(default="variance", kw_only=True)
 
     name: ClassVar[str] = "delta"
-    called: ClassVar[tuple[str, ...]] = ("DELTA",)
+    called: ClassVar[str] = "DELTA"
     version: ClassVar[int] = 2
 
     def loss(self, begun: Beginning) -> Callable[[Batch], Float[Tensor, ""]]:

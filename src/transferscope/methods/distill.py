@@ -29,7 +29,7 @@ class Distill(FineTuning):
     beta: Annotated[NotNegative, Says("Weight of the distance")] = 0.1
 
     name: ClassVar[str] = "distill"
-    called: ClassVar[tuple[str, ...]] = ("distillation of features",)
+    called: ClassVar[str] = "distillation of features"
     version: ClassVar[int] = 2
 
     def begin(self, task: TransferTask, network: Network, options: FitOptions) -> Beginning:

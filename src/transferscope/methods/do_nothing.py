@@ -43,7 +43,7 @@ class DoNothing(Control):
     """
 
     name: ClassVar[str] = "do-nothing"
-    called: ClassVar[tuple[str, ...]] = ("the unchanged source model", "unchanged source")
+    called: ClassVar[str] = "unchanged source model"
     version: ClassVar[int] = 2
     start: ClassVar[Start] = "pretrained"
 

@@ -42,7 +42,7 @@ class FineTune(FineTuning):
     ] = field(default=0, kw_only=True)
 
     name: ClassVar[str] = "fine-tune"
-    called: ClassVar[tuple[str, ...]] = ("fine-tuning",)
+    called: ClassVar[str] = "fine-tuning"
     version: ClassVar[int] = 2
     recipe = FineTuning.recipe  # whose row may set all of these
 

@@ -29,7 +29,7 @@ class Joint(Method):
     alpha: Annotated[float, Gt(0), Lt(1), Says("Weight of the target loss")] = 0.5
 
     name: ClassVar[str] = "joint"
-    called: ClassVar[tuple[str, ...]] = ("joint training",)
+    called: ClassVar[str] = "joint training"
     version: ClassVar[int] = 1
     recipe: ClassVar[str] = "joint"
     start: ClassVar[Start] = "random"

@@ -33,7 +33,7 @@ class Knn(Control):
     """
 
     name: ClassVar[str] = "knn"
-    called: ClassVar[tuple[str, ...]] = ("nearest neighbours on the source's features", "nearest neighbours")
+    called: ClassVar[str] = "nearest neighbours"
     version: ClassVar[int] = 1
     start: ClassVar[Start] = "pretrained"
     keeps_network: ClassVar[bool] = True

@@ -35,7 +35,7 @@ class L2Sp(AnchoredFineTuning):
     ] = USUAL_PULL
 
     name: ClassVar[str] = "l2-sp"
-    called: ClassVar[tuple[str, ...]] = ("L2-SP",)
+    called: ClassVar[str] = "L2-SP"
     version: ClassVar[int] = 1
     recipe: ClassVar[str] = "l2-sp"
 

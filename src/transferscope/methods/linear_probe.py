@@ -25,7 +25,7 @@ class LinearProbe(Method):
     """
 
     name: ClassVar[str] = "linear-probe"
-    called: ClassVar[tuple[str, ...]] = ("linear probe",)
+    called: ClassVar[str] = "linear probe"
     version: ClassVar[int] = 5
     start: ClassVar[Start] = "pretrained"
     takes_steps: ClassVar[bool] = False

@@ -109,7 +109,7 @@ class LoRA(FewWeights):
     ] = "all"
 
     name: ClassVar[str] = "lora"
-    called: ClassVar[tuple[str, ...]] = ("LoRA",)
+    called: ClassVar[str] = "LoRA"
     version: ClassVar[int] = 3
     recipe: ClassVar[str] = "lora"
 

@@ -110,7 +110,7 @@ class Merlin(Method):
     frozen_blocks: FirstBlocks = 0
 
     name: ClassVar[str] = "merlin"
-    called: ClassVar[tuple[str, ...]] = ("MeRLin",)
+    called: ClassVar[str] = "MeRLin"
     version: ClassVar[int] = 3
     recipe: ClassVar[str] = "merlin"
 

@@ -59,7 +59,7 @@ class MerlinFt(Method):
     hidden: Annotated[Count, Says("Width of the small network's hidden layer")] = 32
 
     name: ClassVar[str] = "merlin-ft"
-    called: ClassVar[tuple[str, ...]] = ("MeRLin-ft",)
+    called: ClassVar[str] = "MeRLin-ft"
     version: ClassVar[int] = 3
     recipe: ClassVar[str] = "merlin-ft"
     start: ClassVar[Start] = "pretrained"

@@ -19,7 +19,7 @@ class MerlinTargetOnly(Control, Merlin):
     source_term: SourceTerm = field(default=False, init=False)
 
     name: ClassVar[str] = "merlin-target-only"
-    called: ClassVar[tuple[str, ...]] = ("MeRLin's objective without a source", "MeRLin, no source")
+    called: ClassVar[str] = "MeRLin without pretraining"
     version: ClassVar[int] = 2
     recipe: ClassVar[str] = "scratch"
     takes_steps: ClassVar[bool] = True

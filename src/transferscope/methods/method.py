@@ -125,14 +125,14 @@ class Method(ABC):
     version: ClassVar[int]
     """Part of a cell's key; raised when the same settings give other results than before."""
 
-    called: ClassVar[tuple[str, ...]]
-    """What prose calls it and, where that is long, what figures and tables do; by itself its name. Studies keep it."""
+    called: ClassVar[str]
+    """Its display name, one for sentences, figures and tables; by itself its name. Studies keep it."""
 
     def __init_subclass__(cls) -> None:
         """Refuse a display name that belongs to another method."""
         super().__init_subclass__()
         if "name" in vars(cls) and "called" not in vars(cls):
-            cls.called = (cls.name,)
+            cls.called = cls.name
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -263,9 +263,9 @@ class Control(Method):
     keeps_network: ClassVar[bool] = False
 
 
-def called_of(methods: Mapping[str, Method]) -> dict[str, list[str]]:
+def called_of(methods: Mapping[str, Method]) -> dict[str, str]:
     """Return the display names of methods by their names in a study; a variant is displayed by its name."""
-    return {name: list(method.called) for name, method in methods.items() if name == method.name}
+    return {name: method.called for name, method in methods.items() if name == method.name}
 
 
 def check_task(method: Method, target: Dataset, source: Dataset | None) -> None:

@@ -27,7 +27,7 @@ class SourceBoosting(Boosting):
     """
 
     name: ClassVar[str] = "source-boosting"
-    called: ClassVar[tuple[str, ...]] = ("the source's boosted trees",)
+    called: ClassVar[str] = "the source's boosted trees"
     version: ClassVar[int] = 1
     uses_source: ClassVar[bool] = True
 
@@ -74,7 +74,7 @@ class PooledBoosting(SourceBoosting):
     """
 
     name: ClassVar[str] = "pooled-boosting"
-    called: ClassVar[tuple[str, ...]] = ("boosting on both tables",)
+    called: ClassVar[str] = "boosting on both tables"
     version: ClassVar[int] = 1
 
     def head(self, task: TransferTask, options: FitOptions) -> nn.Module:
@@ -100,7 +100,7 @@ class PooledBoostingRidge(PooledBoosting):
     """
 
     name: ClassVar[str] = "pooled-boosting-ridge"
-    called: ClassVar[tuple[str, ...]] = ("boosting on both tables and ridge",)
+    called: ClassVar[str] = "boosting on both tables and ridge"
     version: ClassVar[int] = 1
 
     def head(self, task: TransferTask, options: FitOptions) -> nn.Module:

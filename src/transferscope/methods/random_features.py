@@ -17,6 +17,6 @@ class RandomFeatures(Control, LinearProbe):
     """
 
     name: ClassVar[str] = "random-features"
-    called: ClassVar[tuple[str, ...]] = ("probe on random features", "random features")
+    called: ClassVar[str] = "probe on random features"
     version: ClassVar[int] = 5
     start: ClassVar[Start] = "random"

@@ -136,7 +136,7 @@ class Raw(Control):
     """
 
     name: ClassVar[str] = "raw"
-    called: ClassVar[tuple[str, ...]] = ("ridge or logistic regression on the raw inputs", "linear on raw inputs")
+    called: ClassVar[str] = "linear model on raw inputs"
     version: ClassVar[int] = 7
     start: ClassVar[Start] = "random"
     uses_network: ClassVar[bool] = False

@@ -11,6 +11,6 @@ class Scratch(TargetTraining):
     """Train a freshly initialised network on the target's labels alone ("target-only")."""
 
     name: ClassVar[str] = "scratch"
-    called: ClassVar[tuple[str, ...]] = ("training from scratch", "from scratch")
+    called: ClassVar[str] = "training from scratch"
     version: ClassVar[int] = 1
     learns_grids: ClassVar[bool] = True

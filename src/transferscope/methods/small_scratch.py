@@ -27,7 +27,7 @@ class SmallScratch(TargetTraining):
     """
 
     name: ClassVar[str] = "small-scratch"
-    called: ClassVar[tuple[str, ...]] = ("a small network from scratch",)
+    called: ClassVar[str] = "small network from scratch"
     version: ClassVar[int] = 1
     keeps_network: ClassVar[bool] = False
     uses_network: ClassVar[bool] = False

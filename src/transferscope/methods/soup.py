@@ -43,7 +43,7 @@ class Soup(FineTune):
     )
 
     name: ClassVar[str] = "soup"
-    called: ClassVar[tuple[str, ...]] = ("model soup",)
+    called: ClassVar[str] = "model soup"
     version: ClassVar[int] = 2
 
     @property

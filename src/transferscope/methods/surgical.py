@@ -39,7 +39,7 @@ class Surgical(FineTuning):
     )
 
     name: ClassVar[str] = "surgical"
-    called: ClassVar[tuple[str, ...]] = ("surgical fine-tuning",)
+    called: ClassVar[str] = "surgical fine-tuning"
     version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:

@@ -42,7 +42,7 @@ class WiseFt(FineTune):
     ] = field(default="auto", kw_only=True)
 
     name: ClassVar[str] = "wise-ft"
-    called: ClassVar[tuple[str, ...]] = ("WiSE-FT",)
+    called: ClassVar[str] = "WiSE-FT"
     version: ClassVar[int] = 2
 
     @property

@@ -62,12 +62,14 @@ class Verdict:
         headline: What to do: one sentence, or a line for each number of labels that has its own.
         sentences: What a reader should know next, in the order of reading.
         lines: The answer as a terminal shows it, at most nine lines; empty where it is the text of the verdict.
+        run_options: What `transferscope run` takes after the study file for the next step; None for no next step.
     """
 
     outcomes: Mapping[int, str]
     headline: str
     sentences: tuple[str, ...]
     lines: tuple[str, ...] = ()
+    run_options: str | None = None
 
     @property
     def shown(self) -> str:

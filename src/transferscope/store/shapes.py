@@ -61,7 +61,7 @@ class Facts(TypedDict, total=False):
     target: _Data
     sources: dict[str, _Data]
     controls: list[str]
-    called: dict[str, list[str]]
+    names: dict[str, str]
     source_unnamed: list[str]
     leakage: dict[str, dict[str, int | None] | None]
     passes: Tables

@@ -19,7 +19,7 @@ from transferscope.store import RecordColumns, Store, StoredCell, StudyRow
 from transferscope.study.measure import ACCURACY, METRICS, Measure
 from transferscope.study.places import metric_of
 from transferscope.study.tables import settings_of
-from transferscope.wording import Called, candidate_words, capitalised, short_method_words
+from transferscope.wording import Called, candidate_words, capitalised, method_words
 
 LABELS = ["source", "method", "n_target", "n_source", "seed", "pretrain_step", "diagnostic"]
 RECORD_COLUMNS = ["key", "name", "part", "step", "value", "stderr", "status"]
@@ -199,7 +199,7 @@ class StudyFrames:
 
     def tick_name(self, method: str) -> str:
         """Return the method in axes, legends and tables; a user's name unchanged."""
-        return capitalised(short_method_words(method, self.called)) if method in self.called else method
+        return capitalised(method_words(method, self.called)) if method in self.called else method
 
     def in_prose(self, method: str, source: str) -> str:
         """Return an arm in prose; the source is "" for none."""
@@ -219,7 +219,7 @@ def _rows_where(table: pd.DataFrame, wanted: "pd.Series[bool]") -> pd.DataFrame:
 
 def called_in(facts: Mapping[str, Any]) -> Called:
     """Return the display names of methods, from the facts of a study; see `methods.called_of`."""
-    return {str(name): tuple(map(str, words)) for name, words in facts.get("called", {}).items()}
+    return {str(name): str(words) for name, words in facts.get("names", {}).items()}
 
 
 def read_study(store: Store, name: str) -> StudyFrames:

@@ -60,7 +60,7 @@ def plan_study(spec: StudySpec, store: Store | None = None) -> StudyPlan:
     controls = [name for name, method in spec.methods.items() if isinstance(method, Control)]
     if controls:
         facts["controls"] = controls
-    facts["called"] = called_of(spec.methods)
+    facts["names"] = called_of(spec.methods)
     facts["planned_seeds"] = planned_seeds(planned[0] if planned else None, spec.seeds, is_race=spec.race is not None)
     facts["recipes"] = _recipes(spec, data.facts)
     if (grouped := data.target.test.groups) is not None:

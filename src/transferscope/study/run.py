@@ -76,18 +76,16 @@ class StudyProgress:
 
     Attributes:
         running: Cells that this runner has in work.
-        seconds_left: Estimated seconds until all are done; None before the first is done.
-        at_most: Whether it may end before: a race, of which `total` is what it has begun so far.
-        at_least: Whether cells of a kind are left of which none is done, which are taken for the average of the others.
+        seconds_left: The least and the most seconds until all are done, as `Forecast.seconds_left`; None if unknown.
+        is_race: Whether `total` is only what a race has begun so far; it may end at any time.
     """
 
     done: int
     failed: int
     running: int
     total: int
-    seconds_left: float | None
-    at_most: bool = False
-    at_least: bool = False
+    seconds_left: tuple[float, float] | None
+    is_race: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -647,7 +645,8 @@ class _Runner:
         forecast = self._forecast
         progress = (forecast.done, forecast.failed, len(self._running), forecast.total)
         if self._race is not None:
-            self._on_event(StudyProgress(*progress, self._race.seconds_left, at_most=True))
+            most = self._race.seconds_left
+            self._on_event(StudyProgress(*progress, None if most is None else (0.0, most), is_race=True))
             return
         left = forecast.seconds_left(self._shares, workers=self._backend.size)
-        self._on_event(StudyProgress(*progress, left, at_least=forecast.is_partial))
+        self._on_event(StudyProgress(*progress, left))

@@ -3,11 +3,12 @@
 import contextlib
 import hashlib
 import json
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, stdev
 from typing import TYPE_CHECKING
 
 from transferscope.store import PlannedCell, Standing, Store, StoredCell, StudyCounts
@@ -128,6 +129,11 @@ def kept_networks(store: Store, study: str) -> KeptNetworks:
     return KeptNetworks(keep, len(runs), len(there), sum(there), len(here), sum(here))
 
 
+_SPREAD, _BY_90 = 0.3, 1.645
+"""Standard deviation of a run's time beside its mean where no kind has two finished runs, and the normal quantile of
+intervals of 90 %."""
+
+
 class Forecast:
     """The number of remaining cells of each kind, and the time of one.
 
@@ -163,15 +169,12 @@ class Forecast:
         self._left[self._kinds[key]] -= 1
         self.failed += 1
 
-    @property
-    def is_partial(self) -> bool:
-        """Whether some kind has remaining but no finished cells."""
-        return any(left and kind not in self._seconds for kind, left in self._left.items())
+    def seconds_left(self, shares: Mapping[str, float], *, workers: int) -> tuple[float, float] | None:
+        """Return the least and the most seconds until the end; None until a cell is done.
 
-    def seconds_left(self, shares: Mapping[str, float], *, workers: int) -> float | None:
-        """Return the seconds until the end; None until a cell is done.
-
-        What is left takes as long as what is done of its kind, or as the average cell where none is.
+        The remaining cells of a kind take the mean of its finished ones, with a 90 % prediction interval of their sum.
+        A kind with a single finished cell varies like the others. Where a kind has none, it takes the average of all
+        cells and the most is infinite.
 
         Args:
             shares: How much is done of each cell in work, in [0, 1].
@@ -180,7 +183,18 @@ class Forecast:
         if not self.done:
             return None
         average = sum(map(sum, self._seconds.values())) / self.done
-        each = dict.fromkeys(self._left, average) | {kind: fmean(took) for kind, took in self._seconds.items()}
-        work = sum(left * each[kind] for kind, left in self._left.items())
-        work -= sum(share * each[self._kinds[key]] for key, share in shares.items() if key in self._kinds)
-        return max(work, 0.0) / workers
+        spreads = [stdev(took) / max(fmean(took), 1e-9) for took in self._seconds.values() if len(took) > 1]
+        usual = fmean(spreads) if spreads else _SPREAD
+        work = variance = 0.0
+        is_partial = False
+        for kind, left in self._left.items():
+            took = self._seconds.get(kind, [])
+            each, n = (fmean(took), len(took)) if took else (average, 1)
+            spread = stdev(took) if n > 1 else usual * each
+            work += left * each
+            variance += spread**2 * (left + left**2 / n)
+            is_partial |= bool(left) and not took
+            work -= sum(share * each for key, share in shares.items() if self._kinds.get(key) == kind)
+        within = _BY_90 * math.sqrt(variance)
+        most = math.inf if is_partial else work + within
+        return max(work if is_partial else work - within, 0.0) / workers, max(most, 0.0) / workers

@@ -211,7 +211,7 @@ def test_a_name_of_the_users_own_stays_as_it_was_written() -> None:
     own = ("hiraNet_v2", "mnist")
     summary = summarise_frames(made_up({(SCRATCH, 50): seeds(0.5), (own, 50): seeds(0.9, seed=2)}))
     assert summary.frames.tick_name("hiraNet_v2") == "hiraNet_v2"
-    assert summary.frames.tick_name("scratch") == "From scratch"
+    assert summary.frames.tick_name("scratch") == "Training from scratch"
     assert "*hiraNet_v2 from mnist" in "\n".join(summary.verdict.lines)
     (table, *_) = [one for one in methods_section(summary).blocks if isinstance(one, Table)]
     assert table.rows[0][0].text == "hiraNet_v2"

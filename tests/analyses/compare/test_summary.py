@@ -4,10 +4,11 @@ from pathlib import Path
 import pytest
 
 from fabricate import Fabrication, fabricate
-from transferscope.analyses.compare.page import next_step
+from transferscope.analyses.compare.next_step import next_step, run_command
 from transferscope.analyses.compare.statements import completeness, notes, settling
 from transferscope.analyses.compare.summary import Summary, summarise
 from transferscope.analyses.compare.tables import methods_section
+from transferscope.analyses.compare.words import words_of
 from transferscope.errors import StoreError
 from transferscope.report.blocks import Table
 
@@ -52,7 +53,7 @@ def test_a_study_that_only_failed_says_why(tmp_path: Path, small: Fabrication) -
     ):
         summarise(store, "usps")
     assert str(error.value) == (
-        "the study 'usps' has no finished run of any method, and 9 of its 12 cells failed; "
+        "the study 'usps' has no finished run of any method, and 9 of its 12 runs failed; "
         "the first said: the loss became NaN at step 311"
     )
 
@@ -69,9 +70,10 @@ def test_what_settles_is_a_command_that_keeps_the_seeds_of_the_study(
         found = summarise(store, "usps")
     assert settling(found.frames, found.decided)[0].facts["more"] == 12
     vars(found.frames)["seeds"] = own
-    sentence, command = next_step(found)
+    step = next_step(found.frames, found.decided, settling(found.frames, found.decided))
+    sentence = " ".join(words_of(found.frames).all_of(step.said))
     assert (f"seeds = {of_file} into usps.toml" in sentence) == bool(of_file)
-    assert command == f"transferscope run usps.toml{option}"
+    assert run_command("usps.toml", step.options) == f"transferscope run usps.toml{option}"
 
 
 def test_an_arm_with_fewer_seeds_than_others_has_its_number_beside_its_score(
@@ -84,7 +86,7 @@ def test_an_arm_with_fewer_seeds_than_others_has_its_number_beside_its_score(
     told = {row[0].text: row[1].detail.partition(", ")[0] for row in table.rows if " seed" in row[1].detail}
     adjusted = "adjusted for missing seeds "
     assert told == {
-        "From scratch": f"{adjusted}(shared seeds only)",  # its first seed is that of no other arm
+        "Training from scratch": f"{adjusted}(shared seeds only)",  # its first seed is that of no other arm
         "Fine-tuning": "2 seeds",
         "Joint training": f"{adjusted}(1 of 3)",
     }

@@ -227,14 +227,14 @@ def test_gains_are_of_the_same_task_source_and_labels(monkeypatch: pytest.Monkey
             ("linear probe from near", 0.7),
             ("fine-tuning from near", 0.7 + i / 100),
             ("linear probe from far", 0.1),
-            ("ridge or logistic regression on the raw inputs", 0.5 + i / 100),
+            ("linear model on raw inputs", 0.5 + i / 100),
         )
     ]
     frame = pd.DataFrame(rows, columns=["task", "arm", "labels", "score"])
     frame = frame.assign(measure="accuracy", better="higher", origin="own")
     monkeypatch.setattr("transferscope.analyses.history.question.shipped_rows", lambda: frame)
     assert gains_over("fine-tuning", "linear probe") == pytest.approx((11, 1.0, 9.0))
-    raw = "ridge or logistic regression on the raw inputs"
+    raw = "linear model on raw inputs"
     assert gains_over("fine-tuning", raw) == pytest.approx((11, 20.0, 20.0))
     assert gains_over("MeRLin", "linear probe") is None
 

@@ -61,7 +61,7 @@ def test_a_killed_worker_is_replaced_and_fails_its_own_cell_alone(tmp_path: Path
     failed = next(message for message in messages if isinstance(message, Failed))
     assert (failed.key, failed.failure.kind) == (cells[1].key, "lost")
     assert failed.failure.message == (
-        "the process of this cell ended twice before its time (signal 9, as the system does when memory runs out); "
+        "the process of this run ended twice before its time (signal 9, as the system does when memory runs out); "
         "use fewer workers, and run again"
     )
 
@@ -108,7 +108,7 @@ def test_a_cell_that_takes_too_long_is_stopped_and_the_next_one_is_done(
         assert isinstance(message, Failed)
         assert (message.failure.kind, message.failure.message) == (
             "timeout",
-            "the cell was stopped after 0.005 minutes; raise cell_minutes in [engine] and run again with "
+            "the run was stopped after 0.005 minutes; raise cell_minutes in [engine] and run again with "
             "--retry-failed, which goes on from its last checkpoint and begins a command anew",
         )
 

@@ -1,8 +1,6 @@
 """What a comparison says on the page of a study: whether transfer helps, which way, and how many labels it takes."""
 
-import itertools
-import math
-
+from transferscope.analyses.compare.next_step import not_begun
 from transferscope.analyses.compare.samples import Found
 from transferscope.analyses.compare.settings import settings_section
 from transferscope.analyses.compare.statements import (
@@ -10,12 +8,8 @@ from transferscope.analyses.compare.statements import (
     answers,
     called,
     chances,
-    end_of,
-    file_of,
     labels_saved,
-    likeliest,
     losses,
-    settling,
     which,
 )
 from transferscope.analyses.compare.summary import Summary
@@ -23,8 +17,6 @@ from transferscope.analyses.compare.tables import methods_section
 from transferscope.analyses.compare.words import words_of
 from transferscope.report.blocks import Cell, Column, Points, Section, Table, Text
 from transferscope.report.page import Part
-from transferscope.statements import state
-from transferscope.study.race_state import NotBegun, race_state
 from transferscope.wording import capitalised, rough_duration, sizes_in_words
 
 
@@ -71,7 +63,7 @@ def study_parts(summary: Summary, target: Found = None) -> list[Part]:
 def missing_table(summary: Summary) -> Table | None:
     """Return the transfer arms without runs, cheapest first, with their expected time; None if there are none."""
     frames = summary.frames
-    left = [one for one in _not_begun(summary) if one.source]
+    left = [one for one in not_begun(summary.frames) if one.source]
     rows = [
         (
             Cell(capitalised(frames.in_prose(one.method, one.source))),
@@ -86,39 +78,3 @@ def missing_table(summary: Summary) -> Table | None:
         Column("A run, with pretraining"),
     )
     return Table(columns, tuple(rows)) if rows else None
-
-
-def _not_begun(summary: Summary) -> list[NotBegun]:
-    state = race_state(summary.frames.documents)
-    return sorted(state.not_begun if state else (), key=lambda one: math.inf if one.seconds is None else one.seconds)
-
-
-def _go_on(summary: Summary, file: str, end: str) -> tuple[str, str]:
-    """Return how to resume a race whose minutes or runs were used."""
-    first = all(one.outcome == "no source" for one in summary.decided.values())
-    known = [one.seconds for one in _not_begun(summary) if one.seconds is not None and (one.source or not first)]
-    seconds = min(known, default=None)
-    race = summary.frames.study.spec["race"]
-    step = state("resume", end=end, first=first, seconds=seconds)
-    more = 2 * (race.get(end if end == "runs" else "minutes") or 1)
-    if end == "time" and seconds is not None:
-        more = max(more, math.ceil(seconds / 30))  # twice what the next is expected to take
-    setting = f"race.{'runs' if end == 'runs' else 'minutes'}={more:g}"
-    return words_of(summary.frames).say(step), f"transferscope run {file} --set {setting}"
-
-
-def next_step(summary: Summary) -> tuple[str, str]:
-    """Return what more seeds would decide, and the command that makes them; "" if they would not."""
-    own, file = summary.frames.seeds, file_of(summary.frames)
-    step, end = likeliest(settling(summary.frames, summary.decided)), end_of(summary.frames)
-    undecided = {one.outcome for one in summary.decided.values()} & {"inconclusive", "no source", "no control"}
-    if end in ("time", "runs") and undecided:
-        return _go_on(summary, file, end)
-    if step is None or step.kind != "more seeds":
-        return "", ""
-    unused = (seed for seed in itertools.count() if seed not in own)
-    seeds = sorted([*own, *itertools.islice(unused, step.facts["more"])])
-    command = f"transferscope run {file}"
-    if seeds == list(range(len(seeds))):
-        return words_of(summary.frames).say(step), f"{command} --seeds {len(seeds)}"
-    return " ".join(words_of(summary.frames).all_of([step, state("edit seeds", seeds=seeds, file=file)])), command

@@ -5,7 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from transferscope.analyses.compare.grid import grid_of
-from transferscope.analyses.compare.page import missing_table, next_step, study_parts
+from transferscope.analyses.compare.next_step import run_command
+from transferscope.analyses.compare.page import missing_table, study_parts
 from transferscope.analyses.compare.samples import data_of, data_section
 from transferscope.analyses.compare.statements import MANY_SIZES, completeness, file_of, outcomes_in_words
 from transferscope.analyses.compare.summary import Summary, summarise
@@ -77,7 +78,9 @@ def study_sections(summary: Summary) -> list[Section]:
         if section
     )
     asked = (Points(tuple(to_ask)),) if to_ask else ()
-    first = answer_section(summary, answers, *next_step(summary))
+    step = summary.next_step
+    said, command = " ".join(words.all_of(step.said)), run_command(file_of(summary.frames), step.options)
+    first = answer_section(summary, answers, said, command)
     return [first, *questions, Section("The study", "study", asked, sections=about)]
 
 

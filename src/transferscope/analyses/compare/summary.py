@@ -16,6 +16,7 @@ from transferscope.analyses.compare.cautions import (
 )
 from transferscope.analyses.compare.comparison import MEASURES, Comparison, compare_arms
 from transferscope.analyses.compare.lines import lines_of
+from transferscope.analyses.compare.next_step import NextStep, next_step
 from transferscope.analyses.compare.settings import searches
 from transferscope.analyses.compare.statements import (
     MANY_SIZES,
@@ -62,6 +63,7 @@ class Summary:
     comparisons: tuple[Comparison, ...]
     table: pd.DataFrame
     verdict: Verdict
+    next_step: NextStep
     cautions: tuple[Statement, ...] = ()
 
     @property
@@ -123,14 +125,16 @@ def summarise_frames(frames: StudyFrames) -> Summary:
         ]
     )
     shown = words.all_of(one for one in together if one.kind != "clearest")  # its row says it
-    step = likeliest(next_steps)
-    follow = "" if step is None else f"{'Next: ' if step.kind == 'more seeds' else ''}{words.say(step)}"
+    step, likely = next_step(frames, decided, next_steps), likeliest(next_steps)
+    follow = f"Next: {' '.join(words.all_of(step.said))}" if step.said else "" if likely is None else words.say(likely)
     adjusted = [one for one in said if one.kind == "adjusted"] if len(decided) > 1 else []
     aware = words.all_of([*adjusted, *(one for one in beware if one.kind in _IN_TERMINAL)])
     lines = lines_of(frames, decided, answers=(*shown[:1], *lost, *shown[1:]), notes=aware, next_step=follow)
     outcomes = {n: one.outcome for n, one in decided.items()}
-    verdict = Verdict(outcomes, "\n".join([*words.all_of(together if many else each), *lost]), sentences, lines)
-    return Summary(frames, decided, comparisons, comparison_table(comparisons, frames.metric), verdict, beware)
+    verdict = Verdict(
+        outcomes, "\n".join([*words.all_of(together if many else each), *lost]), sentences, lines, step.options
+    )
+    return Summary(frames, decided, comparisons, comparison_table(comparisons, frames.metric), verdict, step, beware)
 
 
 _IN_TERMINAL = ("fewer labels than classes", "uneven classes", "few of a class", "shared examples")
@@ -269,6 +273,6 @@ def _why_empty(frames: StudyFrames) -> str:
         )
     first = failures.iloc[0]
     return (
-        f"the study {name!r} has no finished run of any method, and {len(failures)} of its {len(frames.cells)} cells "
+        f"the study {name!r} has no finished run of any method, and {len(failures)} of its {len(frames.cells)} runs "
         f"failed; the first said: {first['failure_message']}"
     )

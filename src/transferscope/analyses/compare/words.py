@@ -20,7 +20,7 @@ def words_of(frames: StudyFrames) -> Words:
 
 
 @cache
-def _words(metric: Measure, called: tuple[tuple[str, Sequence[str]], ...]) -> Words:
+def _words(metric: Measure, called: tuple[tuple[str, str], ...]) -> Words:
     names = dict(called)
 
     def arm(one: tuple[str, str]) -> str:

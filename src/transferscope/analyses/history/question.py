@@ -25,7 +25,7 @@ def gains_over(method: str, other: str) -> tuple[int, float, float] | None:
     They are of the same task with the same source and labels.
 
     Args:
-        method: What it is called, as `methods.Method.called` begins.
+        method: What it is called, `methods.Method.called`.
         other: The same of the other, which transfers from the same source unless it needs none.
 
     Returns:

@@ -64,7 +64,7 @@ Message = Advanced | Finished | Failed | Stopped
 def too_slow(seconds: float) -> str:
     """Return the message for a cell that exceeded its timeout."""
     return (
-        f"the cell was stopped after {seconds / 60:g} minutes; raise cell_minutes in [engine] and run again with "
+        f"the run was stopped after {seconds / 60:g} minutes; raise cell_minutes in [engine] and run again with "
         "--retry-failed, which goes on from its last checkpoint and begins a command anew"
     )
 

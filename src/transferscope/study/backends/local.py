@@ -273,7 +273,7 @@ def _lost(exit_code: int | None) -> Failure:
     how = f"signal {-exit_code}" if exit_code is not None and exit_code < 0 else f"exit code {exit_code}"
     if exit_code == -signal.SIGKILL:
         how += ", as the system does when memory runs out"
-    message = f"the process of this cell ended twice before its time ({how}); use fewer workers, and run again"
+    message = f"the process of this run ended twice before its time ({how}); use fewer workers, and run again"
     return Failure("lost", message)
 
 

@@ -204,7 +204,7 @@ class RayBackend:
             raise SettingsError(f"the Ray cluster cannot make a run of kind {cell.role}: {error}") from error
         except (lost.WorkerCrashedError, lost.OutOfMemoryError, lost.NodeDiedError, lost.ObjectLostError) as error:
             message = (
-                f"the process of this cell, or its node, was lost twice ({type(error).__name__}); see the logs of the "
+                f"the process of this run, or its node, was lost twice ({type(error).__name__}); see the logs of the "
                 "cluster, and run again"
             )
             return Failed(cell.key, Failure("lost", message, str(error)))
