@@ -118,46 +118,40 @@ def nnls(gram: Float[np.ndarray, "*batch k k"], moment: Float[np.ndarray, "*batc
     Returns:
         The best feasible coefficients. A singular set is passed over, so that one of several equal solutions comes out.
     """
-    k = moment.shape[-1]
-    best = np.zeros_like(moment)
-    best_gain = np.zeros(moment.shape[:-1])
+    best, best_gain = [np.zeros(moment.shape[:-1])] * (k := moment.shape[-1]), np.zeros(moment.shape[:-1])
     for size in range(1, k + 1):
         for members in combinations(range(k), size):
-            part = solve_small(gram[..., members, :][..., members], moment[..., members])
-            gain = (part * moment[..., members]).sum(-1)
-            better = np.isfinite(part).all(-1) & (part >= 0).all(-1) & (gain > best_gain)
-            candidate = np.zeros_like(moment)
-            candidate[..., members] = part
-            best = np.where(better[..., None], candidate, best)
+            right = [moment[..., i] for i in members]
+            part = dict(
+                zip(members, _cramer([[gram[..., i, j] for i in members] for j in members], right), strict=True)
+            )
+            with np.errstate(over="ignore", invalid="ignore"):
+                gain = sum(part[i] * moment[..., i] for i in members)
+            better = np.logical_and.reduce([gain > best_gain, *(c >= 0 for c in part.values())])
+            best = [np.where(better, part.get(i, 0.0), best[i]) for i in range(k)]
             best_gain = np.where(better, gain, best_gain)
-    return best
+    return np.moveaxis(np.stack(best), 0, -1)  # each coefficient is contiguous
 
 
-def solve_small(
-    matrix: Float[np.ndarray, "*batch k k"], right: Float[np.ndarray, "*batch k"]
-) -> Float[np.ndarray, "*batch k"]:
-    """Solve 1x1, 2x2 or 3x3 systems by Cramer's rule; not finite where the matrix is singular to machine precision."""
-    k = right.shape[-1]
-    columns = [matrix[..., j] for j in range(k)]
-    determinant = _determinant(columns)
-    scale = np.prod([np.abs(matrix[..., j, j]) for j in range(k)], axis=0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        solutions = [_determinant([*columns[:j], right, *columns[j + 1 :]]) / determinant for j in range(k)]
-    singular = np.abs(determinant) <= 1e-13 * scale
-    return np.where(singular[..., None], np.nan, np.stack(solutions, axis=-1))
+def _cramer(
+    columns: list[list[Float[np.ndarray, "*batch"]]], right: list[Float[np.ndarray, "*batch"]]
+) -> list[Float[np.ndarray, "*batch"]]:
+    """Solve 1x1, 2x2 or 3x3 systems; not a number where the matrix is singular to machine precision."""
+    determinant, scale = _determinant(columns), np.prod([np.abs(column[j]) for j, column in enumerate(columns)], axis=0)
+    usable = np.where(np.abs(determinant) <= 1e-13 * scale, np.nan, determinant)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return [_determinant([*columns[:j], right, *columns[j + 1 :]]) / usable for j in range(len(columns))]
 
 
-def _determinant(columns: list[Float[np.ndarray, "*batch k"]]) -> Float[np.ndarray, "*batch"]:
+def _determinant(columns: list[list[Float[np.ndarray, "*batch"]]]) -> Float[np.ndarray, "*batch"]:
     if len(columns) == 1:
-        return columns[0][..., 0]
+        return columns[0][0]
     if len(columns) == 2:
-        (a, b) = columns
-        return np.asarray(a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0])
+        a, b = columns
+        return np.asarray(a[0] * b[1] - a[1] * b[0])
     a, b, c = columns
     volume: Float[np.ndarray, "*batch"] = (
-        a[..., 0] * (b[..., 1] * c[..., 2] - b[..., 2] * c[..., 1])
-        - b[..., 0] * (a[..., 1] * c[..., 2] - a[..., 2] * c[..., 1])
-        + c[..., 0] * (a[..., 1] * b[..., 2] - a[..., 2] * b[..., 1])
+        a[0] * (b[1] * c[2] - b[2] * c[1]) - b[0] * (a[1] * c[2] - a[2] * c[1]) + c[0] * (a[1] * b[2] - a[2] * b[1])
     )
     return volume
 
@@ -200,22 +194,21 @@ def _project(
 ) -> tuple[Float[np.ndarray, "G B k"], Float[np.ndarray, "G B"]]:
     """Return best coefficients and their cost in every cell of the grid."""
     y, weights = problem.y, problem.error_weights
-    basis = problem.law.basis(problem.x, grid)  # (G, m, k)
-    k = basis.shape[2]
-    gram = np.empty((len(grid), len(y), k, k))
-    for i in range(k):
-        for j in range(i, k):
-            gram[:, :, i, j] = gram[:, :, j, i] = (basis[:, :, i] * basis[:, :, j]) @ weights.T
-    moment = np.stack([basis[:, :, i] @ (weights * y).T for i in range(k)], axis=2)  # (G, B, k)
+    basis = np.ascontiguousarray(np.moveaxis(problem.law.basis(problem.x, grid), 2, 0))  # (k, G, m)
+    alike = weights[:1] if (weights == weights[:1]).all() else weights  # one Gram matrix for all rows
+    gram = np.moveaxis((basis[:, None] * basis) @ alike.T, (0, 1), (2, 3))
+    moment = np.moveaxis(basis @ (weights * y).T, 0, 2)
     fixed = None if problem.fixed is None else problem.fixed[:, grid.shape[1] :]
     coefficients = _coefficients(gram, moment, fixed)
-    quadratic = np.einsum("gbi,gbij,gbj->gb", coefficients, gram, coefficients)
-    cost = (weights * y**2).sum(axis=1) - 2 * (coefficients * moment).sum(-1) + quadratic
+    each = [coefficients[..., i] for i in range(len(basis))]
+    with np.errstate(over="ignore", invalid="ignore"):
+        quadratic = sum(a * b * gram[..., i, j] for i, a in enumerate(each) for j, b in enumerate(each))
+        cost = (weights * y**2).sum(axis=1) - 2 * (coefficients * moment).sum(-1) + quadratic
     return coefficients, np.where(np.isfinite(cost), cost, np.inf)
 
 
 def _coefficients(
-    gram: Float[np.ndarray, "G B k k"], moment: Float[np.ndarray, "G B k"], fixed: Float[np.ndarray, "B k"] | None
+    gram: Float[np.ndarray, "G _ k k"], moment: Float[np.ndarray, "G B k"], fixed: Float[np.ndarray, "B k"] | None
 ) -> Float[np.ndarray, "G B k"]:
     """Solve non-negative least squares with some coefficients fixed."""
     if fixed is None or np.isnan(fixed).all():
@@ -313,7 +306,8 @@ def _normal_equations(
 ) -> tuple[Float[np.ndarray, "B p p"], Float[np.ndarray, "B p"]]:
     """Return J'WJ and J'Wr in the coordinates that are searched."""
     weights = problem.weights
-    values, jacobian = problem.law.value(problem.x, theta), problem.law.gradient(problem.x, theta)
+    jacobian, q = problem.law.gradient(problem.x, theta), len(problem.law.nonlinear)
+    values = (jacobian[:, :, q:] @ theta[:, q:, None])[:, :, 0]  # the law is linear in the others
     residuals = problem.residuals(values)
     jacobian = jacobian * np.where(log, theta, 1.0)[:, None, :]
     if problem.loss != "linear":
