@@ -5,7 +5,7 @@
 The error of K source classes, s labels and n images is C(K, s) + D(K, s) (n / 256)^-alpha, C and D at least 0, with one
 alpha. A seed draws labels once for all K and n, so that its effect is random and the same for them: it moves all errors
 of a seed and s together, and leaves alpha, D and differences of C alone. Weights are those of what is left of each s.
-Runs are those of studies/glyph-disjoint.toml.
+Runs are those of studies/glyph-disjoint.toml and, to USPS, of studies/glyph-disjoint-usps.toml.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,10 +30,10 @@ TIED = ("", "C", "D")
 """What all sources may share beside alpha: nothing, C(s) or D(s)."""
 
 
-def errors_of(method: str = "fine-tune") -> pd.DataFrame:
+def errors_of(method: str = "fine-tune", *, study: str = STUDY) -> pd.DataFrame:
     """Return test errors: rows (source, s, n), columns the complete seeds; of scratch the source is "", n 0."""
     runs = runs_of(f"{STUDY}.csv")
-    runs = runs[(runs["method"] == method) & (runs["part"] == "target_test")]
+    runs = runs[(runs["study"] == study) & (runs["method"] == method) & (runs["part"] == "target_test")]
     named = runs.assign(source=runs["source"].str.partition(" (")[0], n_source=runs["n_source"].fillna(0).astype(int))
     wide = named.pivot_table(index=["source", "n_target", "n_source"], columns="seed", values="value")
     return 1 - wide.rename_axis(index=["source", "s", "n"]).dropna(axis=1)

@@ -734,12 +734,12 @@ ATTRIBUTES = {
 }
 
 
-def mikami_own_law() -> Verdict:
+def mikami_own_law(study: str = disjoint_law.STUDY) -> Verdict:
     """From classes that are not the target's the error falls with n to a floor, lower with more of them."""
-    sources = study_of(disjoint_law.STUDY)["sources"]
+    sources = study_of(study)["sources"]
     classes = {name: one["data"].partition("characters=")[2].partition("&")[0] for name, one in sources.items()}
     few, many = "classes-12", "classes-94"
-    errors = disjoint_law.errors_of()
+    errors = disjoint_law.errors_of(study=study)
     labels, largest = sorted(set(errors.index.get_level_values("s"))), errors.index.get_level_values("n").max()
     slopes, gains = {}, {}
     for s in labels:
@@ -757,7 +757,7 @@ def mikami_own_law() -> Verdict:
             "three seeds": errors.shape[1] >= 3,
         },
         [*slopes.values(), *gains.values(), bool(held["one alpha"] < held["power law"])],
-        f"to MNIST, {errors.shape[1]} seeds, {len(labels)} intervals at once: from 94 classes the accuracy rises per "
+        f"to {study_of(study)['target']['data'].upper()}, {errors.shape[1]} seeds, {len(labels)} intervals at once: from 94 classes the accuracy rises per "
         "factor e of n by "
         + ", ".join(f"{points(one)} at {s} labels" for s, one in slopes.items())
         + f"; 94 classes over 12 at n = {largest:,.0f}: "
