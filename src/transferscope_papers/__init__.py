@@ -2,7 +2,7 @@
 
     figure.py       what a figure is: settings in two profiles, lines, simulated points, agreement, claims of the paper
     make.py         simulate what is missing (study.py keeps it in a store), draw (draw.py), write, say what holds
-    from_study.py   figures that are drawn from a finished study of `transferscope run`
+    from_study.py   figures that are drawn from a finished study; what runs say of a paper is judged in studies/theory
     catalogue.py    the figures by paper and name; command.py is `transferscope papers`
     liu2019/        Liu et al. 2019, Towards Understanding the Transferability of Deep Representations
     tahir2024/      Tahir et al. 2024, Features are fate
@@ -13,8 +13,6 @@
     problems/       the solvable models of these papers: what is drawn from them
     theory/         their closed forms, bounds and rates, each naming its theorem
     simulate/       the same, trained; linear_teachers.py is for figures of the linear ones
-    bounds.py           bounds that rank a user's sources; theory_command.py is `transferscope theory bounds`
 
-The library `transferscope` does not know this package: `transferscope papers` and `transferscope theory` join by entry
-points.
+The library `transferscope` does not know this package: `transferscope papers` joins by an entry point.
 """

@@ -4,11 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
-import pandas as pd
-
 from transferscope.analyses.finished_study import finished_cells
 from transferscope.consent import reads_code
-from transferscope.errors import DataError, StoreError
+from transferscope.errors import StoreError
 from transferscope.store import Store, StoredCell, without_password
 from transferscope.study.frames import StudyFrames, read_study
 from transferscope.study.places import one_study, open_existing, studies_in
@@ -29,49 +27,6 @@ class FinishedStudy:
         """Names in the study file of a method of transferscope, as in "merlin"."""
         tables = self.frames.study.spec["methods"]
         return [str(name) for name, table in tables.items() if table.get("name") == kind]
-
-    def accuracies(self, methods: Sequence[str] = ()) -> pd.DataFrame:
-        """Final accuracy on the target's test set of every finished run.
-
-        Args:
-            methods: The methods that count; () for all.
-
-        Returns:
-            One row per run: source ("" for none), method, n_target, seed, value.
-
-        Raises:
-            DataError: No run has an accuracy.
-        """
-        rows = self.frames.final("accuracy")
-        rows = rows[(rows["role"] == "method") & (rows["method"].isin(methods) | (not methods))]
-        if rows.empty:
-            raise DataError(f"no run of {self.name} has an accuracy; this figure is about a study of classification")
-        return rows[["source", "method", "n_target", "seed", "value"]].reset_index(drop=True)
-
-    def one_setting(self, rows: pd.DataFrame, figure: str) -> None:
-        """Refuse (DataError) runs of several sources or numbers of labels, which one figure cannot show."""
-        sources = [source for source in rows["source"].unique() if source]
-        if len(sources) > 1:
-            raise DataError(
-                f"{self.name} has runs from {len(sources)} sources ({', '.join(sources)}) and {figure} shows one; "
-                "leave all but one out of the study file"
-            )
-        self.one_size(rows)
-
-    def one_size(self, rows: pd.DataFrame) -> None:
-        """Refuse (DataError) runs of several numbers of labels."""
-        sizes = sorted(map(int, rows["n_target"].unique()))
-        if len(sizes) > 1:
-            raise DataError(
-                f"{self.name} has runs of {len(sizes)} numbers of labels ({', '.join(map(str, sizes))}) and this "
-                "figure shows one; leave all but one out of the study file"
-            )
-
-
-def paired(rows: pd.DataFrame, first: pd.Series, second: pd.Series) -> list[float]:
-    """Mean of `value` of one selection of rows minus that of another, for each `seed` that has both."""
-    means = [rows[chosen].groupby("seed")["value"].mean() for chosen in (first, second)]
-    return [float(difference) for difference in (means[0] - means[1]).dropna()]
 
 
 @reads_code

@@ -1,12 +1,10 @@
 """What came of a figure, whatever it was made from: drawings, what they show in words, and the paper's claims."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import numpy as np
 import pandas as pd
 
-from transferscope.numerics.intervals import t_interval
 from transferscope.report.blocks import Figure
 
 
@@ -34,21 +32,6 @@ class ClaimSeen:
         numbers = f"; {self.seen}" if self.seen else ""
         reason = f". {self.exception}" if self.exception and self.holds is not True else ""
         return f"{verdict}: {self.sentence} ({self.source}){numbers}{reason}"
-
-
-def measured_claim(sentence: str, source: str, differences: Sequence[float], unit: str) -> ClaimSeen:
-    """A claim that a difference is above 0: decided where the 95 % t-interval of its mean excludes 0.
-
-    Args:
-        differences: One for each seed.
-        unit: What the difference is counted in, as in "points".
-    """
-    mean = t_interval(np.asarray(differences, dtype=np.float64))
-    seen, holds = f"difference {mean.value:+.3g} {unit}", None
-    if mean.interval is not None:
-        seen += f" ({mean.interval.low:+.3g} to {mean.interval.high:+.3g}, 95 % over {mean.n} seeds)"
-        holds = mean.interval.low > 0 if mean.interval.excludes(0.0) else None
-    return ClaimSeen(sentence, source, holds, seen=seen)
 
 
 @dataclass(frozen=True)

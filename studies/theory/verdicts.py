@@ -739,7 +739,7 @@ def mikami_own_law(study: str = disjoint_law.STUDY) -> Verdict:
     sources = study_of(study)["sources"]
     classes = {name: one["data"].partition("characters=")[2].partition("&")[0] for name, one in sources.items()}
     few, many = "classes-12", "classes-94"
-    errors = disjoint_law.errors_of(study=study)
+    errors, target = disjoint_law.errors_of(study=study), study_of(study)["target"]["data"].upper()
     labels, largest = sorted(set(errors.index.get_level_values("s"))), errors.index.get_level_values("n").max()
     slopes, gains = {}, {}
     for s in labels:
@@ -757,8 +757,8 @@ def mikami_own_law(study: str = disjoint_law.STUDY) -> Verdict:
             "three seeds": errors.shape[1] >= 3,
         },
         [*slopes.values(), *gains.values(), bool(held["one alpha"] < held["power law"])],
-        f"to {study_of(study)['target']['data'].upper()}, {errors.shape[1]} seeds, {len(labels)} intervals at once: from 94 classes the accuracy rises per "
-        "factor e of n by "
+        f"to {target}, {errors.shape[1]} seeds, {len(labels)} intervals at once: from 94 classes the accuracy rises "
+        "per factor e of n by "
         + ", ".join(f"{points(one)} at {s} labels" for s, one in slopes.items())
         + f"; 94 classes over 12 at n = {largest:,.0f}: "
         + ", ".join(points(one) for one in gains.values())

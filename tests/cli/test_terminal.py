@@ -121,7 +121,6 @@ PLACES = [
     ["plan", f"{URL}.csv"],
     ["papers", "draw", URL],
     [URL],
-    ["theory", "bounds", URL],
 ]
 
 

@@ -107,7 +107,7 @@ def test_every_command_answers(
     commands: dict[str, tuple[tuple[str, ...], bool | None]] = {
         "status": (("status", "every.toml"), True),
         "rank": (("rank", "every.toml", "--scores", "h-score"), ranked),
-        "draw": (("papers", "draw", "liu2019", "fig8cd", "--study", "every.toml", "--out", "figures"), None),
+        "draw": (("papers", "draw", "liu2019", "landscapes", "--study", "every.toml", "--out", "figures"), None),
         "scaling": (("scaling", "every.toml"), None),
         "report": (("report", "every.toml"), bool(fits)),  # last, with what the others keep for it
     }

@@ -35,7 +35,6 @@ from transferscope.study.tables import setting_names
 from transferscope.training import TrainingSettings
 from transferscope_papers.catalogue import PAPERS
 from transferscope_papers.command import app as papers
-from transferscope_papers.theory_command import app as theory
 
 T = TypeVar("T")
 
@@ -136,7 +135,7 @@ _TABLES: dict[str, list[str]] = {
 
 _OF_STUDY = [
     *("status", "report", "rank", "scaling", "plan", "compare --task a", "diagnose --map", "export --out net"),
-    "papers draw liu2019 fig8cd --study",
+    "papers draw liu2019 landscapes --study",
 ]
 """What is asked of a study beside running it."""
 
@@ -227,7 +226,6 @@ def command_line(draw: Draw, material: Material, folder: Path) -> list[Command]:
     (folder / "study.toml").write_text(as_toml(material.study(name="study", store="study.sqlite")))
     shutil.copy(material.path("table.csv"), folder / "table.csv")
     commands: dict[str, Any] = {**vars(typer.main.get_command(app))["commands"]}
-    commands["theory"] = vars(typer.main.get_command(theory))["commands"]["bounds"]
     commands["papers"] = vars(typer.main.get_command(papers))["commands"]["draw"]
     name = draw.one(sorted(commands))
     base = _base_commands(material, draw)
@@ -276,7 +274,6 @@ def _base_commands(material: Material, draw: Draw) -> dict[str, list[list[str]]]
         "report": [["study.toml"], ["study.sqlite", "--table", draw.one(["latex", "csv", "parquet"])], []],
         "propose": [[material.path("law.csv"), "--task", "a"], []],
         "demo": [[]],
-        "theory": [["bounds", target, "--from", source, "--repeats", "2"], ["bounds"], []],
         "papers": [["list"], ["draw", *_paper_figure(draw)], ["draw", *_paper_figure(draw)], []],
         "scaling": [[material.path("law.csv")], ["study.toml"], []],
         "diagnose": [
@@ -777,7 +774,7 @@ def url(draw: Draw, material: Material, folder: Path) -> list[Command]:
         *([command, "study.toml"] for command in ("run", "status", "report")),
         *([command, plain] for command in ("status", "report", "rank", "scaling")),
         ["run", "valid.toml", "--store", plain],
-        ["papers", "draw", "liu2019", "fig8cd", "--study", plain],
+        ["papers", "draw", "liu2019", "landscapes", "--study", plain],
         ["export", plain, "--out", "net"],
         ["papers", "draw", *_paper_figure(draw), "--store", plain, "--set", "nothing=1"],
     ]

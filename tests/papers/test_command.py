@@ -23,7 +23,6 @@ from transferscope_papers.catalogue import FIGURES, PAPERS, found_at
 from transferscope_papers.command import app
 from transferscope_papers.figure import Point, TheoryFigure
 from transferscope_papers.tahir2024.linear_transfer import RidgeFigure
-from transferscope_papers.theory_command import app as theory
 
 SLOW_TO_IMPORT = {"torch", "numpy", "pandas", "scipy", "sqlalchemy", "matplotlib"}  # typer imports pydantic itself
 JSON_PAGE = Path(__file__).resolve().parents[2] / "docs" / "json.md"
@@ -96,7 +95,7 @@ def test_the_commands_join_by_entry_points_of_the_distribution() -> None:
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     named = {name: place.partition(":") for name, place in project["entry-points"]["transferscope.commands"].items()}
     found = {name: getattr(import_module(module), attribute) for name, (module, _, attribute) in named.items()}
-    assert found == {"papers": app, "theory": theory}
+    assert found == {"papers": app}
 
 
 def test_a_figure_is_written_with_its_numbers_and_a_sentence(tmp_path: Path) -> None:
@@ -175,11 +174,11 @@ def test_a_figure_from_the_authors_rows_prints_published_numbers_beside_ours(tmp
             SettingsError,
             "mikami2021 fig5 is drawn from the authors' rows and has no settings; leave --set out",
         ),
-        (("merlin2020", "fig4b"), SettingsError, "merlin2020 fig4b is drawn from a finished study; give its file"),
+        (("merlin2020", "fig2a"), SettingsError, "merlin2020 fig2a is drawn from a finished study; give its file"),
         (
-            ("merlin2020", "fig4b", "--study", "a.toml", "--set", "d=3"),
+            ("merlin2020", "fig2a", "--study", "a.toml", "--set", "d=3"),
             SettingsError,
-            "merlin2020 fig4b is drawn from a finished study and has no settings",
+            "merlin2020 fig2a is drawn from a finished study and has no settings",
         ),
         (("tahir2024", "fig2", "--study", "a.toml"), SettingsError, "tahir2024 fig2 is computed and simulated"),
         (("mikami2021", "fig5", "--table", "absent.csv"), MissingDataError, "absent.csv is not a file; give the table"),

@@ -11,8 +11,8 @@ from matplotlib.contour import QuadContourSet
 from transferscope.errors import DataError
 from transferscope.report.blocks import Figure
 from transferscope.report.figures.style import drawing, new_figure
-from transferscope_papers.from_study import FinishedStudy, paired
-from transferscope_papers.made import ClaimSeen, FigureMade, measured_claim
+from transferscope_papers.from_study import FinishedStudy
+from transferscope_papers.made import FigureMade
 
 _SCRATCH = "from scratch"
 _AT = {"start": "landscape_loss@0", "end": "landscape_loss"}
@@ -34,7 +34,7 @@ class _Map:
 def landscapes(study: FinishedStudy) -> FigureMade:
     """The maps of a study with the diagnostic `landscape` at the start and the end, from scratch and fine-tuned.
 
-    One network of each is drawn, that of the first seed; the claims are about all seeds.
+    One network of each is drawn, that of the first seed; the sentences are about all seeds.
 
     Raises:
         DataError: The study has no planes of both, or fine-tunes from several sources.
@@ -62,7 +62,6 @@ def landscapes(study: FinishedStudy) -> FigureMade:
         ]
     )
     layers = list(dict.fromkeys(table["layer"]))
-    claims = [_claim(table, tuned, at, layer) for at in _AT for layer in layers if at in set(table["at"])]
     sentences = [
         f"{at}, {layer}: the loss varies by "
         + " and ".join(
@@ -76,7 +75,7 @@ def landscapes(study: FinishedStudy) -> FigureMade:
     ]
     first = [item for item in maps if item.seed == min(table["seed"])]
     drawings = tuple(_draw(first, (_SCRATCH, tuned), layers, at, table) for at in _AT if at in set(table["at"]))
-    return FigureMade(drawings, tuple(sentences), tuple(claims))
+    return FigureMade(drawings, tuple(sentences))
 
 
 def _maps(study: FinishedStudy) -> list[_Map]:
@@ -104,20 +103,6 @@ def _layer(table: object) -> str | None:
     settings = table.get("settings")
     blocks = settings.get("blocks") if isinstance(settings, Mapping) else None
     return ", ".join(str(block).removeprefix("features.") for block in blocks) if blocks else "all layers"
-
-
-def _claim(table: pd.DataFrame, tuned: str, at: str, layer: str) -> ClaimSeen:
-    """The logarithm of the ratio of variations, from scratch over pretrained."""
-    rows = table[(table["at"] == at) & (table["layer"] == layer)]
-    rows = rows.assign(value=np.log10(rows["variation"].clip(lower=np.finfo(np.float64).tiny)))
-    where = {"start": "at initialisation", "end": "around the minimum"}[at]
-    figures = {"start": "Figures 5, 12 and 13", "end": "Figures 3 and 10"}[at]
-    return measured_claim(
-        f"{where} the loss varies less over {layer} from pretrained weights than from scratch",
-        f"liu2019, {figures}",
-        paired(rows, rows["network"] == _SCRATCH, rows["network"] == tuned),
-        "powers of ten",
-    )
 
 
 def _draw(maps: list[_Map], ways: tuple[str, str], layers: list[str], at: str, table: pd.DataFrame) -> Figure:

@@ -18,8 +18,8 @@ from transferscope.study.context import WorkContext
 from transferscope.study.fitting import task_of
 from transferscope.training import outputs_of, scale_of, to_tensors
 from transferscope_papers.draw import COLOURS
-from transferscope_papers.from_study import FinishedStudy, paired
-from transferscope_papers.made import FigureMade, measured_claim
+from transferscope_papers.from_study import FinishedStudy
+from transferscope_papers.made import FigureMade
 
 PERPLEXITY = 80.0
 """As in appendix A.1; a third of the examples where there are fewer than 240."""
@@ -45,7 +45,7 @@ class CellFeatures:
 
 
 def figure_2a(study: FinishedStudy) -> FigureMade:
-    """The maps of a study that kept its networks: those of the first seed; the claims are about all seeds.
+    """The maps of a study that kept its networks: those of the first seed; the ratios are means over all.
 
     Training and test examples of one network lie on one map. Networks have no common features, so each has a map of
     its own.
@@ -54,12 +54,14 @@ def figure_2a(study: FinishedStudy) -> FigureMade:
         DataError: Fewer than two methods kept their networks, the study has several sources or numbers of labels, or
             the task is no classification.
     """
-    rows = study.accuracies()
-    study.one_setting(rows, "Figure 2a")
-    context = WorkContext(study.store.files)
-    kept = [
-        stored for stored in study.cells if stored.cell.role == "method" and context.network(stored.cell.key).is_file()
-    ]
+    fits, context = [one for one in study.cells if one.cell.role == "method"], WorkContext(study.store.files)
+    for label, what in (("source", "sources"), ("n_target", "numbers of labels")):
+        if len(several := {str(own) for one in fits if (own := one.cell.labels[label]) is not None}) > 1:
+            raise DataError(
+                f"{study.name} has runs of {len(several)} {what} ({', '.join(sorted(several))}) and Figure 2a shows "
+                "one; leave all but one out of the study file"
+            )
+    kept = [one for one in fits if context.network(one.cell.key).is_file()]
     networks = [features_of(stored, context) for stored in kept]
     methods = list(dict.fromkeys(item.method for item in networks))
     if len(methods) < 2:
@@ -84,20 +86,8 @@ def figure_2a(study: FinishedStudy) -> FigureMade:
         "variance within classes over that between them, train / test: "
         + "; ".join(f"{method} {means[method, 'train']:.3g} / {means[method, 'test']:.3g}" for method in methods)
     ]
-    on_test, claims = ratios[ratios["part"] == "test"], []
-    for ours in study.methods("merlin")[:1]:
-        claims = [
-            measured_claim(
-                f"the features of {ours} separate the classes of test examples better than those of {other}",
-                "merlin2020, section 3 with Figure 2a",
-                paired(on_test, on_test["method"] == other, on_test["method"] == ours),
-                "in the ratio of variances",
-            )
-            for other in methods
-            if other != ours and other not in study.methods("merlin")
-        ]
     first = [one for one in networks if one.seed == min(ratios["seed"])]
-    return FigureMade((_draw(study, first, means),), tuple(sentences), tuple(claims))
+    return FigureMade((_draw(study, first, means),), tuple(sentences))
 
 
 def features_of(stored: StoredCell, context: WorkContext) -> CellFeatures:

@@ -39,13 +39,6 @@ def deviation_bound(eigenvalues: Float64[np.ndarray, " d"], n: int, *, constant:
     return constant * float(eigenvalues[0]) * max(math.sqrt(r / n), r / n)
 
 
-def observed_deviation(inputs: Float64[np.ndarray, "n d"], covariance: Covariance) -> float:
-    """||X'X/n - Sigma||: the g of the data at hand, for which Theorem 4.2 holds with certainty."""
-    coordinates = covariance.to_eigenbasis(inputs)
-    difference = coordinates.T @ coordinates / len(inputs) - np.diag(covariance.eigenvalues)
-    return float(np.linalg.norm(difference, ord=2))
-
-
 class BoundOverM(NamedTuple):
     """Theorem 4.2 at m = 1..d, shape (d,), infinite where lambda_m = 0; and the least of them and lambda_1 ||D||^2."""
 
@@ -62,7 +55,7 @@ def fine_tuning_bound(difference: Float64[np.ndarray, " d"], covariance: Covaria
 
     Args:
         difference: D = theta_T - theta_S, shape (d,).
-        deviation: g, from `deviation_bound` or `observed_deviation`, at least 0.
+        deviation: g, from `deviation_bound` or that of the data, at least 0.
 
     Raises:
         SettingsError: g is negative or not a number.

@@ -1,15 +1,15 @@
 """Transfer of two-layer ReLU networks in the kernel regime (liu2019, Thm. 1 to 3; shachaf2021, Thm. 6.1 and Cor. 6.2).
 
 The kernel itself, y_{P->Q} and the leading terms of liu2019's theorems are `transferscope.numerics.ntk`, shared with
-the diagnostics. Here are the bounds that follow for the risk. Inputs have unit norm, labels lie in [-1, 1], only the
-first layer is trained and its width tends to infinity.
+the diagnostics. Here is what follows for the risk, whose bound in shachaf2021's Theorem 6.1 is 2 sqrt(r'H^-1 r / n) for
+what the pretrained network leaves, r. Inputs have unit norm, labels lie in [-1, 1], only the first layer is trained and
+its width tends to infinity.
 
 Corrections. liu2019's remark on training from scratch prints y'H^-1 y for the distance that weights travel: it is the
 square root of that. shachaf2021's Cor. 6.2 prints 3 ||theta_T - theta_S||: it is at most 2 ||P_par (theta_T -
 theta_S)||, because H >= X X'/4; so 6 in Corollary 6.3 can be 4.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -37,22 +37,6 @@ def kernel_norm(inputs: Float64[np.ndarray, "n d"], labels: Float64[np.ndarray, 
     value, check = (float(np.sqrt(np.maximum(labels @ solution, 0.0))) for solution in solutions)
     moved = abs(value - check) > TOLERATED_CHANGE * max(value, check)
     return Estimate(value, 0.0, 0, "not_identified" if moved else "ok")
-
-
-def fine_tuning_risk_bound(inputs: Float64[np.ndarray, "n d"], residual: Float64[np.ndarray, " n"]) -> Estimate:
-    """Leading term of shachaf2021's bound on the risk after fine-tuning (Theorem 6.1, eq. 11): 2 sqrt(r'H^-1 r / n).
-
-    The loss is 1-Lipschitz with values in [0, 1]. A further O(sqrt(log(n)/n)) has constants that the paper leaves open.
-
-    Args:
-        inputs: Unit-norm rows, shape (n, d), no two alike.
-        residual: r = y - f(X, Theta(0)), shape (n,): the labels less the outputs of the pretrained network.
-
-    Returns:
-        The bound, with the status of `kernel_norm`.
-    """
-    norm = kernel_norm(inputs, residual)
-    return Estimate(2 * norm.value / math.sqrt(len(residual)), norm.stderr, 0, norm.status)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ from transferscope_papers.theory.fine_tuning_bounds import (
     benign_overfitting_bound,
     deviation_bound,
     fine_tuning_bound,
-    observed_deviation,
 )
 
 GOLDEN_SPECTRUM = np.array([2.0, 1, 1])
@@ -33,6 +32,13 @@ def test_theorem_4_2_has_its_golden_value() -> None:
 def test_a_null_direction_bounds_nothing() -> None:
     bound = fine_tuning_bound(DIFFERENCE, Covariance(np.array([1.0, 1, 0])), deviation=0.1)
     np.testing.assert_array_equal(np.isinf(bound.values), [False, False, True])
+
+
+def observed_deviation(inputs: np.ndarray, covariance: Covariance) -> float:
+    """The g of the data, for which Theorem 4.2 holds with certainty: ||X'X/n - Sigma||."""
+    basis = covariance.eigenvectors if covariance.eigenvectors is not None else np.eye(60)
+    sigma = basis * covariance.eigenvalues @ basis.T
+    return float(np.linalg.norm(inputs.T @ inputs / len(inputs) - sigma, ord=2))
 
 
 @pytest.mark.parametrize("covariance", [isotropic(60), two_level(60, n_top=5), power_law_covariance(60, exponent=1)])
