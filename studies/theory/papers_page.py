@@ -2,20 +2,21 @@
 
     python studies/theory/papers_page.py        # after studies.theory.claims
 
-How many claims of a figure hold is counted in docs/results/runs/papers-claims.csv. What rests on stored runs is judged
-by the predicates of verdicts.py; the rest stands in papers.csv beside this file: `figure` is a name of `papers draw`,
-`runs` a file in docs/results/runs.
+What rests on stored runs is judged by the predicates of verdicts.py, what rests on a figure by those of its claims that
+docs/results/runs/papers-claims.csv has. Rows stand in papers.csv beside this file: `figure` is a name of `papers draw`,
+`claims` a pattern of the sources of those of its claims that the row is about, `runs` a file in docs/results/runs.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pandas as pd
-from verdicts import VERDICTS, WORDS
+from stored import csv_of
+from verdicts import VERDICTS, word_of_claims
 
 from transferscope_papers.catalogue import PAPERS
 
 RESULTS, ROWS = Path(__file__).parents[2] / "docs" / "results", Path(__file__).with_name("papers.csv")
-ALL_WORDS = (*WORDS, "corrected", "cannot be done here")
 INTRODUCTION = """# Five papers, item by item
 
 *Claims* are what the paper says of a figure, checked on what is drawn, as hold / all. Every one stands with its verdict
@@ -23,33 +24,41 @@ in [runs/papers-claims.csv](runs/papers-claims.csv), made at the quick profile b
 (under 30 s of CPU each). Figures of Mikami et al. take `--table syn2real_finetune.csv`. This page is written
 by `python studies/theory/papers_page.py`.
 
-Rows that rest on stored runs are judged by machine, each by a function of its CSV (`studies/theory/verdicts.py`).
-*Reproduced*: the claimed order, beyond intervals that hold at once, and the published numbers. *Order only*: the order,
-with another network, data or protocol. *Inconclusive*: the order in the means alone. *Not tested*: a premise of the
-claim is not met, which is named.
+Every verdict is a function (`studies/theory/verdicts.py`): of a CSV of runs, or of the claims of a figure. Of runs,
+*reproduced*: the claimed order, beyond intervals that hold at once, and the published numbers; *order only*: the order,
+with another network, data or protocol; *inconclusive*: the order in the means alone; *not tested*: a premise of the
+claim is not met, which is named. Of a figure, *reproduced*: every claim holds; *in part*: some do; *corrected*: what is
+printed does not hold, and its correction does ([errata](../theory/errata.md)).
 """
 
 
+def claims_of(row: Mapping[str, str]) -> pd.DataFrame:
+    """Return the claims of a row's figure that it is about."""
+    found = csv_of("papers-claims.csv", {"figure", "what", "source", "verdict", "text", "seen"})
+    found = found[(found["what"] == "claim") & (found["figure"] == f"{row['paper']}-{row['figure']}")]
+    return found[found["source"].str.contains(row["claims"])]
+
+
 def judged_rows() -> list[dict[str, str]]:
-    """Return the rows of papers.csv, with the verdicts and numbers that are computed."""
+    """Return the rows of papers.csv with their verdicts, and the numbers that are computed."""
     rows: list[dict[str, str]] = pd.read_csv(ROWS, keep_default_na=False).to_dict("records")
     for row in rows:
         if judge := VERDICTS.get((row["paper"], row["item"])):
             found = judge()
             row |= {"ours": found.ours, "verdict": found.word, "why": found.why}
+        elif row["figure"]:
+            row["verdict"] = word_of_claims(claims_of(row))
     return rows
 
 
 def page() -> str:
     """The page."""
-    rows, claims = judged_rows(), pd.read_csv(RESULTS / "runs" / "papers-claims.csv", keep_default_na=False)
-    claims = claims[claims["what"] == "claim"]
-    lines = [INTRODUCTION]
+    rows, lines = judged_rows(), [INTRODUCTION]
     for paper, known in PAPERS.items():
         lines += [f"## {known.title}", "", "| | published | ours | verdict | claims | page | command, runs |"]
         lines += ["|---|---|---|---|---|---|---|"]
         for row in (one for one in rows if one["paper"] == paper):
-            own = claims[claims["figure"] == f"{paper}-{row['figure']}"]
+            own = claims_of(row)
             runs = f"[{row['runs']}](runs/{row['runs']})" if row["runs"] else ""
             cells = (
                 *(row[name] for name in ("item", "published", "ours")),

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import scene_entropy
 from imagenet_heads import study_of as heads_of
 from scipy.stats import spearmanr
 from stored import RUNS, UNFITTED, runs_of
@@ -19,14 +20,17 @@ from verdicts import CLAIMED_OF_WEIGHTS, STUDIES, above, below, every_study, poi
 
 from transferscope.errors import DataError
 from transferscope_papers.catalogue import FIGURES, PAPERS
+from transferscope_papers.mikami2021.common_d import PUBLISHED_RATES
+from transferscope_papers.mikami2021.rows import FIGURE_5_LARGEST, PUBLISHED_D
 from transferscope_papers.protocols import TABLE, Setting, protocols
 
 PUBLISHED, PAGE = Path(__file__).with_name("published"), RUNS.parent / "protocols.md"
 INTRODUCTION = """# Protocols beside those of the papers
 
-What each row of [five papers, item by item](papers.md) that rests on stored runs was run with, beside what its paper
-states. Bold: differs. *Fitted* is the lowest mean accuracy on training labels of the arms that train. This page is
-written by `python studies/theory/protocols.py` from the study files, their runs and `studies/theory/published`.
+What each row of [five papers, item by item](papers.md) was run with, beside what its paper states; the few rows that
+are not here rest on algebra or on draws that they name. Bold: differs. *Fitted* is the lowest mean accuracy on training
+labels of the arms that train. This page is written by `python studies/theory/protocols.py` from the study files, their
+runs, the settings of figures and `studies/theory/published`.
 """
 STUDIES_READ = """## Every stored study of a claim
 
@@ -57,6 +61,24 @@ HEADINGS = {
 }
 """What is compared, in the order of the tables."""
 
+SCRIPTS = {
+    "scene_entropy": {
+        "network": "conv4",
+        "inputs": "16 pixels",
+        "learnt": "CIFAR-10",
+        "images": f"{scene_entropy.N_SCENES:,}",
+        "seeds": "5",
+    }
+}
+"""What runs of a script of this folder were made with."""
+OF_AUTHORS = {
+    "rows": "syn2real_finetune.csv of the authors' repository",
+    "D": f"{PUBLISHED_D:g} held",
+    "alpha": "{:g} to {:g}".format(*PUBLISHED_RATES),
+    "residuals": "of the error",
+    "sizes": f"up to {FIGURE_5_LARGEST:,} of the series of 64,000",
+}
+"""How the authors' rows are fitted in the figures that read them."""
 SIDES = {"mnist": 28, "fashion-mnist": 28, "usps": 16, "svhn": 32, "cifar10": 32}
 """Pixels on a side of data that no transform resizes."""
 
@@ -115,9 +137,13 @@ def run_with(paper: str, published: dict[str, Any]) -> tuple[str, dict[str, str]
     """Return the study or command that a row rests on, and what it was run with.
 
     Of a figure these are its settings in the quick profile, whose claims papers.md counts, and with `--full`; `set`
-    holds those that its row changes.
+    holds those that its row changes. Of a figure from the authors' rows they are what is fitted and how.
     """
+    if "script" in published:
+        return f"studies/theory/{published['script']}.py", SCRIPTS[published["script"]]
     if "figure" in published:
+        if PAPERS[paper].figures[published["figure"]].reads == "table":
+            return f"papers draw {paper} {published['figure']} --table", OF_AUTHORS
         figure = FIGURES[f"{paper}-{published['figure']}"]
         chosen = published.get("set", {})
         quick, full = (figure.configured(quick=quick, changes=chosen).settings for quick in (True, False))
@@ -132,19 +158,28 @@ def run_with(paper: str, published: dict[str, Any]) -> tuple[str, dict[str, str]
 
 
 def settings() -> list[Setting]:
-    """Return every setting that is compared, published and ours."""
-    known = pd.read_csv(Path(__file__).with_name("papers.csv"), keep_default_na=False).set_index(["paper", "item"])
-    found = []
-    for paper in PAPERS:
-        for item, published in published_of(paper).items():
-            name, own = run_with(paper, published)
-            if "fitted" in published:
-                own["fitted"] = fitted_of(str(known.loc[(paper, item), "runs"]), name)
-            found += [
-                Setting(paper, item, name, HEADINGS.get(key, key), published[key], own[key])
-                for key in dict.fromkeys((*HEADINGS, *own))
-                if key in published
-            ]
+    """Return every setting that is compared, published and ours; of a figure without published ones, all of its own.
+
+    Rows without a figure and without runs, which rest on algebra and draws, have none.
+    """
+    rows = pd.read_csv(Path(__file__).with_name("papers.csv"), keep_default_na=False)
+    found, stated = [], {paper: published_of(paper) for paper in PAPERS}
+    known = set(zip(rows["paper"], rows["item"], strict=True))
+    if unknown := [f"{paper} {item}" for paper, own in stated.items() for item in own if (paper, item) not in known]:
+        raise DataError(f"published settings of {', '.join(unknown)}: papers.csv has no such row; mend the name")
+    for row in rows.itertuples():
+        paper, item = str(row.paper), str(row.item)
+        published = stated[paper].get(item, {"figure": row.figure} if row.figure else {})
+        if not published:
+            continue
+        name, own = run_with(paper, published)
+        own = own | {"fitted": fitted_of(str(row.runs), name)} if "fitted" in published else own
+        given = {key: str(published[key]) for key in own if key in published}
+        found += [
+            Setting(paper, item, name, HEADINGS.get(key, key), value, own[key])
+            for key in dict.fromkeys((*HEADINGS, *own))
+            if (value := given.get(key, "" if given else "not said")) and key in own
+        ]
     return found
 
 

@@ -1,4 +1,4 @@
-"""docs/results/mended.md: every number of a row with runs, computed again from its CSV without the page's code."""
+"""papers.md and mended.md: every number of a row with runs, computed again from its CSV without the pages' code."""
 
 import itertools
 import math
@@ -21,6 +21,23 @@ def cells() -> Iterator[list[str]]:
     for line in (RESULTS / "mended.md").read_text(encoding="utf-8").splitlines():
         if line.startswith("| ["):
             yield [cell.strip() for cell in line.strip("|").split(" | ")]
+
+
+def rows_of_papers() -> dict[str, list[str]]:
+    """The cells of each row of papers.md, by "Authors year: item"."""
+    found, title = {}, ""
+    for line in (RESULTS / "papers.md").read_text(encoding="utf-8").splitlines():
+        title = line[3:].partition(",")[0] if line.startswith("## ") else title
+        if line.startswith("| ") and not line.startswith("| |"):
+            item, *rest = [cell.strip() for cell in line.strip("|").split(" | ")]
+            found[f"{title}: {item.removeprefix('| ')}"] = rest
+    return found
+
+
+def ours_of(name: str) -> str:
+    """What a row says was seen: of papers.md, or of mended.md for a sentence of another page."""
+    papers = rows_of_papers()
+    return papers[name][1] if name in papers else next(own[5] for own in cells() if own[0].startswith(f"[{name}]"))
 
 
 def raw(name: str) -> Any:
@@ -294,6 +311,129 @@ def shachaf_table_1() -> list[float]:
     return [*(own.mean() for own in values), values[0].std(ddof=1), values[2].std(ddof=1)]
 
 
+def wide_networks() -> list[float]:
+    found = []
+    for n, d in ((5, 10), (20, 10), (60, 10), (200, 5)):
+        random, ratios = np.random.default_rng(n), []
+        for _ in range(20):
+            x = random.standard_normal((n, d))
+            x /= np.linalg.norm(x, axis=1, keepdims=True)
+            apart = random.standard_normal(d)
+            products = np.clip(x @ x.T, -1, 1)
+            gram = products * (math.pi - np.arccos(products)) / (2 * math.pi) + 0.5e-6 * np.eye(n)
+            ratios.append(math.sqrt((x @ apart) @ np.linalg.solve(gram, x @ apart) / (apart @ apart)))
+        found.append(max(ratios))
+    return found
+
+
+def liu_table_2() -> list[float]:
+    runs, found = raw("imagenet-why.csv"), []
+    for target in ("cifar10", "svhn", "fashion-mnist", "usps", "mnist", "glyphs"):
+        arms = (
+            number(runs, *arm, study=f"imagenet-why-{target}") for arm in (("fine-tune", "imagenet"), ("scratch", ""))
+        )
+        found += ends(100 * (next(arms) - next(arms)), 6)
+    return found
+
+
+def merlin_figure_2a() -> list[float]:
+    runs = raw("merlin-more.csv").query("study == 'halves-features'")
+    return [100 * number(runs, method, "AB").mean() for method in ("linear-probe", "joint", "fine-tune", "merlin")]
+
+
+def merlin_table_2() -> list[float]:
+    runs, found = raw("text.csv"), []
+    for task in ("mrpc", "rte"):
+        own = runs[runs["study"] == f"text-sequence-{task}"]
+        found += ends(100 * (number(own, "merlin-ft", "minilm") - number(own, "fine-tune", "minilm")), 2)
+    return found
+
+
+def labels_to_usps() -> Any:
+    return pd.concat([raw("merlin-labels.csv"), raw("merlin-labels-few.csv")])
+
+
+def merlin_table_3() -> list[float]:
+    runs, found = labels_to_usps(), []
+    for n in (50, 100, 300, 600):
+        with_source, without = (
+            number(runs, *arm, n_target=n) for arm in (("merlin", "mnist"), ("merlin-target-only", ""))
+        )
+        found += ends(100 * (with_source - without), 4)
+    return found
+
+
+def merlin_figure_4b() -> list[float]:
+    runs = raw("merlin-more.csv").query("study == 'merlin-grid'")
+    arms = {name: 100 * own["value"].mean() for name, own in runs[runs["part"] == "target_test"].groupby("method")}
+    inside = [arms[f"rho-{rho}-lambda-{ridge}"] for rho in ("0.5", "2", "10") for ridge in ("0.1", "1", "10")]
+    trained = runs[(runs["part"] == "target_train") & (runs["method"] == "scratch")]["value"]
+    published_range = [0.5, 0.1]
+    return [min(inside), max(inside), *published_range, arms["scratch"], 100 * trained.mean()]
+
+
+def tiles(k: int, method: str, source: str = "tiles", part: str = "target_test") -> Any:
+    return number(raw("merlin-tiles.csv"), method, source, part=part, study=f"merlin-tiles-{k}")
+
+
+def theorem_1_on_images() -> list[float]:
+    return [
+        end for k in (2, 3, 4, 8) for end in ends(100 * (tiles(k, "merlin") - tiles(k, "merlin-target-only", "")), 4)
+    ]
+
+
+def theorem_2_on_images() -> list[float]:
+    return ends(100 * (tiles(2, "merlin") - tiles(2, "joint")))
+
+
+def algorithms() -> list[float]:
+    runs = raw("merlin-ablation.csv")
+    steps = [f"merlin-{name}" for name in ("20-inner-steps", "5-inner-steps", "1-inner-step")]
+    closed = number(labels_to_usps(), "merlin", "mnist", n_target=100)
+    return [*(100 * number(runs, arm, "mnist").mean() for arm in steps), 100 * closed.mean()]
+
+
+def whole_numbers(name: str) -> list[str]:
+    """The numbers of a row without a point, as in "1,015"."""
+    return re.findall(r"(?<![\d.,])\d[\d,]*(?![\w.,])", ours_of(name))
+
+
+def test_growth_of_gradients_of_figure_7() -> None:
+    runs, random, given = raw("imagenet-why.csv"), [], []
+    for target in ("cifar10", "svhn", "fashion-mnist", "usps", "mnist", "glyphs"):
+        own = runs[(runs["study"] == f"imagenet-why-{target}") & (runs["name"] == "gradient_growth")]
+        at_start = own[own["step"] == 0].groupby("method")["value"].mean()
+        random.append(at_start["scratch"])
+        given.append(at_start["fine-tune"])
+    expected = [f"{end:.0f}" for ends_of in (random, given) for end in (min(ends_of), max(ends_of))]
+    assert whole_numbers("Liu et al. 2019: Figure 7")[:4] == expected
+
+
+def test_features_of_figures_3_and_4a() -> None:
+    runs = raw("why.csv").query("study == 'why-methods' and part == 'target_test' and step == -1")
+    shown = ours_of("Liu et al. 2020: Figures 3, 4a")
+    for name, form in (("variance_ratio", "{:.2f}"), ("feature_label_alignment", "{:,.0f}")):
+        means = runs[runs["name"] == name].groupby("method")["value"].mean()
+        others = means.drop("merlin")
+        assert "{} for {} to {}".format(*map(form.format, (means["merlin"], others.min(), others.max()))) in shown
+
+
+def test_what_the_source_head_of_two_tiles_reads() -> None:
+    read = [100 * tiles(2, "merlin", part=f"source_test/tile{tile}").mean() for tile in (1, 2)]
+    assert "reads {:.0f} % by the shared tile and {:.0f} % by the other".format(*read) in ours_of(
+        "Liu et al. 2020: Theorem 2 on images"
+    )
+
+
+def test_a_pre_trained_start_of_table_3() -> None:
+    pretrained = number(raw("merlin-ablation.csv"), "merlin-pretrained", "mnist")
+    expected = ends(100 * (pretrained - number(labels_to_usps(), "merlin", "mnist", n_target=100)))
+    said = ours_of("Liu et al. 2020: Table 3").partition("random one ")[2].partition(", published")[0]
+    assert [float(one.replace("−", "-")) for one in re.findall(r"[+−]\d+\.\d", said)] == pytest.approx(
+        expected, abs=0.051
+    )
+
+
 def test_counts_of_draws_of_table_1() -> None:
     runs: Any = pd.read_csv(RUNS / "shachaf-table1.csv").query("panel == 'draws' and kind == 'simulation'")
     best, second, last = (
@@ -326,6 +466,15 @@ BY_HAND: dict[str, Callable[[], list[float]]] = {
     "Mikami et al. 2021: Figure 7": figure_7,
     "Shachaf et al. 2021: Figure 2b": figure_2b,
     "Shachaf et al. 2021: Table 1": shachaf_table_1,
+    "Liu et al. 2019: Table 2": liu_table_2,
+    "Liu et al. 2020: Figure 2a": merlin_figure_2a,
+    "Liu et al. 2020: Table 2": merlin_table_2,
+    "Liu et al. 2020: Table 3": merlin_table_3,
+    "Liu et al. 2020: Figure 4b": merlin_figure_4b,
+    "Liu et al. 2020: Theorem 1 on images": theorem_1_on_images,
+    "Liu et al. 2020: Theorem 2 on images": theorem_2_on_images,
+    "Liu et al. 2020: Algorithms 1, 2": algorithms,
+    "Shachaf et al. 2021: Theorem 6.1, Corollaries 6.2, 6.3": wide_networks,
     "glyph page, α": glyph_alpha,
     "glyph page, held out": glyph_held_out,
 }
@@ -333,8 +482,7 @@ BY_HAND: dict[str, Callable[[], list[float]]] = {
 
 @pytest.mark.parametrize("name", BY_HAND)
 def test_the_numbers_of_a_row_are_those_of_its_runs(name: str) -> None:
-    (row,) = [own for own in cells() if own[0].startswith(f"[{name}]")]
-    shown = re.findall(r"(?<![\d,])[+−]?\d*\.\d+", row[5].partition("; published")[0])
+    shown = re.findall(r"(?<![\d,])[+−]?\d*\.\d+", ours_of(name).partition("; published")[0])
     expected = BY_HAND[name]()
     assert len(shown) >= len(expected)
     for text, value in zip(shown, expected, strict=False):
@@ -359,8 +507,11 @@ def test_the_worth_of_pre_training_by_labels() -> None:
 
 
 def test_every_row_with_runs_is_computed_again_and_the_page_is_what_is_written() -> None:
-    with_runs = {own[0][1:].partition("]")[0] for own in cells() if own[6].startswith("[")}
-    assert with_runs == {*BY_HAND, "`scaling` with s"}
+    mended = {own[0][1:].partition("]")[0] for own in cells() if own[6].startswith("[")}
+    papers = {name for name, own in rows_of_papers().items() if "](runs/" in own[-1]}
+    elsewhere = {"`scaling` with s", "Liu et al. 2019: Figure 7", "Liu et al. 2020: Figures 3, 4a"}
+    assert (mended | papers) - elsewhere <= set(BY_HAND)
+    assert set(BY_HAND) - (mended | papers) == {"Shachaf et al. 2021: Theorem 6.1, Corollaries 6.2, 6.3"}  # of draws
     assert (RESULTS / "mended.md").read_text(encoding="utf-8") == module_of("studies/theory/mended_page.py").page()
 
 

@@ -34,6 +34,27 @@ def test_words(premise: bool, claimed: list[Estimate | bool], numbers: bool, wor
     assert found.why == ("network" if premise else "not met: the premise")
 
 
+@pytest.mark.parametrize(
+    ("claims", "word"),
+    [
+        ([("paper, Figure 1", "holds"), ("paper", "holds")], "reproduced"),
+        ([("paper, Figure 1", "holds"), ("paper", "does not hold")], "in part"),
+        ([("paper, Figure 1", "holds"), ("paper", "cannot be told")], "in part"),
+        ([("paper, Figure 1", "does not hold"), ("corrects paper, eq. 1", "holds")], "corrected"),
+        ([("paper, Figure 1", "holds"), ("corrects paper, eq. 1", "does not hold")], "in part"),
+        ([("paper, Figure 1", "does not hold")], "not reproduced"),
+    ],
+)
+def test_words_of_the_claims_of_a_figure(claims: list[tuple[str, str]], word: str) -> None:
+    assert MODULE.word_of_claims(pd.DataFrame(claims, columns=["source", "verdict"])) == word
+
+
+def test_what_is_corrected_has_an_erratum() -> None:
+    found = MODULE.corrected("seen", formula="merlin2020 eq. 7, Alg. 2", why="wrong shape")
+    assert (found.word, found.ours, found.why) == ("corrected", "seen", "wrong shape")
+    assert MODULE.corrected("seen", formula="merlin2020 eq. 999", why="wrong shape").word == "not tested"
+
+
 def raw(name: str) -> pd.DataFrame:
     return pd.read_csv(RESULTS / "runs" / name, comment="#")
 
