@@ -1,13 +1,13 @@
 """Errors beyond the measured sizes of label plans: thinned real curves, and curves that leave chance late.
 
-    python benchmarks/plan_curves.py DATA_FOLDER [--most N]
+    python benchmarks/plan_curves.py DATA_FOLDER [--most N] [--others FILE.csv]
 
 Curves of classical learners (LCDB), of few-shot image classification and of fine-tuned language models, cut at 1/8,
 1/16 or 1/32 of their largest size and thinned to 3, 4, 5 and 7 sizes a factor of 2 apart, are asked at 2, 4 and 8 times
-the largest seen one. Half of the data sets, by a hash of their names, are for development: the widths of
-`scaling/advice/label_plan.py` were chosen on it. Curves that leave chance late are simulated: sigmoids in log labels
-whose middle lies at half to 16 times the largest size. Rivals: the last value, and a power law through the last three
-points.
+the largest seen one. The widths of `scaling/advice/label_plan.py` were chosen on those of LCDB, by data set; `--others`
+asks the curves of benchmarks/learning_curves.py instead, which chose nothing. Curves that leave chance late are
+simulated: sigmoids in log labels whose middle lies at half to 16 times the largest size. Rivals: the last value, and a
+power law through the last three points.
 """
 
 import argparse
@@ -44,8 +44,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("data", type=Path)
     parser.add_argument("--most", type=int, default=60, help="curves of a family")
+    parser.add_argument("--others", type=Path, help="file of benchmarks/learning_curves.py")
     asked = parser.parse_args()
-    rows = [row for curve in curves(asked.data, asked.most) for row in score(curve)]
+    known = curves(asked.data, asked.most) if asked.others is None else measured(asked.others)
+    rows = [row for curve in known for row in score(curve)]
     frame = pd.DataFrame([*rows, *late()])
     frame["gained"] = pd.cut(frame["gained"], [-9, 0.08, 0.2, 0.4, 9], labels=["to 8 %", "to 20 %", "to 40 %", "more"])
     for keys in (["part"], ["family"], ["gained"], ["sizes"], ["part", "gained"]):
@@ -73,6 +75,12 @@ def curves(data: Path, most: int) -> Iterator[Curve]:
         for name in np.random.default_rng(0).permutation(losses.index)[: most // 3]:
             y = losses.loc[name].to_numpy(float)
             yield Curve("language models", f"{task} {name}", losses.columns.to_numpy(float), y, y, None)
+
+
+def measured(file: Path) -> Iterator[Curve]:
+    for (data_set, learner), rows in pd.read_csv(file).groupby(["data_set", "learner"]):
+        x, y, stderr = rows[["x", "y", "stderr"]].to_numpy(float).T
+        yield Curve(str(learner), str(data_set), x, y, y.clip(1e-4), stderr.clip(1e-4))
 
 
 def score(curve: Curve) -> Iterator[dict[str, object]]:

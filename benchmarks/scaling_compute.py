@@ -7,9 +7,9 @@ Tables of simulated truths (the laws of Hoffmann et al., Besiroglu et al., Kapla
 half of the tables by budgets the budget is a column and 6 N D is .93 to 1.35 times it. Asked are the loss at 4, 16 and
 64 times the largest budget and the best N; and in every table its own last one, two and three budgets from the others.
 The fine-tuning losses of three families of language models on three tasks are asked beyond a twelfth of the largest
-budget. Widths were chosen on the truths of "development" (the last three joined when the laws missed them, and so did
-the laws with an offset); others confirm, and four fresh ones, three of them outside of the laws that are fitted, were
-written after every default and asked once.
+budget. Weights and widths were chosen on the truths of "development" (which were fresh once, and joined when the laws
+missed them); others confirm, and four fresh ones, three of them outside of the laws that are fitted, were written after
+every default and asked once.
 
 Rivals: the recipe of Hoffmann et al. (their law, Huber loss of log loss), least squares of log loss with all laws, and
 for N a line through the minima of parabolas over the runs of each budget, and the optimum of the law of Hoffmann et al.
@@ -47,10 +47,17 @@ TRUTHS = {
     "shallow": lambda n, d: 1.5 + 45 * n**-0.2 + 70 * d**-0.19,
     "too large": lambda n, d: 1.75 + 400 * n**-0.34 + 450 * d**-0.285 + 0.02 * (20 * n / d) ** 0.5,  # for its tokens
     "two rates of D": lambda n, d: 1.7 + 410 * n**-0.34 + 300 * d**-0.26 + 5e5 * d**-0.62,
+    "bent N": lambda n, d: 1.65 + 300 * n**-0.3 * (1 + n / 1e9) ** -0.08 + 500 * d**-0.29,
+    "slow D": lambda n, d: 0.9 + 420 * n**-0.34 + 8 / np.log(d / 1e6),
+    "repeated data": lambda n, d: 1.7 + 400 * n**-0.34 + 420 * (2e12 * (1 - np.exp(-d / 2e12))) ** -0.28,
+    "steep D": lambda n, d: 1.8 + 250 * n**-0.3 + 3e4 * d**-0.47,
     "product": lambda n, d: 1.75 + 350 * n**-0.34 + 600 * d**-0.3 + 6e3 * n**-0.28 * d**-0.2,
 }
-DEVELOPMENT = ("Hoffmann", "Kaplan", "coupled .5", "offset N", "offset D", "two rates")
-FRESH = ("offset both", "shallow", "too large", "two rates of D")
+DEVELOPMENT = (
+    *("Hoffmann", "Kaplan", "coupled .5", "offset N", "offset D", "two rates", "offset both", "shallow", "too large"),
+    "two rates of D",
+)
+FRESH = ("bent N", "slow D", "repeated data", "steep D")
 BEYOND = (4, 16, 64)
 BAD = (0.0, 0.04, 0.1)
 FAMILIES = ("Cerebras", "OPT", "GPT2")

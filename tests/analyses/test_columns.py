@@ -173,3 +173,18 @@ def test_the_text_of_cells_does_not_depend_on_how_often_they_are_there() -> None
         texts = texts_of(column)
         assert texts.tolist() == [cell_text(cell) for cell in column]
         assert list(texts.index) == list(column.index)
+
+
+def test_of_columns_of_seeds_the_one_that_varies_is_taken() -> None:
+    runs = pd.DataFrame(
+        [
+            (arm, n, s, 0.6 + n / 4000 + s / 100)
+            for arm in ("scratch", "b")
+            for n in (250, 500, 1000)
+            for s in (0, 1, 2)
+        ],
+        columns=["arm", "labels", "random_seed", "accuracy"],
+    )
+    named = transferscope.plan(runs.rename(columns={"random_seed": "seed"})).table()
+    for table in (runs, runs.assign(seed=0), runs.assign(seed=0)[["seed", *runs]]):
+        pd.testing.assert_frame_equal(transferscope.plan(table).table(), named)

@@ -159,6 +159,33 @@ def test_intervals_grow_in_proportion_to_the_log_distance() -> None:
     assert score.last_budget <= score.rate * 10
 
 
+def test_fits_to_the_larger_budgets_lead_beyond_them() -> None:
+    """8e8 tokens that do not count matter least at the largest budgets; forecasts are half of the fits to these."""
+
+    def truth(n: np.ndarray, d: np.ndarray) -> np.ndarray:
+        return np.asarray(1.7 + 420 * n**-0.345 + 900 * (d + 8e8) ** -0.31)
+
+    n, d = isoflop()
+    surface = fit_surface(n, d, truth(n, d), free=True)
+    larger = {tuple(point) for point in np.stack([n, d], 1)[6 * n * d > 2e19]}  # three of the five budgets
+    for fit in surface.later.values():
+        assert {tuple(point) for point in fit.observations.sizes} == larger
+    at = np.array([[1e11, 2e12]])
+    alone = np.exp(sum(surface.weights[name] * np.log(fit.predict(at)[0]) for name, fit in surface.fits.items()))
+    later = np.exp(sum(surface.weights[name] * np.log(fit.predict(at)[0]) for name, fit in surface.later.items()))
+    assert surface.predict(at)[0] == pytest.approx(np.sqrt(alone * later))
+    assert sum(weight for _, weight, _ in surface.members) == pytest.approx(1)
+    true = truth(*at.T)[0]
+    assert abs(later - true) < abs(surface.predict(at)[0] - true) < abs(alone - true)
+
+
+def test_few_runs_are_fitted_once() -> None:
+    n, d = (column[::3] for column in isoflop())
+    surface = fit_surface(n, d, loss(HOFFMANN, n, d), free=True)
+    assert surface.later == {}
+    assert [fit for fit, _, _ in surface.members] == list(surface.fits.values())
+
+
 @pytest.mark.parametrize("scatter", [False, True])
 def test_the_last_budgets_are_left_out_one_two_and_three_at_a_time(scatter: bool) -> None:
     n, d = isoflop_as_published(np.random.default_rng(0))[:2] if scatter else isoflop()

@@ -38,6 +38,21 @@ def test_a_flat_noisy_curve_stays_where_it_is() -> None:
     np.testing.assert_allclose(result.predicted, 0.3, rtol=0.1)
 
 
+def test_a_curve_at_chance_may_fall_suddenly() -> None:
+    """A third of the draws falls by up to 1.5 in log error for each unit of log size, from up to 8 times on."""
+    x, y, at = 10.0 * 2.0 ** np.arange(6), [0.9, 0.902, 0.898, 0.901, 0.897, 0.899], np.array([160.0, 640.0, 1280.0])
+    share, loss = (extrapolate(x, y, at=at, share=one) for one in (True, False))
+    assert (share.may_take_off, loss.may_take_off) == (True, False)
+    np.testing.assert_allclose(share.low[0], loss.low[0], rtol=0.01)
+    assert (share.low[1:] < 0.9 * loss.low[1:]).all()
+    ahead = np.log(4)  # of draws that fall, the share 5 / 30 falls further than this
+    begins, rate = np.random.default_rng(0).uniform(size=(2, 100_000))
+    falls = np.quantile(1.5 * rate * np.maximum(ahead - np.log(8) * begins, 0), 1 - 5 / 30)
+    assert np.log(share.low[2] / share.predicted[2]) == pytest.approx(-falls, rel=0.1)
+    np.testing.assert_array_equal(share.high, loss.high)
+    assert not extrapolate(x, [0.9, 0.8, 0.7, 0.6, 0.5, 0.4], at=at, share=True).may_take_off
+
+
 def test_a_curve_that_turns_up_does_not_fall() -> None:
     y = np.concatenate([np.linspace(0.5, 0.3, 6), np.linspace(0.32, 0.45, 6)])
     result = extrapolate(LONG[:12], y, at=[2 * LONG[11]])

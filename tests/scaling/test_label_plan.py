@@ -12,6 +12,7 @@ from transferscope.scaling.advice.label_plan import (
     labels_for,
     paired,
     seed_correlation,
+    unevenness,
 )
 from transferscope.scaling.observations import Observations, observe
 
@@ -134,13 +135,37 @@ def test_candidates_lie_between_and_beyond() -> None:
     assert candidate_sizes(np.array([20.0, 25.0, 40.0, 80.0, 160.0])).tolist() == [32, 57, 110, 240, 320, 640]
 
 
-def test_a_curve_that_gained_little_has_a_width_that_grows_with_the_distance() -> None:
-    """A level curve of known noise: the log error scatters by .025 for each doubling beyond the largest size."""
+def test_a_smooth_curve_has_a_width_that_grows_with_the_distance() -> None:
+    """A level curve of known noise: the log error scatters by .02 for each doubling beyond the largest size."""
     x = 100.0 * 2.0 ** np.arange(6)
     data = observe(x, np.full(6, 0.2) * np.array([1.0002, 0.9999, 1, 1.0001, 0.9998, 1]), stderr=np.full(6, 1e-5))
     draws = draw_curve(data, label_grid([data]))
     half = [np.log(e.high / e.low) / 2 for e in (draws.error_at(3200.0 * times).interval for times in (2, 4, 7.99))]
-    assert half == pytest.approx([1.645 * 0.025 * doublings for doublings in (1, 2, 3)], rel=0.25)
+    assert half == pytest.approx([1.645 * 0.02 * doublings for doublings in (1, 2, 3)], rel=0.25)
+
+
+def test_unevenness_is_the_change_of_the_fall_beyond_noise() -> None:
+    """Falls of .1, .4 and .2 change by .3 and .2 from doubling to doubling; noise alone by 2 sigma sqrt(3 / pi)."""
+    x = 100.0 * 2.0 ** np.arange(4)
+    errors = 0.5 * np.exp(-np.cumsum([0.0, 0.1, 0.4, 0.2]))
+    assert unevenness(observe(x, errors, stderr=1e-9 * errors)) == pytest.approx(0.25)
+    assert unevenness(observe(x, errors, stderr=0.1 * errors)) == pytest.approx(np.sqrt(0.25**2 - 0.04 * 3 / np.pi))
+    assert unevenness(observe(x, x**-0.4, stderr=1e-9 * x**-0.4)) == pytest.approx(0, abs=1e-9)
+    generator = np.random.default_rng(0)
+    noisy = [unevenness(observe(1.05 ** np.arange(400), np.exp(0.05 * generator.standard_normal(400))))]
+    noisy.append(unevenness(observe(1.05 ** np.arange(400), 1 + 1e-9 * np.arange(400), stderr=np.full(400, 0.05))))
+    assert noisy == pytest.approx([2 * np.sqrt(3 / np.pi) * np.sqrt(0.05**2 - 0.03**2), 0], rel=0.1)
+
+
+def test_an_uneven_curve_has_a_wider_interval() -> None:
+    x = 100.0 * 2.0 ** np.arange(5)
+    widths = []
+    for falls in ([0.2, 0.2, 0.2, 0.2], [0.05, 0.35, 0.02, 0.38]):
+        errors = 0.4 * np.exp(-np.cumsum([0.0, *falls]))
+        data = observe(x, errors, stderr=0.002 * errors)
+        interval = draw_curve(data, label_grid([data])).error_at(3200).interval
+        widths.append(np.log(interval.high / interval.low))
+    assert widths[1] > 3 * widths[0]
 
 
 @pytest.mark.parametrize(
@@ -159,4 +184,5 @@ def test_a_curve_at_chance_may_take_off(errors: list[float], chance: float | Non
     data = observe(x, errors, stderr=np.full(5, 0.002))
     draws = draw_curve(data, label_grid([data]), chance=chance)
     assert draws.may_take_off == may
+    assert not draw_curve(data, label_grid([data]), chance=chance, share=False).may_take_off
     assert (draws.error_at(1279).interval.low < 0.5 * errors[-1]) == may or not may

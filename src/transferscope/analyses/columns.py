@@ -444,10 +444,11 @@ def columns_by_role(
         names = about.names_in(is_needed=role not in optional)
         alike = [[name for name in by_name.get(alias, ()) if name not in taken] for alias in names]
         known = [name for names in alike for name in names]
+        if role == "seed":  # the one that varies, as random_seed beside a constant seed
+            spelled = [str(name) for name in frame if words_in(str(name)) & _SEEDS and name not in taken]
+            known = sorted(dict.fromkeys([*known, *spelled]), key=lambda name: frame[name].nunique() < 2)
         if not known and role in optional:
             continue
-        if role == "seed":  # the one that varies
-            known.sort(key=lambda name: frame[name].nunique() < 2)
         if about.alone and not known:  # as lambada_acc, which is no common name
             known = [str(name) for name in frame if _is_measure(frame, str(name)) and name not in taken]
         if about.alone and len(known) > 1:
@@ -480,6 +481,7 @@ def columns_by_role(
     return found, notes
 
 
+_SEEDS = frozenset(("seed", "seeds"))
 _SPREADS = frozenset(("stderr", "std", "sd", "se", "sem", "ci", "low", "high", "lower", "upper", "min", "max", "var"))
 
 

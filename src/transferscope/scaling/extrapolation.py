@@ -10,12 +10,14 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Bool, Float
 from numpy.typing import ArrayLike
+from scipy import special
 
 from transferscope.errors import DataError, SettingsError
 from transferscope.estimate import Interval, Status
 from transferscope.scaling.forecast import LEVEL, Basis, Forecast
 from transferscope.scaling.forecasts import CANDIDATES, Curve, curve_of, forecasts
-from transferscope.scaling.observations import observe
+from transferscope.scaling.observations import Observations, observe
+from transferscope.scaling.take_off import late_falls, may_take_off
 from transferscope.settings.questions import Loss
 
 DEPTHS = (0.5, 1.0, 1.5)
@@ -149,6 +151,7 @@ that stands still from having no width, so that rounding would decide what it co
 
 
 LEAST_POINTS = 3
+DRAWS = 2000
 
 
 @dataclass(frozen=True)
@@ -162,6 +165,7 @@ class Extrapolation:
             back-test error of the combination and the residuals on the last half of the points.
         largest: The largest measured size.
         status: "ok", or "too_few": under three points, the last value without an interval.
+        may_take_off: Whether the curve may be at chance still, so that lower ends allow for a sudden fall.
     """
 
     sizes: Float[np.ndarray, " T"]
@@ -173,6 +177,7 @@ class Extrapolation:
     status: Status
     notes: tuple[str, ...]
     largest: float = float("nan")
+    may_take_off: bool = False
 
     @cached_property
     def each(self) -> tuple[Forecast, ...]:
@@ -187,7 +192,13 @@ class Extrapolation:
 
 
 def extrapolate(
-    sizes: ArrayLike, errors: ArrayLike, *, at: ArrayLike, rows: ArrayLike | None = None, loss: Loss = "log"
+    sizes: ArrayLike,
+    errors: ArrayLike,
+    *,
+    at: ArrayLike,
+    rows: ArrayLike | None = None,
+    loss: Loss = "log",
+    share: bool = False,
 ) -> Extrapolation:
     """Predict the error at sizes beyond (or between) those measured.
 
@@ -202,6 +213,8 @@ def extrapolate(
         at: Sizes to predict at, from the smallest measured one above 0 on, shape (T,).
         rows: What the rows of the table are called, as "line 2", by which broken ones are named; None when unknown.
         loss: Residual of the fits that are combined.
+        share: Whether errors are a share, or percent, of answers: a curve that has gained little may then be at chance
+            still (`may_take_off`), and intervals allow for a sudden fall.
 
     Returns:
         The prediction. With one or two points it is the last value, with status "too_few" and no interval.
@@ -245,6 +258,12 @@ def extrapolate(
         factors = FACTORS[max(least for least in FACTORS if least <= m)]
         half = np.interp(np.log(targets / curve.x[-1]), np.log(FACTORS_AT), factors) * scale
     predicted, low, high = np.exp([combined[m:], combined[m:] - half, combined[m:] + half])
+    still = share and m >= LEAST_POINTS and may_take_off(Observations(curve.x[:, None], np.exp(curve.log_y)))
+    still = still and bool((np.diff(curve.log_y) > 0).any())  # one that falls at each step has left chance
+    if still:
+        z = np.random.default_rng(3).standard_normal((DRAWS, 1)) / special.ndtri((1 + LEVEL) / 2)
+        falls = late_falls(np.log(np.maximum(targets / curve.x[-1], 1.0)), DRAWS)
+        low = np.exp(np.quantile(combined[m:] + half * z - falls, (1 - LEVEL) / 2, axis=0))
     if data.zero_from is not None:  # up to the least error that was seen above 0
         at_zero = targets >= data.zero_from
         predicted[at_zero], low[at_zero], high[at_zero] = 0.0, 0.0, float(np.exp(curve.log_y.min()))
@@ -258,4 +277,5 @@ def extrapolate(
         status="ok" if m >= LEAST_POINTS else "too_few",
         notes=curve.notes,
         largest=float(data.sizes.max()),
+        may_take_off=still,
     )

@@ -1,7 +1,8 @@
 """The error over pretraining size n and fine-tuning size s: which law, by held-out score."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -62,6 +63,8 @@ class Surface:
         free: Whether both sizes vary freely, so that few points share an s (`varies_freely`).
         outliers: Points far from the law (`outliers`); None where none are, or where sizes do not vary freely.
         loss: Residual of the fits.
+        later: The same laws on the larger budgets alone (LATER), where both sizes vary freely: what a law misses there,
+            at smaller budgets, moves its forecasts least. Half of the weight of a forecast is theirs.
     """
 
     fits: Mapping[str, LawFit]
@@ -72,6 +75,18 @@ class Surface:
     free: bool = False
     outliers: Observations | None = None
     loss: Loss = "log"
+    later: Mapping[str, LawFit] = field(default_factory=dict)
+
+    @cached_property
+    def members(self) -> tuple[tuple[LawFit, float, HeldOutScore], ...]:
+        """What forecasts are combined of: each fit with its weight, which sum to 1, and the score of its law."""
+        parts = [(self.fits, 1 - 0.5 * bool(self.later)), (self.later, 0.5)]
+        kept = [(fits, share, [name for name in self.weights if name in fits]) for fits, share in parts]
+        return tuple(
+            (fits[name], share * self.weights[name] / sum(self.weights[one] for one in names), self.scores[name])
+            for fits, share, names in kept
+            for name in names
+        )
 
     @property
     def largest(self) -> tuple[float, float]:
@@ -91,10 +106,9 @@ class Surface:
         return min(ranks, key=lambda name: ranks[name])
 
     def predict(self, sizes: ArrayLike) -> Float[np.ndarray, " t"]:
-        """Return the weighted mean (of logarithms) over the laws at (n, s), shape (t, 2)."""
+        """Return the weighted mean (of logarithms) over `members` at (n, s), shape (t, 2)."""
         x = np.asarray(sizes, dtype=np.float64)
-        logs = [weight * np.log(self.fits[name].predict(x)) for name, weight in self.weights.items()]
-        return np.asarray(np.exp(np.sum(logs, axis=0)))
+        return np.asarray(np.exp(np.sum([weight * np.log(fit.predict(x)) for fit, weight, _ in self.members], axis=0)))
 
 
 def fit_surface(
@@ -147,7 +161,31 @@ def fit_surface(
     fits = {name: fit for name, fit in fits.items() if fit.status != "too_few"}
     scores = {name: held_out_score(fit.law, data, loss, free=free) for name, fit in fits.items()}
     far = outliers(data, laws["additive"]) if free else None
-    return Surface(fits, scores, _weights(scores), data, data.notes, free, far, loss)
+    later = later_fits(data, loss) if free else {}
+    return Surface(fits, scores, _weights(scores), data, data.notes, free, far, loss, later)
+
+
+LATER, LEAST_LATER = 0.35, 2
+"""Laws are fitted once more without the runs of the first share of the range of budgets, in logarithms, where there are
+so many runs for each parameter. Chosen on development tables (docs/results/scaling-compute.md)."""
+
+
+def later_fits(data: Observations, loss: Loss) -> dict[str, LawFit]:
+    """Return the laws of sizes that vary freely, fitted to the larger budgets."""
+    spent = np.log(_spent(data))
+    part = data.take(spent >= spent.min() + LATER * np.ptp(spent) - 1e-9)
+    least = LEAST_LATER * max(len(law.parameters) for law in FREE_LAWS.values())
+    if not least <= part.n_distinct < data.n_distinct:
+        return {}
+    return {
+        name: fit_law(part.sizes, part.errors, law=law, loss=loss, stderr=part.stderr)
+        for name, law in FREE_LAWS.items()
+    }
+
+
+def _spent(data: Observations) -> Float[np.ndarray, " m"]:
+    """Return what each run was said to cost, or n s."""
+    return np.asarray(data.sizes.prod(axis=1)) if data.spent is None else data.spent
 
 
 def varies_freely(sizes: Float[np.ndarray, "m 2"]) -> bool:
@@ -179,7 +217,7 @@ def budgets(spent: Float[np.ndarray, " m"]) -> list[Int[np.ndarray, " k"]]:
 
 def last_budgets(data: Observations) -> list[Bool[np.ndarray, " m"]]:
     """Return the points of the last one, two and three budgets, as masks: of n s, or of given costs."""
-    spent = data.sizes.prod(axis=1) if data.spent is None else data.spent
+    spent = _spent(data)
     groups = budgets(spent)
     if len(groups) > len(spent) / 3 or len(groups) < LEAST_BUDGETS:
         groups = np.array_split(np.argsort(spent, kind="stable"), PARTS)

@@ -7,7 +7,9 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Float, Int
 
+from transferscope.analyses.columns import words_in
 from transferscope.analyses.plan.measurements import Measured
+from transferscope.analyses.scaling.checks import UNBOUNDED
 from transferscope.estimate import Interval
 from transferscope.scaling.advice.costs import Costs
 from transferscope.scaling.advice.label_plan import (
@@ -31,7 +33,7 @@ from transferscope.scaling.forecast import LEVEL, Forecast, SizeNeeded
 from transferscope.scaling.observations import Observations
 from transferscope.settings.questions import PlanQuestion
 from transferscope.study.measure import Measure
-from transferscope.wording import counted
+from transferscope.wording import counted, listed
 
 LEAST_MORE = 100
 """Least number of further labels whose use is told."""
@@ -168,9 +170,11 @@ def make_plan(
     base = measured.scratch
     grid = label_grid([measured.curves[name] for name in (*([] if base is None else [base]), *followed)])
 
+    share = not words_in(measured.measure.name) & UNBOUNDED
+
     def drawn(name: str) -> CurveDraws | None:
         data = measured.curves[name]
-        return None if data.n_distinct < LEAST else draw_curve(data, grid, chance=measured.chance)
+        return None if data.n_distinct < LEAST else draw_curve(data, grid, chance=measured.chance, share=share)
 
     def arm_of(name: str, curve: CurveDraws | None, **against: Any) -> ArmPlan:
         wanted = None if curve is None or measured.target_error is None else labels_for(curve, measured.target_error)
@@ -200,7 +204,8 @@ def make_plan(
 
     arms.sort(key=latest_first)
     n_left = len(names) - len(followed)
-    left_out = [f"left out {counted(n_left, 'arm')} with worse scores"] if n_left else []
+    worse = [name for name in names if name not in followed]
+    left_out = [f"left out {counted(n_left, 'arm')} with worse scores: {listed(worse)}"] if n_left else []
     plan = LabelPlan(
         question=question,
         measure=measured.measure,

@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from transferscope.analyses.columns import words_in
+from transferscope.analyses.scaling.checks import UNBOUNDED
 from transferscope.analyses.scaling.measurements import by_finetune_size
 from transferscope.analyses.scaling.question import affordable, check_free, costs_of, hints, prices_of
 from transferscope.errors import DataError, SettingsError
@@ -148,7 +150,8 @@ def analyse(
         question = replace(question, budget=None) if over_both else affordable(question, groups)
         together = _together(curves)
         posteriors = {} if together is None else dict(zip(together.names, together.posteriors, strict=True))
-        analysed = tuple(_curve(name, data, posteriors.get(name), question) for name, data in curves.items())
+        share = not words_in(measure.name) & UNBOUNDED
+        analysed = tuple(_curve(name, data, posteriors.get(name), question, share) for name, data in curves.items())
         lead = _lead(analysed, list(by_finetune_size(dict([next(iter(groups.items()))]))) if over_both else [])
         gains = tuple(
             variant_gain(posteriors[baseline], posteriors[name], names=(baseline, name))
@@ -178,7 +181,9 @@ def _on_data(groups: Mapping[str, Observations], curves: tuple[CurveAnalysis, ..
     return notes
 
 
-def _curve(name: str, data: Observations, pooled: PowerPosterior | None, question: ScalingQuestion) -> CurveAnalysis:
+def _curve(
+    name: str, data: Observations, pooled: PowerPosterior | None, question: ScalingQuestion, share: bool
+) -> CurveAnalysis:
     loss = question.loss or "log"
     fit = fit_law(data.sizes, data.errors, stderr=data.stderr, loss=loss)
     try:
@@ -192,11 +197,12 @@ def _curve(name: str, data: Observations, pooled: PowerPosterior | None, questio
             posterior=pooled,
             rows=data.rows,
             loss=loss,
+            share=share,
         )
     except DataError as error:
         return CurveAnalysis(name, data, fit, None, message=str(error))
     at = [size for (size,) in question.at]
-    asked = extrapolate(data.sizes[:, 0], data.errors, at=at, rows=data.rows, loss=loss) if at else None
+    asked = extrapolate(data.sizes[:, 0], data.errors, at=at, rows=data.rows, loss=loss, share=share) if at else None
     return CurveAnalysis(name, data, fit, advice, asked)
 
 

@@ -103,6 +103,8 @@ def _of_curve(analysis: Analysis, curve: CurveAnalysis) -> Iterator[Statement]:
         yield far
     for one in () if curve.asked is None else curve.asked.each:
         yield _plan("forecast at", one, named, compute=False)
+    if forecast.may_take_off:
+        yield state("still", group=named)
     yield from _rising(data)
     if analysis.gains:  # the smallest transfer gap against the first curve
         best = max(analysis.gains, key=lambda gain: gain.lower_gap)

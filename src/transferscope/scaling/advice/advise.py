@@ -131,6 +131,7 @@ def advise(
     posterior: PowerPosterior | None = None,
     rows: ArrayLike | None = None,
     loss: Loss = "log",
+    share: bool = False,
 ) -> Advice:
     """Advise on one curve over pretraining sizes.
 
@@ -145,6 +146,7 @@ def advise(
         posterior: A posterior to use instead of one from this curve alone, as from `fit_hierarchical`.
         rows: What the rows of the table are called, as "line 2", by which broken ones are named; None when unknown.
         loss: Residual of the fits behind the forecast.
+        share: Whether errors are a share, or percent, of answers (`extrapolate`).
 
     Raises:
         DataError: Fewer than two different sizes above 0 with an error above 0 are left.
@@ -168,7 +170,7 @@ def advise(
     allowed = power_posterior(data) if posterior is None else posterior
     averaged = averaged_posterior(data, power_floor=allowed)
     largest = float(shown.sizes.max())
-    forecast = extrapolate(sizes, errors, at=largest * np.array(STEPS_AHEAD), rows=rows, loss=loss)
+    forecast = extrapolate(sizes, errors, at=largest * np.array(STEPS_AHEAD), rows=rows, loss=loss, share=share)
     notes = tuple(dict.fromkeys((*data.notes, *forecast.notes)))
     if target_error is None:
         return Advice(None, forecast, None, allowed, averaged, notes)

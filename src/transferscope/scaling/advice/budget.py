@@ -56,13 +56,12 @@ def forecast_at(surface: Surface, costs: Cost | None, n: float, s: float) -> For
     sizes = sizes[(sizes > 0).all(axis=1)]
     distance = float(log_distance(at, sizes)[0])
     beyond = distance > 1e-9
-    weights = list(surface.weights.values())
-    logs = np.log([surface.fits[name].predict(at)[0] for name in surface.weights])
+    fits, weights, scores = zip(*surface.members, strict=True)
+    logs = np.log([fit.predict(at)[0] for fit in fits])
     middle = float(np.average(logs, weights=weights))
     squares, z = np.average((logs - middle) ** 2, weights=weights), float(special.ndtri((1 + LEVEL) / 2))
-    scores = [surface.scores[name] for name in surface.weights if name in surface.scores]
     missed = [_missed(score, distance if beyond else None, free=surface.free) for score in scores]
-    squares += np.average(np.square(missed), weights=weights) if missed else 0.0
+    squares += np.average(np.square(missed), weights=weights)
     half = (WIDTH if beyond and surface.free else z) * float(np.sqrt(squares))
     return Forecast(
         sizes=(n, s),
@@ -240,10 +239,10 @@ def surface_draws(surface: Surface, *, per_law: int = DRAWS_PER_LAW) -> SurfaceD
         The draws. The noise of a new run around a law is the residual of its own fit with its degrees of freedom, so
         that a law that misses the points is not expected to hit the next one; at least the median standard error.
     """
-    fits = {name: surface.fits[name] for name in surface.weights}
-    refits = tuple(bootstrap(fit, draws=per_law) for fit in fits.values())
-    weights = np.repeat(np.array([surface.weights[name] for name in fits]), per_law) / per_law
-    noise = np.repeat(np.array([_noise(fit) for fit in fits.values()]), per_law)
+    fits, shares, _ = zip(*surface.members, strict=True)
+    refits = tuple(bootstrap(fit, draws=per_law) for fit in fits)
+    weights = np.repeat(shares, per_law) / per_law
+    noise = np.repeat([_noise(fit) for fit in fits], per_law)
     return SurfaceDraws(refits, weights / weights.sum(), noise)
 
 

@@ -6,18 +6,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from transferscope.estimate import Interval
-from transferscope.scaling.advice.budget import best_split, splits, surface_draws
+from transferscope.scaling.advice.budget import best_split, spent_on, splits, surface_draws
 from transferscope.scaling.advice.costs import Cost
 from transferscope.scaling.forecast import LEVEL, Forecast
 from transferscope.scaling.surface import Surface
 
 DRAWS = 100
-WIDER = 1.2
-"""Of the interval of N from refits. On development tables it holds .93 with it by budgets and .90 with free sizes, .92
-and .87 without (docs/results/scaling-compute.md)."""
-OFF = 0.15
-"""What the best N is off besides, in log N, where no law is that of the table: with it .90 hold in development tables
-of seven truths, two of them outside of the laws, and .81 and .84 without."""
+OFF, GROWS = 0.1, 0.05
+"""What the best N is off besides, in log N, where no law is that of the table: at the largest measured budget, and for
+each unit of the logarithm of a budget beyond it. Chosen on development tables of ten truths, six of them outside of the
+laws: with them .95 are held by budgets and .91 with free sizes (docs/results/scaling-compute.md)."""
 PATH = 160
 """Splits of a budget among which the best one of each draw is looked for."""
 
@@ -42,8 +40,8 @@ def compute_optimal(
     """Return the N and D with the smallest expected loss for each budget, by the weighted mean of the laws.
 
     Parabolas through the runs of each measured budget with a line through their minima (approach 2 of Hoffmann et al.
-    2022) are off by twice as much on development tables. The interval of N is WIDER times that of refits to resampled
-    points, holds the best N of each law, and is wider by OFF.
+    2022) are off by twice as much on development tables. The interval of N is that of refits to resampled points, wider
+    by how far the fits to the larger budgets alone are from those to all, and by what laws are off (OFF, GROWS).
 
     Args:
         surface: Both sizes vary freely (`fit_surface`).
@@ -54,13 +52,17 @@ def compute_optimal(
         SettingsError: A budget does not pay for the smallest measured run.
     """
     draws, optima = surface_draws(surface, per_law=DRAWS), []
+    largest, k = float(spent_on(surface.observations, costs).max()), len(surface.weights)
+    shares = np.array([share for _, share, _ in surface.members])
+    parts = [np.s_[:k], np.s_[k:]] if surface.later else [np.s_[:k]]
     for budget in budgets:
         options = splits(surface, costs, budget, count=PATH, largest_size=largest_size)
         plan = best_split(surface, costs, budget, largest_size=largest_size)
-        best = options[draws.predict(options).argmin(axis=1), 0]
-        ends = [plan.n * (draws.quantile(best, at) / plan.n) ** WIDER for at in ((1 - LEVEL) / 2, (1 + LEVEL) / 2)]
-        each = [options[surface.fits[name].predict(options).argmin(), 0] for name in surface.weights]
-        held = np.log([plan.n, *ends, *each]) - np.log(plan.n)
-        low, high = plan.n * np.exp([-np.hypot(held.min(), OFF), np.hypot(held.max(), OFF)])
+        refitted = options[draws.predict(options).argmin(axis=1), 0]
+        best = np.log([options[fit.predict(options).argmin(), 0] for fit, _, _ in surface.members])
+        means = [np.average(best[part], weights=shares[part]) for part in parts]
+        off = np.hypot(OFF + GROWS * max(np.log(budget / largest), 0.0), np.ptp(means))
+        ends = [np.log(draws.quantile(refitted, level) / plan.n) for level in ((1 - LEVEL) / 2, (1 + LEVEL) / 2)]
+        low, high = plan.n * np.exp([-np.hypot(min(ends[0], 0.0), off), np.hypot(max(ends[1], 0.0), off)])
         optima.append(Optimum(budget, plan, Interval(float(low), float(high), LEVEL)))
     return optima
