@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import ttest_ind, ttest_rel
+from scipy.stats import ttest_1samp, ttest_ind, ttest_rel
 
 from papers.pages import RESULTS, module_of
+from transferscope.analyses.compare.settings import SEARCHED
 from transferscope.data.task import Dataset, LabelledSet
 
 
@@ -24,6 +25,30 @@ def test_the_table_of_the_page_is_that_of_the_runs(script: ModuleType) -> None:
     assert len(lines) > 10
     assert [line for line in lines if line not in page] == []
     assert script.means(RESULTS / "runs" / "competence.csv") in page
+
+
+def test_what_the_page_of_a_comparison_says_of_a_search_is_that_of_the_runs(script: ModuleType) -> None:
+    gain, low, high, n, times = SEARCHED
+    assert script.search(RESULTS / "runs" / "competence.csv") == pytest.approx(SEARCHED, abs=0.05)
+    said = f"{gain:+.1f} points ({low:+.1f} to {high:+.1f}) on {n} tasks, {times:.1f} times the seconds"
+    assert said.replace("-", "−") in (RESULTS / "competence.md").read_text(encoding="utf-8")
+
+
+def test_a_search_is_judged_over_tasks(script: ModuleType, tmp_path: Path) -> None:
+    """Two pairs of a task are one; the interval is that of the tasks' gains."""
+    cells = [("usps", "scratch", [0.5, 0.6], [0.52, 0.66]), ("usps", "fine-tune", [0.7], [0.68])]
+    cells += [("svhn", "scratch", [0.3], [0.35]), ("banking", "last-block", [0.9], [0.9])]
+    rows = [
+        f"{task},{arm},100,{i},{score},{seconds}"
+        for task, name, ours, theirs in cells
+        for arm, scores, seconds in ((f"ours: {name}", ours, 2.0), (f"{name}, searched", theirs, 8.0))
+        for i, score in enumerate(scores)
+    ]
+    rows = [row.replace(arm, f'"{arm}"') for row in rows for arm in [row.rpartition(",100,")[0].partition(",")[2]]]
+    (tmp_path / "runs.csv").write_text("\n".join([",".join(script.COLUMNS), *rows]) + "\n")
+    gain, low, high, n, times = script.search(tmp_path / "runs.csv")
+    ends = ttest_1samp([1.0, 5.0, 0.0], 0).confidence_interval(0.95)
+    assert (gain, low, high, n, times) == pytest.approx((2.0, ends.low, ends.high, 3, 4.0))
 
 
 def test_pairs_are_compared_on_the_seeds_that_both_have(script: ModuleType, tmp_path: Path) -> None:

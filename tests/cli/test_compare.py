@@ -140,7 +140,7 @@ def test_settings_of_every_table_reach_the_study_file(call: Call) -> None:
         "target.test_limit=20",
         "network.widths=4,3",
     ]
-    keys += ["engine.keep=none", "tuning.draw=each", 'diagnostics.weights.at=["start", "end"]']
+    keys += ["engine.keep=none", "tuning={}", 'diagnostics.weights.at=["start", "end"]']
     assert call(*COMPARE, *QUICK, "training.momentum=0", *keys, "--seeds", 1, "--network", "mlp").code == 0
     study = written()
     assert study["methods"]["fine-tune"] == {"lr_scale": 0.5}
@@ -149,7 +149,7 @@ def test_settings_of_every_table_reach_the_study_file(call: Call) -> None:
     assert study["network"] == {"name": "mlp", "widths": [4, 3]}
     assert study["engine"] == {"workers": 0, "keep": "none"}
     assert study["training"] == {"steps": 3, "momentum": 0}
-    assert study["tuning"] == {"draw": "each"}
+    assert study["tuning"] == {}
     assert study["diagnostics"] == {"weights": {"at": ["start", "end"]}}
 
 

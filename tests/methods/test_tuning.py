@@ -70,13 +70,14 @@ def test_rare_classes_count_as_much_as_frequent_ones_where_that_is_asked_for() -
     task = task.with_target_train(task.target.train.take(kept))
     network = network_for(task, Scratch())
     grid: dict[str, list[Value]] = {"steps": [6, 180]}  # a trial takes a third
-    found = tune(Scratch(), task, network, OPTIONS, grid=grid, balanced=True)
+    weighted = replace(OPTIONS, training=replace(OPTIONS.training, class_weights="balanced"))
+    found = tune(Scratch(), task, network, weighted, grid=grid)
     for trial in found.trials:
         risks = []
         for fold in folds(task.target.train, 3, seed=stream_seed(3, "folds"))[: trial.risk.n]:
             part = task.with_target_train(task.target.train.take(fold.fit))
             held_out = task.target.train.take(fold.validate)
-            options = replace(OPTIONS, training=replace(OPTIONS.training, steps=int(trial.settings["steps"]) // 3))
+            options = replace(weighted, training=replace(weighted.training, steps=int(trial.settings["steps"]) // 3))
             predicted = Scratch().fit(part, network, options).predict(held_out)
             risks.append(1 - balanced_accuracy_score(held_out.labels, predicted))
         assert trial.risk.value == pytest.approx(np.mean(risks))

@@ -13,7 +13,7 @@ from transferscope.data import load
 from transferscope.errors import DataError, MissingDataError, NetworkError, SettingsError
 from transferscope.models import build_network, save_weights
 from transferscope.store import PlannedCell
-from transferscope.study.cell import CellTuning, MethodRecipe, PretrainRecipe
+from transferscope.study.cell import MethodRecipe, PretrainRecipe
 from transferscope.study.facts import DataFacts, SourceFacts, load_data
 from transferscope.study.fitting import task_of
 from transferscope.study.plan import cell_key, plan_cells, plan_study, shared_digest
@@ -200,13 +200,6 @@ def test_a_search_by_halving_changes_the_keys_of_what_it_searches_alone() -> Non
     changed = {"fine-tune", "merlin"}  # a single value is another setting than the table's, perhaps
     assert {cell.labels["method"] for cell in searched if cell.key not in before} == changed
     assert {cell.labels["method"] for cell in searched if cell.payload.get("tuning")} == changed
-
-
-def test_settings_are_chosen_with_the_weights_of_classes_that_training_has() -> None:
-    grid = {"fine-tune": {"lr": [0.1, 0.2]}}
-    weighted = plan(training={"steps": 5, "class_weights": "balanced"}, tuning={"grid": grid})
-    tunings = [MethodRecipe.from_payload(cell.payload).tuning for cell in weighted if cell.role == "method"]
-    assert CellTuning({"lr": (0.1, 0.2)}, balanced=True) in tunings
 
 
 @pytest.mark.parametrize(

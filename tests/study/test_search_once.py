@@ -119,11 +119,3 @@ def test_what_waits_for_a_run_that_cannot_be_done_is_counted_as_the_store_counts
         larger = plan_study(spec(tmp_path))
         store.plan(larger.study, larger.cells)
         assert edited.counts == store.counts("once") == StudyCounts(planned=5, failed=1, blocked=3)
-
-
-def test_every_seed_chooses_for_itself_where_that_is_asked_for(tmp_path: Path) -> None:
-    tuning = {"draw": "each", "grid": {"scratch": {"lr": [0.001, 0.05]}}}
-    with Store.open(tmp_path / "s.sqlite") as store:
-        run_study(spec(tmp_path, tuning=tuning, methods={"scratch": {}}), store)
-        assert all("chosen" in one.notes for one in store.cells("once"))
-        assert all(not one.cell.needs for one in store.cells("once"))

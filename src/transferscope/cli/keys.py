@@ -76,6 +76,8 @@ def _checked(path: tuple[str, ...], value: object, tables: Tables) -> tuple[obje
     outside = tables.get("", ())
     if path[0] in _names(outside):
         return _as_setting(outside, path, value)
+    if path[0] in groups and value == {}:
+        return value, []
     if path[0] in groups:
         return value, [f"it names a table; give a setting of it, as in --set {'.'.join(path)}.KEY=VALUE"]
     return value, [str(unknown_name("key", path[0], [*_names(outside), *groups]))]

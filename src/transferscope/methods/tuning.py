@@ -148,7 +148,6 @@ def tune(
     options: FitOptions,
     *,
     grid: Mapping[str, Sequence[Value]],
-    balanced: bool = False,
 ) -> Tuned:
     """Choose settings by the mean validation risk over FOLDS folds of `task.target.train`, by halving.
 
@@ -156,11 +155,11 @@ def tune(
     on to the next. A tie goes to the combination that comes first in the grid, its settings in alphabetical order. A
     single combination is taken without any trial; with fewer labels than folds times classes (four for labels that are
     numbers, or for fewer classes) the settings stay as they are. With `options.checkpoint` the trials are kept beside
-    it, so that those that were made before an interruption are not made again. Test data are never read.
+    it, so that those that were made before an interruption are not made again. Where the training settings weight
+    classes alike, so does the risk. Test data are never read.
 
     Args:
         grid: Values to try for settings of the method or of the training.
-        balanced: Whether every class counts the same in the risk, as in `held_out.risk`.
 
     Raises:
         SettingsError: The method can have no combination of the grid.
@@ -179,7 +178,8 @@ def tune(
     if not parts:  # too few examples, or groups that cannot be kept apart
         return Tuned(method, options, {}, (), Cost(), needed)
     counts = trials_by_fold(len(tried))
-    log = _TrialLog(options, f"{method} {options.training} {options.seed} {grid} {balanced}")
+    log = _TrialLog(options, f"{method} {options.training} {options.seed} {grid}")
+    balanced = options.training.class_weights == "balanced"
     quiet = replace(options, curve_examples=0, checkpoint=None, snapshots=None)
     shown = partial(_part_of_progress, options, whole=runs_of_a_search(len(tried)) + 1.0)
     risks: list[list[float]] = [[] for _ in tried]

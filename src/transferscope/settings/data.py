@@ -66,7 +66,7 @@ class TargetSettings(DataSettings):
 
 @dataclass(frozen=True, slots=True)
 class TuningSettings:
-    """Hyperparameter search by cross-validation on target training data (see `methods.tuning.tune`)."""
+    """Hyperparameter search, by cross-validation on the first seed's target training data, for all seeds."""
 
     grid: Annotated[
         dict[str, dict[str, tuple[Value, ...]]] | None,
@@ -76,13 +76,6 @@ class TuningSettings:
             "(see `methods.tuning.search_grid`); {} tries nothing.",
         ),
     ] = None
-    draw: Annotated[
-        Literal["first", "each"],
-        Says(
-            "Training labels for the hyperparameter search",
-            '"first": once, on those of the first seed, for all seeds; "each": every seed chooses its own.',
-        ),
-    ] = "first"
 
     def __post_init__(self) -> None:
         check_settings(self)

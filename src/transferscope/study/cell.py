@@ -74,11 +74,9 @@ class CellTuning:
 
     Attributes:
         grid: Values to try for each setting of the method or of the training; empty to try none.
-        balanced: Whether every class counts the same in what settings are chosen by, as it does in the loss.
     """
 
     grid: dict[str, tuple[Value, ...]]
-    balanced: bool = False
 
 
 @dataclass(frozen=True)

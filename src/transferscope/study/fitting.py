@@ -54,7 +54,7 @@ def fit_method(cell: PlannedCell, recipe: MethodRecipe, context: WorkContext, *,
     if CHOSEN in cell.payload:
         method, options = with_chosen_settings(method, options, cell.payload[CHOSEN])
     elif recipe.tuning is not None:
-        tuned = tune(method, task, network, options, grid=recipe.tuning.grid, balanced=recipe.tuning.balanced)
+        tuned = tune(method, task, network, options, grid=recipe.tuning.grid)
         method, options = tuned.method, tuned.options
     if recipe.snapshots is not None:
         notes = {**scale_of(network, task.target.train).as_notes, CELL_NOTE: key, **notes_of(recipe.network)}

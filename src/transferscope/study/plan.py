@@ -346,7 +346,7 @@ def _arm(spec: StudySpec, data: DataFacts, name: str, source: str | None, n_targ
         source,
         0 if source is None else None,
         diagnoses=diagnoses,
-        chosen_once=tuning is not None and spec.tuning is not None and spec.tuning.draw == "first",
+        chosen_once=tuning is not None,
     )
 
 
@@ -374,8 +374,7 @@ def _device_of(spec: StudySpec) -> str:
 def _tuning(spec: StudySpec, own: Resolved) -> CellTuning | None:
     if spec.tuning is None or not own.grid:
         return None  # nothing to choose
-    balanced = own.training.class_weights == "balanced"
-    return CellTuning(dict(own.grid), balanced)
+    return CellTuning(dict(own.grid))
 
 
 def _check_distinct(arms: Sequence[_Arm]) -> None:

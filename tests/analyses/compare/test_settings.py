@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from cases_of_methods import classification_task
-from transferscope.analyses.compare.settings import chosen_settings, searches, settings_section
+from transferscope.analyses.compare.settings import SEARCHED, chosen_settings, searches, settings_section
 from transferscope.analyses.compare.study_file import study_tables, tuning_in_words
+from transferscope.analyses.compare.words import words_of
 from transferscope.estimate import Estimate
 from transferscope.records import Cost, Record
 from transferscope.report.blocks import Table
@@ -31,7 +32,7 @@ def run_of(risks: tuple[float, ...], **more: Any) -> dict[str, Any]:
     return {"trials": trials, "chosen": trials[0]["settings"], "tuning_cost": {"seconds": 2.0, "steps": 9}}
 
 
-def study(path: Path, notes: dict[tuple[str, int], list[dict[str, Any]]]) -> StudyFrames:
+def study(path: Path, notes: dict[tuple[str, int], list[dict[str, Any]]], *, recipe: str = "field") -> StudyFrames:
     """A study with these notes of the runs of each method and number of labels, one for each seed."""
     cells = {
         f"{method}-{n}-{seed}": (method, n, seed, found)
@@ -48,7 +49,9 @@ def study(path: Path, notes: dict[tuple[str, int], list[dict[str, Any]]]) -> Stu
             )
             for key, (m, n, seed, _) in cells.items()
         ]
-        store.plan(StudyRow("made", {"methods": {"scratch": {}}}, {}, "2026-11-22T09:00:00+00:00"), planned)
+        store.plan(
+            StudyRow("made", {"methods": {"scratch": {}}, "recipe": recipe}, {}, "2026-11-22T09:00:00+00:00"), planned
+        )
         for key, (_, _, _, found) in cells.items():
             records = (Record("accuracy", Estimate(0.5)),)
             store.finish(key, Outcome(records, Cost(seconds=5.0), {}, found))
@@ -91,16 +94,21 @@ def test_too_few_labels_are_said(tmp_path: Path) -> None:
     few = {"trials": [], "chosen": {}, "tuning_cost": {"seconds": 0.0}, "labels_needed": 30}
     frames = study(tmp_path, {("scratch", 10): [few], ("scratch", 40): [run_of((0.3, 0.1, 0.2))]})
     *_, last = searches(frames)
-    assert (last.kind, dict(last.facts)) == ("not searched", {"sizes": [10], "needed": 30})
+    assert (last.kind, dict(last.facts)) == ("not searched", {"sizes": [10], "needed": 30, "search": ()})
     (tmp_path / "alone").mkdir()
     alone = study(tmp_path / "alone", {("scratch", 10): [few]})
     assert [one.kind for one in searches(alone)] == ["not searched"]
     assert settings_section(alone) is None
 
 
-def test_a_study_without_a_search_says_so(tmp_path: Path) -> None:
-    frames = study(tmp_path, {("scratch", 40): [{}]})
-    assert [one.kind for one in searches(frames)] == ["not searched"]
+@pytest.mark.parametrize(("recipe", "search"), [("field", SEARCHED), ("equal", ())])
+def test_a_study_without_a_search_says_so_and_by_which_rule(
+    tmp_path: Path, recipe: str, search: tuple[float, ...]
+) -> None:
+    frames = study(tmp_path, {("scratch", 40): [{}]}, recipe=recipe)
+    (said,) = searches(frames)
+    assert (said.kind, said.facts["search"]) == ("not searched", search)
+    assert ("recipe" in words_of(frames).say(said)) == (recipe == "field")
     assert settings_section(frames) is None
 
 

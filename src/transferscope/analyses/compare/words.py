@@ -6,7 +6,7 @@ from functools import cache
 from transferscope.statements import Words
 from transferscope.study.frames import StudyFrames
 from transferscope.study.measure import Measure
-from transferscope.wording import candidate_words, capitalised, counted, duration, few, listed, sizes_in_words
+from transferscope.wording import candidate_words, capitalised, counted, duration, few, listed, signed, sizes_in_words
 
 
 def seeds_in_words(n: int, most: int) -> str:
@@ -56,6 +56,7 @@ def _words(metric: Measure, called: tuple[tuple[str, str], ...]) -> Words:
         "points": lambda points: metric.gain(abs(points))[1:],
         "reached": reached,
         "seconds": duration,
+        "signed": lambda points: signed(points, 1),
         "within": metric.within,
         "with_labels": lambda sizes: f"with {sizes_in_words(sizes)},",
     }
