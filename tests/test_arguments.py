@@ -55,7 +55,7 @@ _DATA, _TABLE = Dataset("mine", _FEW, _FEW), pd.DataFrame({"n": [1, 2]})
         ),
         (
             lambda: DOOR.compare(_TABLE, "digits"),
-            ["data frame with its label column not named", "label=COLUMN, one of n"],
+            ["data frame with several columns and no label named", "label=COLUMN, one of n"],
         ),
         (lambda: DOOR.compare(_TABLE, without="ridge"), ["without is given as 'ridge'", "as in ['ridge']"]),
         (lambda: DOOR.compare("digits", "glyphs", folder=None), ["folder is given as None; expected text or a path"]),
@@ -69,9 +69,9 @@ _DATA, _TABLE = Dataset("mine", _FEW, _FEW), pd.DataFrame({"n": [1, 2]})
         (lambda: DOOR.scaling(_TABLE.to_numpy()), ["scaling(table, question): table is given as ndarray"]),
         (
             lambda: DOOR.scaling(_TABLE, budget=10.0),
-            ["scaling takes no budget; give question=ScalingQuestion("],
+            ["scaling accepts no budget; give question=ScalingQuestion("],
         ),
-        (lambda: DOOR.plan(_TABLE, score="f1"), ["plan takes no score; give columns=LabelColumns(score=...)"]),
+        (lambda: DOOR.plan(_TABLE, score="f1"), ["plan accepts no score; give columns=LabelColumns(score=...)"]),
         (lambda: DOOR.load_model(3), ["place is given as int 3"]),
     ],
 )

@@ -39,7 +39,7 @@ def checks_arguments(verb: Callable[P, T]) -> Callable[P, T]:
                 for kind in _members(hint):
                     if is_dataclass(kind) and name in {one.name for one in fields(kind)} and place != "return":
                         settings = f"{place}={getattr(kind, '__name__', kind)}({name}=...)"
-                        raise SettingsError(f"{verb.__name__} takes no {name}; give {settings}")
+                        raise SettingsError(f"{verb.__name__} accepts no {name}; give {settings}")
         by_place = [one.name for one in takes.parameters.values() if one.kind == one.POSITIONAL_OR_KEYWORD]
         try:
             given = takes.bind_partial(*args, **kwargs).arguments

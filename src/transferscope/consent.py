@@ -61,8 +61,8 @@ def require(kind: str, name: str) -> None:
     consent, reference = current(), _absolute(name)
     if consent.is_needed and not consent.to_all and reference not in consent.given:
         raise UntrustedCodeError(
-            f"the {kind} {name!r} is code that a file or store names and you did not, so it is not run; name the study "
-            "file that it is from, or if you trust whoever made it, give --trust-code (trust_code=True in Python)"
+            f"a file or store names the {kind} {name!r}, which is code, so it is not run; if you trust its author, "
+            "give its study file by name, or --trust-code (trust_code=True in Python)"
         )
     consent.given.add(reference)
 

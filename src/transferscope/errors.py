@@ -100,9 +100,11 @@ def missing_file(kind: str, path: object, advice: str) -> MissingDataError:
     return MissingDataError(f"there is no {kind} {path}; {advice}")
 
 
-def out_of_range(name: str, value: object, expected: str) -> SettingsError:
-    """Return the error for a setting beyond its range; expected as in "a number above 0"."""
-    return SettingsError(f"{name} = {value} is out of range; expected {expected}")
+def out_of_range(
+    name: str, value: object, expected: str, kind: type[TransferscopeError] = SettingsError
+) -> TransferscopeError:
+    """Return the error for a value beyond its range; expected as in "a number above 0"."""
+    return kind(f"{name} = {value} is out of range; expected {expected}")
 
 
 def wrong_shape(what: str, array: HasShape, expected: str) -> DataError:

@@ -102,8 +102,8 @@ def inside(folder: Path, path: str | Path) -> Path:
     placed = folder / path
     if not placed.resolve().is_relative_to(folder.resolve()):
         raise StoreError(
-            f"the store names {str(path)!r}, which lies outside of its folder {folder}; nothing is read or written "
-            "there: remove the link, or get the store again from whoever made it"
+            f"the store names {str(path)!r}, which is outside of its folder {folder}, so nothing is read or written "
+            "there; remove the link, or get the store again from its author"
         )
     return placed
 

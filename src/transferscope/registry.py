@@ -97,8 +97,8 @@ class Registry(Mapping[str, T], Generic[T]):
         if name in self._own:
             if name in self._offered:
                 raise SettingsError(
-                    f"the {self.kind} {name!r} is part of transferscope and an installed package offers another one "
-                    f"({self._offered[name].value}); uninstall it or have it renamed"
+                    f"an installed package offers the {self.kind} {name!r} ({self._offered[name].value}), a name that "
+                    "transferscope uses itself; uninstall or rename it"
                 )
             return self._own[name]
         if name not in self._offered and is_reference(name):
@@ -165,7 +165,7 @@ class Registry(Mapping[str, T], Generic[T]):
             own = _Loaded(cast(T, entry), defined(entry).__qualname__, digest_of(entry))
         if not own.digest:
             raise SettingsError(
-                f"the {self.kind} {own.path} has no source file, so a change of it could not be seen; define it in a "
+                f"the {self.kind} {own.path} has no source file, so changes to it cannot be detected; define it in a "
                 "module or a .py file"
             )
         return {"class": own.path, "source": own.digest}

@@ -194,7 +194,7 @@ class TrainedModel:
             DataError: See `outputs`; or the network predicts numbers.
         """
         if self.card.classes is None:
-            raise DataError("probabilities were asked of a network that predicts numbers; use predict")
+            raise DataError("the network predicts numbers and has no probabilities; use predict")
         return probabilities(self.outputs(inputs), self.card)
 
     def _tensors(self, inputs: Num[np.ndarray, "N ..."]) -> TensorSet:
@@ -249,7 +249,7 @@ def save_model(model: TrainedModel, folder: Path) -> None:
     if (folder.exists() and not folder.is_dir()) or not all(
         any(fnmatch(path.name, pattern) for pattern in own) for path in there
     ):
-        raise StoreError(f"{folder} contains other files than an exported network; give a new or empty folder")
+        raise StoreError(f"{folder} contains files other than an exported network; give a new or empty folder")
     folder.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=folder.parent, prefix=".export-") as name:
         unfinished = Path(name) / "export"
@@ -308,7 +308,7 @@ def load_model(place: str | Path, *, trust_code: bool = False) -> TrainedModel:
     """
     file = Path(place) / WEIGHTS if Path(place).is_dir() else Path(place)
     if not file.is_file():
-        raise missing_file("exported network", file, "`transferscope export STUDY --out FOLDER` makes one")
+        raise missing_file("exported network", file, "make one with `transferscope export STUDY --out FOLDER`")
     notes = read_notes(file)
     no_export = CorruptDataError(
         f"{file} does not say which network it is, so it was not written by `transferscope export` or is damaged"
@@ -316,19 +316,14 @@ def load_model(place: str | Path, *, trust_code: bool = False) -> TrainedModel:
     if NETWORK_NOTE not in notes:
         raise no_export
     if notes.get(CARD_DIGEST) != card_digest(notes):
-        raise CorruptDataError(
-            f"{file} says something else of its network than was written with it; export the network again"
-        )
+        raise CorruptDataError(f"{file} does not match its checksum; export the network again")
     try:
         card, scale = json.loads(notes[NETWORK_NOTE]), PixelScale.from_notes(notes)
         is_known, code = card.pop("format") == _FORMAT, dict(card["code"])
     except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:  # the digest is no signature
         raise no_export from error
     if not is_known:
-        raise CorruptDataError(
-            f"{file} is of another format and this version of transferscope reads format {_FORMAT}; use the version "
-            "that wrote it"
-        )
+        raise CorruptDataError(f"{file} has another format than {_FORMAT}; use the version that wrote it")
     if scale is None:
         raise no_export
     with planned_code(code, since=f"{file} was written", remedy="run its study again and export anew"):
@@ -345,7 +340,7 @@ def load_model(place: str | Path, *, trust_code: bool = False) -> TrainedModel:
             network = open_network(frame_network(read.network, shape, 1), file).network  # under the head of the file
     if (rows := getattr(network.head, "out_features", read.n_outputs)) != read.n_outputs:
         raise CorruptDataError(
-            f"{file} predicts {read.n_outputs} outputs and its head has {rows}; export the network again"
+            f"{file} predicts {read.n_outputs} outputs, but its head has {rows}; export the network again"
         )
     return TrainedModel(network.eval(), scale, read)
 

@@ -163,10 +163,7 @@ def _check(files: dict[Path, str], *, but: Path | None) -> None:
     """Refuse modules whose files have changed since they were first seen; `but` is run again."""
     for path, digest in files.items():
         if path != but and _SEEN.setdefault(path, digest) != digest:
-            raise ChangedCodeError(
-                f"{path} has changed since this Python process imported it, which holds the earlier code in memory; "
-                "restart Python"
-            )
+            raise ChangedCodeError(f"{path} has changed since this Python process imported it; restart Python")
 
 
 @lru_cache(maxsize=4096)

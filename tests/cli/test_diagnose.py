@@ -154,7 +154,7 @@ def test_what_was_measured_is_written_before_a_refusal_ends_the_run(diagnose: Di
         (("--set", "part=test"), '--set part = "test" is unknown; expected'),
         (("--map",), "--map takes the networks and the data from the study, and measures nothing else"),
         (("--set", "device=quantum"), "unknown device 'quantum': known are auto, cpu, cuda, mps"),
-        (("--labels", "61"), "61 labelled examples were asked for; there are 60: ask for 1 to 60"),
+        (("--labels", "61"), "labels = 61 is out of range; expected 1 to 60"),
         (("--set", "scaling=pixels"), "scaling = 'pixels'; expected own, none or MEAN/STD"),
         (("--set", "scaling=1,2/3"), "scaling = '1,2/3'; expected own, none or MEAN/STD"),
         (("--set", "scaling=0/0"), "scaling = '0/0'; expected finite numbers"),

@@ -48,7 +48,8 @@ def test_files_are_ranked_with_words_figure_and_table(
 
 def test_mistakes_are_one_sentence() -> None:
     with pytest.raises(
-        SettingsError, match=r"^rank was given 'usps' and no networks.*transferscope rank usps --from a"
+        SettingsError,
+        match=r"^'usps' is not a study, and there are no networks to rank.*transferscope rank usps --from a",
     ):
         run("usps")
     with pytest.raises(SettingsError, match=r"^networks are rated without a study, and method was given too; leave"):

@@ -62,7 +62,7 @@ def test_a_runner_does_its_share_of_a_study_that_is_planned(call: Call) -> None:
     Path("runs").mkdir()
     join = ("run", "digits.toml", "--join")
     with Store.open("runs/digits.sqlite") as store:
-        assert "the study digits is not planned in runs/digits.sqlite" in call(*join).mistake
+        assert "runs/digits.sqlite has no study digits" in call(*join).mistake
         plan = plan_study(read_spec(Path("digits.toml")))
         store.plan(plan.study, plan.cells)
         first = call(*join, "--set", "engine.backend=inline", "--runs", 1, "--quiet")

@@ -53,10 +53,10 @@ def test_a_network_is_shown_with_blocks_inputs_head_and_what_weights_give(tmp_pa
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        (["lenet", "--shape", "a,b"], SettingsError("--shape 'a,b' is not a shape")),
+        (["lenet", "--shape", "a,b"], SettingsError("--shape 'a,b' is invalid")),
         (["lenet", "--set", "input.size=0"], SettingsError("size = 0 is out of range")),
         (["lenet", "--shape", "1,8,8"], NetworkError("lenet needs images of at least 16 x 16 pixels")),
-        (["mlp", "--set", "head=fc"], SettingsError("mlp has no options and finds its head")),
+        (["mlp", "--set", "head=fc"], SettingsError("mlp accepts neither options nor head")),
     ],
 )
 def test_what_cannot_be_shown_is_one_sentence(arguments: list[str], error: Exception) -> None:

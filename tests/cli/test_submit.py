@@ -41,7 +41,7 @@ def stand_in(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--local", "2"], "give the number of runners once"),
+        (["--local", "2"], "--slurm and --local are both given"),
         (["--set", 'job.sbatch."a b"=1'], "sbatch holds 'a b', which is not an option of sbatch"),
         (["--set", "job.minutes=0"], "--set job.minutes = 0 is out of range; expected at least 1"),
         (["--set", "job.logs=digits.toml/logs"], "the folder of the logs, digits.toml/logs, cannot be written"),

@@ -110,9 +110,7 @@ def test_names_cannot_steer_markdown() -> None:
 
 
 def test_what_cannot_be_written_is_said(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(
-        SettingsError, match=r"^parquet cannot be printed as text; say where it goes, as in --out table"
-    ):
+    with pytest.raises(SettingsError, match=r"^parquet is not text; give a file with --out, as in --out table"):
         ask(place, "--table", "parquet")
     with pytest.raises(SettingsError, match=r"^--table asks for the table alone, and --json was given"):
         ask(place, "--table", "latex", "--json")

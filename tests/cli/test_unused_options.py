@@ -121,7 +121,7 @@ def test_an_option_of_one_value_is_given_once() -> None:
     ):
         found = CliRunner().invoke(app, arguments).exception
         assert isinstance(found, SettingsError)
-        assert "is given twice and takes one value" in str(found)
+        assert "is given twice; give it once" in str(found)
 
 
 OVER_N = {"cost_pretrain": "1", "cost_run": "1e6", "target_score": "0.8"}

@@ -277,5 +277,5 @@ def test_data_in_memory_take_groups_as_scikit_learn_does(form: str, tmp_path: Pa
     train, test = rows_of(load(f"{kind}:{tmp_path}/{place}"), frame, "csv")
     assert len(train) + len(test) == 240
     assert not set(groups[train]) & set(groups[test])
-    with pytest.raises(DataError, match="one value for each"):
+    with pytest.raises(DataError, match="one value per input"):
         write_in_memory((frame[["age"]].to_numpy(), y), tmp_path, "target", InMemory(group=groups[:-1]))

@@ -95,7 +95,7 @@ def test_resize_stretches(tmp_path: Path) -> None:
 
 def test_size_and_resize_exclude_each_other(tmp_path: Path) -> None:
     mixed(tmp_path)
-    with pytest.raises(SettingsError, match="gives resize and size; keep size to cut images to the square"):
+    with pytest.raises(SettingsError, match="gives resize and size; keep size to crop images"):
         load(f"folder:{tmp_path}?size=8&resize=8")
     with pytest.raises(SettingsError, match=r"\?size=99999 has images of 99999 pixels a side"):
         load(f"folder:{tmp_path}?size=99999")

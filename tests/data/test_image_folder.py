@@ -115,7 +115,9 @@ def test_images_that_do_not_fit_together_are_refused_before_the_last_is_read(
 ) -> None:
     fill(tmp_path)
     monkeypatch.setenv("TRANSFERSCOPE_MOST_GB", "0.00000008")
-    with pytest.raises(DataError, match=r"unpacks to 0\.0 GB and the limit is 8e-08 GB; save less of it, or set TRANS"):
+    with pytest.raises(
+        DataError, match=r"decompresses to 0\.0 GB, but the limit is 8e-08 GB; save less of it, or raise TRANS"
+    ):
         load(tmp_path)
 
 

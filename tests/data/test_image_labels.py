@@ -67,7 +67,7 @@ def test_tables_that_do_not_fit_the_folder_are_refused(tmp_path: Path) -> None:
         load(name)
     with pytest.raises(SettingsError, match=r"\?size=99999 has images of 99999 pixels a side"):
         load(f"{name}&label=height&size=99999")
-    with pytest.raises(SettingsError, match=r"gives label and no table of labels; name it with labels=FILE\.csv"):
+    with pytest.raises(SettingsError, match=r"gives label without a table of labels; add labels=FILE\.csv"):
         load(f"folder:{tmp_path / 'photos'}?label=tags")
     lost = table.assign(file=["nowhere.png", *table["file"][1:]])
     with pytest.raises(DataError, match=r"1 of the 24 images in .+ are missing from .+: nowhere\.png; add"):

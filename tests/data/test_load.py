@@ -85,10 +85,14 @@ BAD: list[tuple[str, type[Exception], str]] = [
     ("digits:x", SettingsError, "'digits:x' has a path"),
     ("glyphs:x", SettingsError, "'glyphs:x' has a path"),
     ("glyphs?n_trian=3", UnknownNameError, "unknown option of glyphs 'n_trian': did you mean 'n_train'? known are"),
-    ("csv:own.csv", SettingsError, "a table needs its label column named, as in 'csv:houses.csv?label=price'"),
-    ("npz:", MissingDataError, "no path was given"),
-    ("npz:HERE/x.npz", MissingDataError, "there is no HERE/x.npz"),
-    ("npz:x.npz", MissingDataError, "there is no WORK/x.npz or HERE/x.npz"),
+    (
+        "csv:own.csv",
+        SettingsError,
+        "the label column of the table is unknown; name it, as in 'csv:houses.csv?label=price'",
+    ),
+    ("npz:", MissingDataError, "the path is empty"),
+    ("npz:HERE/x.npz", MissingDataError, "there is no file HERE/x.npz"),
+    ("npz:x.npz", MissingDataError, "there is no file WORK/x.npz or HERE/x.npz"),
 ]
 
 

@@ -54,7 +54,7 @@ def test_a_share_of_arrays_is_the_test_part_with_all_classes(tmp_path: Path, sha
 
 def test_a_test_share_beside_a_test_part_is_refused(tmp_path: Path) -> None:
     np.savez(tmp_path / "a.npz", x_train=X, y_train=CODES, x_test=X, y_test=CODES)
-    with pytest.raises(TransferscopeError, match="has a test part, x_test, and test_share was given"):
+    with pytest.raises(TransferscopeError, match="has a test part, x_test, and test_share is given"):
         load(f"npz:{tmp_path}/a.npz?test_share=0.5")
 
 
@@ -188,12 +188,12 @@ def test_tables_of_datasets_are_frames_whose_classes_have_names(tmp_path: Path) 
     [
         ((X, CODES[:59]), {}, "60 inputs and 59 labels"),
         ((X, 3), {}, "60 inputs and no labels"),
-        ((X, [None, 1] * 30), {}, "hold nothing .* in 30 of 60"),
+        ((X, [None, 1] * 30), {}, "are missing .* in 30 of 60"),
         ((X, [np.nan, 1.5] * 30), {}, "NaN or infinity"),
-        ((X, ["a", 1] * 30), {}, "hold text and the int '1'"),
+        ((X, ["a", 1] * 30), {}, "contain text and the int '1'"),
         ((X, [{"a": 1}] * 60), {}, "array of objects, such as the dict"),
         ((X, np.arange(60) % 37 * 3), {}, "37 different whole numbers .* task='regression'"),
-        ((X, PAIRS * 1.0), {}, "holds 0 and 1 alone, .* task='regression'"),
+        ((X, PAIRS * 1.0), {}, "only 0 and 1, .* task='regression'"),
         ((X, ["a", "b"] * 30), {"task": "regression"}, "expected numbers"),
         (([[1, 2], [3]] * 30, PAIRS), {}, "have different shapes"),
         ((np.ma.masked_array(X), PAIRS), {}, "MaskedArray"),
@@ -205,9 +205,9 @@ def test_tables_of_datasets_are_frames_whose_classes_have_names(tmp_path: Path) 
         (pd.DataFrame({"a": [[1]] * 60, "label": PAIRS}), {}, "type list"),
         (pd.DataFrame({"a": X[:, 0], "label": pd.array([1, None] * 30, dtype="Int64")}), {}, "30 of 60 rows"),
         (pd.DataFrame(X, columns=["a", "a", "label"]), {}, "several columns 'a'"),
-        ((pd.DataFrame(X, columns=["a", "label", "c"]), PAIRS), {}, "column 'label' beside"),
+        ((pd.DataFrame(X, columns=["a", "label", "c"]), PAIRS), {}, "column 'label', and labels"),
         ((["a", "b", float("nan")] * 20, PAIRS), {}, "text and the float"),
-        ((["a\ud800", "b"] * 30, PAIRS), {}, "not UTF-8 text"),
+        ((["a\ud800", "b"] * 30, PAIRS), {}, "not UTF-8"),
         ([Image.fromarray(PIXELS[0]).convert("P")], {}, "mode P"),
     ],
 )

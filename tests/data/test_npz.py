@@ -123,7 +123,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"y_test": np.array([0, 1, 3])}, "the test label '3' is not among the training labels"),
     (
         images(4, 4) | {"y_train": np.full((6, 2, 2), np.inf), "y_test": np.zeros((3, 2, 2))},
-        "labels hold NaN or infinity",
+        "labels contain NaN or infinity",
     ),
     ({"y_train": np.array(["2024-05-01", "NaT"] * 3, "M8[D]")}, "3 of 6 class labels are NaN; drop those examples"),
     (
@@ -132,15 +132,15 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"x_train": np.where(np.arange(18).reshape(6, 3) == 7, np.nan, 1.0), "x_test": np.zeros((3, 3))},
-        "training part: inputs hold NaN or infinity in 1 of 6 examples (first: 2)",
+        "training part: inputs contain NaN or infinity in 1 of 6 examples (first: 2)",
     ),
     (
         images(4, 5, dtype="float64") | {"x_train": np.full((6, 4, 5), np.nan)},
-        "training part: inputs hold NaN or infinity in 6 of 6 examples (first: 0)",
+        "training part: inputs contain NaN or infinity in 6 of 6 examples (first: 0)",
     ),
     (
         {"y_train": np.array([0.1, 1, 2, np.nan, 3, 4]), "y_test": np.zeros(3)},
-        "training part: regression labels hold NaN or infinity",
+        "training part: regression labels contain NaN or infinity",
     ),
     (
         images(4, 5, dtype="bool") | {"x_test": np.ones((3, 4, 5), np.uint8)},
@@ -175,7 +175,7 @@ def test_a_file_that_is_no_archive_is_corrupt(tmp_path: Path) -> None:
     np.save(single, np.zeros(3))
     with pytest.raises(CorruptDataError, match=r"is not an \.npz file"):
         load_npz(text)
-    with pytest.raises(CorruptDataError, match="holds a single array"):
+    with pytest.raises(CorruptDataError, match="is a single array"):
         load_npz(single)
 
 
@@ -251,7 +251,7 @@ def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path: Path, monkeypatch: py
     finally:
         tracemalloc.stop()
     assert str(caught.value) == (
-        f"{file} unpacks to 0.1 GB and the limit is 0.04 GB; save less of it, or set TRANSFERSCOPE_MOST_GB to more"
+        f"{file} decompresses to 0.1 GB, but the limit is 0.04 GB; save less of it, or raise TRANSFERSCOPE_MOST_GB"
     )
 
 
@@ -301,7 +301,7 @@ def test_an_archive_that_is_encrypted_or_packed_in_an_unknown_way_is_refused(
 
 
 def test_a_class_name_that_no_file_could_hold_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"training part: the class '\\ud800' has a name that is not UTF-8 text"):
+    with pytest.raises(DataError, match=r"training part: the class name '\\ud800' is not UTF-8 text"):
         load_npz(write(tmp_path, **labels("a", "\ud800", "b", "a", "b", "b")))
 
 
@@ -367,9 +367,9 @@ def test_vectors_of_which_32_bits_would_hold_next_to_nothing_are_refused(tmp_pat
             load_npz(write(tmp_path, x_train=inputs[:6], x_test=inputs[6:]))
         column = inputs[:6, 1]
         assert str(caught.value) == (
-            f"{tmp_path}/own.npz: feature 1 of x_train (the first is 0) runs from {column.min():.15g} to "
-            f"{column.max():.15g}, so far from 0 that the 32 bits of training lose the digits in which examples "
-            f"differ; subtract one number, such as {np.median(column):.15g}, from it in x_train and x_test"
+            f"{tmp_path}/own.npz: feature 1 of x_train (counted from 0) runs from {column.min():.15g} to "
+            f"{column.max():.15g}, too far from 0 to distinguish examples in 32 bits; "
+            f"subtract one number, such as {np.median(column):.15g}, from it in x_train and x_test"
         )
     nearer = far - [0, 1.7e9]
     assert load_npz(write(tmp_path, x_train=nearer[:6], x_test=nearer[6:])).train.input_shape == (2,)

@@ -35,7 +35,7 @@ def test_columns_of_truth_values_or_of_0_and_1_are_several_labels(tmp_path: Path
     ("arrays", "message"),
     [
         ({"y_train": Y.astype(float), "y_test": Y[:4] * 1.0}, "could be several labels or numbers to"),
-        ({"label_names": ["cat"]}, "expected a text for each column of labels"),
+        ({"label_names": ["cat"]}, "one text per column of labels"),
         (
             {"y_train": np.ones((12, 2), bool)},
             "every training example has the label '1', so it cannot be learnt",
@@ -62,15 +62,15 @@ def test_data_in_memory_keep_their_labels_in_the_file_of_a_study(tmp_path: Path)
 @pytest.mark.parametrize("transform", ["relabel:brightness", "label-noise:0.2"])
 def test_transformations_of_classes_refuse_several_labels(transform: str) -> None:
     train = LabelledSet(X[:, None], Y.astype(bool), ("cat", "dog"))
-    with pytest.raises(DataError, match="the inputs of own have several labels each"):
+    with pytest.raises(DataError, match="one class per input, but own has several labels"):
         apply_transforms(Dataset("own", train, train), [transform], seed=0)
 
 
 def test_a_set_of_labels_is_checked() -> None:
     with pytest.raises(DataError, match=r"have shape \(12, 2\) and type bool; expected truth values \(N, 3\)"):
         LabelledSet(X[:, None], Y.astype(bool), ("cat", "dog", "eel"))
-    with pytest.raises(DataError, match="hold one twice: cat, cat"):
+    with pytest.raises(DataError, match="label names repeat: cat, cat"):
         LabelledSet(X[:, None], Y.astype(bool), ("cat", "cat"))
     one, other = (LabelledSet(X[:, None], labels, ("cat", "dog")) for labels in (Y.astype(bool), Y[:, 0]))
-    with pytest.raises(DataError, match="training and test labels differ"):
+    with pytest.raises(DataError, match="training and test labels have different"):
         Dataset("own", one, other)

@@ -29,8 +29,8 @@ def test_the_last_question_mark_starts_the_options() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "'' names no data; expected a name such as 'mnist' or 'npz:PATH'"),
-        (":x", "':x' names no data; expected a name such as 'mnist' or 'npz:PATH'"),
+        ("", "'' contains no data; expected a name such as 'mnist' or 'npz:PATH'"),
+        (":x", "':x' contains no data; expected a name such as 'mnist' or 'npz:PATH'"),
         (
             "csv:a.csv?label",
             "'csv:a.csv?label' has the option 'label'; expected key=value, as in 'csv:PATH?label=COLUMN'",
@@ -56,14 +56,16 @@ def test_a_wrong_value_is_refused() -> None:
     spec = parse_spec("x?n=3&n=4&zero=0&share=1.5&word=yse")
     errors: dict[str, Callable[[], object]] = {
         "'x?n=3&n=4&zero=0&share=1.5&word=yse' gives 'n' 2 times; give it once": lambda: spec.one("n"),
-        f"{spec.text!r} has zero = '0'; expected a whole number of at least 1": lambda: spec.integer("zero"),
-        f"{spec.text!r} has share = 1.5; expected a number between 0 and 1, as in 0.2": lambda: spec.share("share"),
+        f"{spec.text!r}: zero = 0 is out of range; expected a whole number of at least 1": lambda: spec.integer("zero"),
+        f"{spec.text!r}: share = 1.5 is out of range; expected a number between 0 and 1, as in 0.2": lambda: spec.share(
+            "share"
+        ),
         f"{spec.text!r} has word = 'yse'; expected a number": lambda: spec.number("word"),
         "unknown word of x 'yse': did you mean 'yes'? known are no, yes": lambda: spec.choice("word", ("yes", "no")),
         "unknown option of x 'word': did you mean 'world'? known are n, share, world, zero": lambda: spec.allow(
             ("n", "zero", "share", "world")
         ),
-        f"{spec.text!r} has the option 'n'; x takes no options": lambda: spec.allow(()),
+        f"{spec.text!r} has the option 'n', but x accepts none; leave it out": lambda: spec.allow(()),
     }
     for message, act in errors.items():
         with pytest.raises(SettingsError) as caught:

@@ -66,9 +66,7 @@ def test_parts_are_told_by_their_names_in_every_kind_of_data(
         note = "dev is left out, since testing is the test set" if "dev" in sizes else "VAL is the test set"
         assert note in data.provenance["understood"]
     (tmp_path / "twice").mkdir()
-    with pytest.raises(
-        DataError, match=r"has (eval and valid|valid and eval), which both stand for the validation part"
-    ):
+    with pytest.raises(DataError, match=r"has (eval and valid|valid and eval), which are both the validation part"):
         load(write(tmp_path / "twice", {"train": 8, "eval": 4, "valid": 4}))
 
 

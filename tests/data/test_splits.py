@@ -201,12 +201,12 @@ NEEDS = "needs two of each class: add examples or drop the class"
 @pytest.mark.parametrize(
     ("ask", "message"),
     [
-        (lambda: few_shot(with_counts([5, 5]), 0, seed=0), "0 labelled examples were asked for; there are 10: ask for"),
+        (lambda: few_shot(with_counts([5, 5]), 0, seed=0), "labels = 0 is out of range; expected 1 to 10"),
         (
             lambda: few_shot(regression(5), 2, seed=0, draw="balanced"),
-            'draw = "balanced" takes as many examples of each',
+            'draw = "balanced" draws equally many examples of each',
         ),
-        (lambda: few_shot(with_counts([5, 5]), 11, seed=0), "11 labelled examples were asked for; there are 10: ask"),
+        (lambda: few_shot(with_counts([5, 5]), 11, seed=0), "labels = 11 is out of range; expected 1 to 10"),
         (
             lambda: split_off_test(regression(1), 0.5, seed=0),
             "there is 1 example; a split into training and test needs",
@@ -217,9 +217,9 @@ NEEDS = "needs two of each class: add examples or drop the class"
         ),
         (
             lambda: folds(with_counts([1, 1, 5]), 2, seed=0),
-            f"class 'class 0' has one example (and so have 1 others); cross-validation {NEEDS}",
+            f"class 'class 0' (and 1 other classes) has one example; cross-validation {NEEDS}",
         ),
-        (lambda: folds(with_counts([2, 2]), 5, seed=0), "5 folds were asked of 4 examples; ask for 2 to 4 folds"),
+        (lambda: folds(with_counts([2, 2]), 5, seed=0), "folds = 5 is out of range; expected 2 to 4"),
     ],
 )
 def test_too_few_examples_are_refused(ask: Callable[[], object], message: str) -> None:

@@ -78,7 +78,7 @@ def test_tokens_are_those_of_the_tokenizer_and_end_in_minus_one(tmp_path: Path) 
 def test_a_fifth_is_split_off_where_there_is_no_test_file(tmp_path: Path) -> None:
     parts = load_texts(tsv(tmp_path, ROWS), SINGLE, Words(), seed=0)
     assert (len(parts.train), len(parts.test), parts.test.class_counts().tolist()) == (8, 2, [1, 1])
-    with pytest.raises(SettingsError, match="one of test, split and test_share"):
+    with pytest.raises(SettingsError, match="give one of them to choose the test set"):
         load_texts(tsv(tmp_path, ROWS), SINGLE, Words(), test_file=tmp_path, test_share=0.5, seed=0)
 
 
@@ -122,7 +122,7 @@ def test_several_labels_are_columns_or_names_in_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"label": "ant,bee", "kind": None}, "for several labels of each text add &kind=multi-label"),
+        ({"label": "ant,bee", "kind": None}, "for several labels per text, add &kind=multi-label"),
         ({"label": "ant,cat"}, "unknown column of columns.tsv 'cat'"),
         ({"label": "ant,a"}, "'a' is given twice"),
         ({"label": "ant"}, "expected lists of labels, or names with a separator, as in separator="),
@@ -130,9 +130,9 @@ def test_several_labels_are_columns_or_names_in_one(tmp_path: Path) -> None:
         ({"label": "ant,all"}, "every training example has the label 'all', so it cannot be learnt"),
         (
             {"label": "none", "separator": "|"},
-            "label column 'none' is empty in every row; name that of the labels",
+            "label column 'none' is empty in every row; choose another",
         ),
-        ({"separator": "|"}, "separator=| is for the names of several labels in one column"),
+        ({"separator": "|"}, "separator=| is for one column of label names"),
     ],
 )
 def test_several_labels_that_cannot_be_read_are_one_sentence(
@@ -152,11 +152,11 @@ def test_several_labels_that_cannot_be_read_are_one_sentence(
         (["x\ty\t1", "\ty\t0"], PAIR, r"column 'a' is empty in 1 of 2 rows \(first: line 3\)"),
         (["x\t \t1"], PAIR, "column 'b' is empty in 1 of 1 rows"),
         (["x\ty\t"], PAIR, "label column 'label' is empty, NA or infinite in 1 of 1 rows"),
-        (["x\ty\t1\t2"], PAIR, "has 4 values in line 2, more than the 3 names"),
+        (["x\ty\t1\t2"], PAIR, "has 4 values in line 2, but 3 names"),
         ([], PAIR, "has no rows"),
         (["x\ty\tz"], replace(PAIR, kind="regression"), "holds 'z'; expected numbers"),
         (["x\ty\t1"], replace(PAIR, text="text"), "unknown column of texts.tsv 'text'.*known are a, b, label"),
-        (["x\ty\t1"], replace(PAIR, text="1"), "for a file without a line of names.*&header=no"),
+        (["x\ty\t1"], replace(PAIR, text="1"), "for a file without a header.*&header=no"),
     ],
 )
 def test_what_cannot_be_read_is_one_sentence(
@@ -169,14 +169,14 @@ def test_what_cannot_be_read_is_one_sentence(
 
 
 def test_other_files_and_names_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"ends in .txt; expected texts as .tsv"):
+    with pytest.raises(DataError, match=r"ends in .txt; expected .tsv"):
         load_texts(written(tmp_path, "a.txt", "x"), SINGLE, Words(), seed=0)
     with pytest.raises(CorruptDataError, match=r"line 1 is not an object"):
         load_texts(written(tmp_path, "a.jsonl", "[1]"), SINGLE, Words(), seed=0)
     path = written(tmp_path, "n.jsonl", '{"a": 3, "label": 1}')
-    with pytest.raises(DataError, match="column 'a' holds 3; expected texts"):
+    with pytest.raises(DataError, match="column 'a' holds 3; expected text"):
         load_texts(path, SINGLE, Words(), seed=0)
-    with pytest.raises(SettingsError, match="does not name its columns"):
+    with pytest.raises(SettingsError, match="lacks its columns"):
         text_settings(parse_spec("text:a.tsv?text=a"))
     with pytest.raises(SettingsError, match="column 'a' is given twice"):
         text_settings(parse_spec("text:a.tsv?text=a&label=a"))
@@ -208,13 +208,13 @@ def test_a_batch_is_cut_to_its_longest_text_and_never_scaled(tmp_path: Path) -> 
 
 def test_texts_and_numbers_do_not_meet(tmp_path: Path) -> None:
     texts = task(tmp_path).target
-    with pytest.raises(DataError, match="the data are texts and the network reads numbers"):
+    with pytest.raises(DataError, match="the data are texts, but the network expects numbers"):
         check_kind(texts.train, None)
     with pytest.raises(DataError, match=r"token 17, .* 17 tokens"):
         check_kind(texts.train, NetworkInput(vocabulary=17))
     check_kind(texts.train, NetworkInput(vocabulary=18))
     pixels = LabelledSet(np.zeros((2, 1, 8, 8), np.uint8), np.array([0, 1]), ("a", "b"))
-    with pytest.raises(DataError, match=r"inputs of shape \(1, 8, 8\) and the network reads texts"):
+    with pytest.raises(DataError, match=r"inputs of shape \(1, 8, 8\), but the network expects texts"):
         check_kind(pixels, NetworkInput(vocabulary=18))
     with pytest.raises(DataError, match="one of source images and target texts is texts"):
         TransferTask(texts, Dataset("images", pixels, pixels))

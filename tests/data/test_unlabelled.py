@@ -50,7 +50,7 @@ def test_a_bare_file_is_read_as_the_data_of_the_study_were(
 def test_a_table_that_lacks_columns_names_them(table: tuple[pd.DataFrame, InputForm], tmp_path: Path) -> None:
     rows, form = table
     rows[["id", "twice"]].to_csv(tmp_path / "short.csv", index=False)
-    with pytest.raises(UnknownNameError, match=r"short\.csv lacks 'area', 'town', which the network reads"):
+    with pytest.raises(UnknownNameError, match=r"short\.csv lacks the columns 'area', 'town' of the network"):
         read_unlabelled(f"csv:{tmp_path}/short.csv", form)
 
 
@@ -98,7 +98,7 @@ def test_images_of_another_size_are_read_where_the_study_resized_its_own(tmp_pat
         ("large.npz", shuffled),
         ("large.npz", InputForm("digits", (), (1, 8, 8), (1, 8, 8))),
     ):
-        with pytest.raises(DataError, match="trained on inputs of the shape"):
+        with pytest.raises(DataError, match="as in the network's training"):
             read_unlabelled(f"{tmp_path}/{name}", one)
 
 
@@ -112,7 +112,7 @@ def test_raw_columns_are_refused_where_the_network_reads_them_from_an_offset(tmp
     found = read_unlabelled(f"csv:{tmp_path}/study.csv", form).inputs
     np.testing.assert_allclose(found[:, 1], at - offset, atol=1e-3)
     np.savez(tmp_path / "raw.npz", x=rows[["x", "at"]].to_numpy())
-    with pytest.raises(DataError, match=r"/raw\.npz: feature 1 \(the first is 0\) is"):
+    with pytest.raises(DataError, match=r"/raw\.npz: feature 1 \(counted from 0\) is"):
         read_unlabelled(f"npz:{tmp_path}/raw.npz", form)
     np.savez(tmp_path / "raw.npz", x=rows[["x", "at"]].to_numpy() - [0.0, offset])
     assert np.array_equal(read_unlabelled(f"npz:{tmp_path}/raw.npz", form).inputs, found)

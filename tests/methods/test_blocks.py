@@ -106,7 +106,7 @@ def test_blocks_before_the_last_are_frozen_by_minus_one(
     """What follows the last block of several layers, a normalisation, is trained with it."""
     method, network = FineTune(frozen_blocks=-1), Network(nn.Sequential(OrderedDict(blocks)), nn.Linear(5, 3), 5)
     if trained is None:
-        with pytest.raises(SettingsError, match="this backbone is a single one"):
+        with pytest.raises(SettingsError, match="this backbone has one block"):
             method.check_network(network)
         return
     fitted = FineTune(frozen_blocks=-1, lr_scale=1.0).fit(
@@ -123,7 +123,7 @@ def test_a_network_whose_biases_are_frozen_is_refused_by_bitfit() -> None:
     task = classification_task()
     network = network_for(task, BitFit())
     layers = nn.Sequential(OrderedDict(low=nn.Linear(5, 4), high=nn.Linear(4, 4, bias=False)))
-    with pytest.raises(SettingsError, match="has none to train"):
+    with pytest.raises(SettingsError, match="the backbone has none"):
         BitFit(frozen_blocks=1).fit(task, Network(layers, nn.Linear(4, 3), 4), OPTIONS)
     assert BitFit(frozen_blocks=1).fit(task, network, OPTIONS).status == "max_steps"
 

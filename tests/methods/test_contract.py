@@ -136,7 +136,7 @@ SMALL_WIDTHS: dict[str, tuple[int, ...] | None] = {
 def test_a_network_for_other_inputs_is_refused() -> None:
     task, method = classification_task(), CASES["scratch"]
     network = network_for(task, method)
-    with pytest.raises(ValueError, match=r"^the network does not take inputs of shape \(10,\): "):
+    with pytest.raises(ValueError, match=r"^the network fails on inputs of shape \(10,\): "):
         method.fit(TransferTask(widened(task.target)), network, OPTIONS)
 
 

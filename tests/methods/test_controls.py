@@ -160,13 +160,13 @@ def test_a_source_with_other_labels_is_refused_before_anything_runs(method: Meth
     renamed = with_classes(task.target, ("class 0", "class 1", "cat"))
     one = replace(numbers.source, train=_first(numbers.source.train), test=_first(numbers.source.test))
     for target, source, said in (
-        (renamed, task.source, "source has no class 'cat' of target; give a source"),
-        (task.target, None, f"a network without data that would name them; leave {method.name} out$"),
-        (task.target, numbers.source, "target is classification of 3 with source, which is regression of 2; expected"),
-        (numbers.target, one, "target is regression of 2 with source, which is regression of 1; expected"),
-        (labelled(numbers, "price"), labelled(numbers, "rent"), "regression of price .* regression of rent"),
+        (renamed, task.source, "needs the class 'cat' of target, but source lacks it"),
+        (task.target, None, "the source is a network without data; leave it out$"),
+        (task.target, numbers.source, "source is regression of 2 and target classification of 3"),
+        (numbers.target, one, "source is regression of 1 and target regression of 2"),
+        (labelled(numbers, "price"), labelled(numbers, "rent"), "regression of rent .* regression of price"),
     ):
-        with pytest.raises(DataError, match=rf"^{method.name} reads .*{said}"):
+        with pytest.raises(DataError, match=rf"^{method.name} .*{said}"):
             check_task(method, target, source)
     check_task(method, task.target, task.source)
     check_task(method, labelled(numbers, "price"), labelled(numbers, "price"))
@@ -248,7 +248,7 @@ def test_one_example_is_answered_by_its_label() -> None:
 def test_features_that_are_not_finite_are_refused() -> None:
     features = torch.randn(30, 4)
     features[3, 1] = torch.nan
-    with pytest.raises(DataError, match="features of some examples are not finite numbers"):
+    with pytest.raises(DataError, match="features of some examples are NaN or infinite"):
         ridge_probe(features, torch.arange(30) % 3, 3)
 
 
@@ -409,7 +409,7 @@ def test_what_is_counted_in_texts_has_the_least_leave_one_out_error() -> None:
     assert (found.analyser, found.vectoriser.ngram_range) == best
     without = best_counted(replace(part, vocabulary=None))
     assert without.analyser == "word"
-    with pytest.raises(DataError, match=r"hold the token 17 and the vocabulary has 17"):
+    with pytest.raises(DataError, match=r"contain the token 17, but the vocabulary has 17"):
         replace(part, vocabulary=PIECES[:-1])
 
 

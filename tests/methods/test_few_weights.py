@@ -242,9 +242,9 @@ class Recurrent(nn.Module):
 @pytest.mark.parametrize(
     ("method", "said"),
     [
-        (LoRA(), "^lora changes linear, convolutional and attention layers, and the backbone has none; "),
-        (LoRA(targets="query-value"), '^targets = "query-value" and no layer of the backbone has a name as of queries'),
-        (BitFit(), "^bitfit trains biases and normalisation layers, and the backbone has none to train; train it with"),
+        (LoRA(), "^lora changes linear, convolutional and attention layers, but the backbone has none; "),
+        (LoRA(targets="query-value"), '^targets = "query-value", but no layer of the backbone is named'),
+        (BitFit(), "^bitfit trains biases and normalisation layers, but the backbone has none; use"),
     ],
 )
 def test_a_network_without_what_they_train_is_refused(method: LoRA | BitFit, said: str) -> None:

@@ -12,7 +12,7 @@ from transferscope.training import TrainingSettings
 @pytest.mark.parametrize(
     ("kind", "settings", "named"),
     [
-        (Surgical, {"frozen_blocks": 1}, "frozen_blocks = 1 of surgical, "),
+        (Surgical, {"frozen_blocks": 1}, "frozen_blocks = 1, but surgical "),
         (FineTune, {"hidden_units": 8, "head": "probe"}, "hidden_units = 8 "),
         (Merlin, {"frozen_blocks": 1}, "frozen_blocks = 1 "),
         (MerlinFt, {"adapters": "head", "frozen_blocks": 1}, "frozen_blocks = 1 "),

@@ -345,7 +345,7 @@ def test_co_tuning_refuses_what_has_no_classes() -> None:
     for target, source, said in (
         (numbers.target, task.source, "target is regression"),
         (task.target, numbers.source, "source is regression"),
-        (task.target, None, "of a source that is a network the backbone alone is taken"),
+        (task.target, None, "the source is a network without data"),
         (tagged, tagged, "tagged is multi-label"),
     ):
         with pytest.raises(DataError, match=said):

@@ -149,9 +149,9 @@ def test_what_cannot_be_done_is_refused_in_a_sentence() -> None:
     numbers = regression_task()
     with pytest.raises(DataError, match="weighs classes, but the labels are numbers"):
         Scratch().fit(numbers, network_for(numbers, Scratch()), options(class_weights="balanced"))
-    with pytest.raises(SettingsError, match='batch_norm = "target" and the network has no batch normalisation'):
+    with pytest.raises(SettingsError, match='batch_norm = "target", but the network has no batch normalisation'):
         FineTune().fit(uneven(), network_for(uneven(), FineTune()), options(batch_norm="target"))
-    with pytest.raises(SettingsError, match="knows neither mix_up nor class_weights"):
+    with pytest.raises(SettingsError, match="supports neither mix_up nor class_weights"):
         Merlin(inner="unrolled").fit(uneven(), network_for(uneven(), Merlin()), options(mix_up=0.1))
     tokens = LabelledSet(np.zeros((3, 2, 4), np.int32), np.array([0, 1, 0]), ("a", "b"))
     with pytest.raises(DataError, match=r"mix_up = .* tokens of texts cannot be blended"):

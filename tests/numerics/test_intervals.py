@@ -54,10 +54,10 @@ def test_an_interval_is_cut_to_the_range_of_its_quantity() -> None:
 @pytest.mark.parametrize(
     ("ask", "error", "message"),
     [
-        (lambda: t_interval(np.array([])), DataError, "no samples were given"),
+        (lambda: t_interval(np.array([])), DataError, "there are no samples"),
         (lambda: t_interval(np.array([0.1, np.nan, np.inf])), DataError, "2 of 3 samples are NaN or infinite"),
-        (lambda: t_interval(np.array([0.1, 0.2]), level=95), SettingsError, "level = 95 was given"),
-        (lambda: wilson_interval(8, 7), DataError, "8 successes in 7 trials were given"),
+        (lambda: t_interval(np.array([0.1, 0.2]), level=95), SettingsError, "level = 95 is out of range"),
+        (lambda: wilson_interval(8, 7), DataError, "8 successes in 7 trials is out of range"),
     ],
 )
 def test_what_has_no_interval_is_refused(ask: Callable[[], object], error: type[Exception], message: str) -> None:

@@ -53,7 +53,7 @@ def test_a_budget_goes_where_it_helps() -> None:
     plan = best_split(surface, costs, 200_000.0)
     assert plan.sizes[1] > 2 * plan.n
     assert plan.cost == pytest.approx(200_000.0)
-    with pytest.raises(SettingsError, match="the budget 10 does not pay for the smallest measured run, which costs"):
+    with pytest.raises(SettingsError, match="budget = 10 is out of range; expected at least"):
         best_split(surface, costs, 10.0)
 
 
@@ -104,5 +104,5 @@ def test_an_error_of_zero_reaches_any_target() -> None:
     assert advice.decision is not None
     assert advice.decision.scenario == "reached"
     assert advice.forecast.sizes[0] == 2 * SIZES[3]
-    with pytest.raises(DataError, match="every error from n = 1,000 on is 0, so there is nothing left to predict"):
+    with pytest.raises(DataError, match="every error from n = 1,000 on is 0; there is nothing left to predict"):
         advise(SIZES[:3], [0.0, 0.0, 0.0], target_error=0.1)

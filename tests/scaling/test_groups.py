@@ -71,5 +71,5 @@ def test_a_curve_that_rises_takes_no_part_in_what_the_others_share() -> None:
     assert beside.left_out == ("rises",)
     for one, other in zip(beside.posteriors, alone.posteriors, strict=True):
         np.testing.assert_array_equal(one.weights, other.weights)
-    with pytest.raises(DataError, match="falls in no group"):
+    with pytest.raises(DataError, match="falls with size in no group"):
         fit_hierarchical({"rises": rising})

@@ -17,16 +17,16 @@ NO_COST = ("", "N", "6*N", "N-D", "__import__('os')", "N.real*D", "6*N*D*x", "1/
 CASES: list[tuple[str, Callable[[], object]]] = [
     ("1 different pretraining size", lambda: advise([1000], [0.5])),
     ("target_error = -1.0", lambda: advise(SIZES, OBJDET, target_error=-1.0)),
-    ("the costs are (-1.0, 0.0, 0.0)", lambda: Costs(-1.0)),
-    ("10 draws was asked of a fit with status too_few", lambda: bootstrap(fit_law(SIZES[:3], EXACT[:3]), draws=10)),
-    ("the size 1 to predict at", lambda: extrapolate(SIZES, EXACT, at=[1])),
+    ("costs = (-1.0, 0.0, 0.0)", lambda: Costs(-1.0)),
+    ("10 draws of a fit with status too_few", lambda: bootstrap(fit_law(SIZES[:3], EXACT[:3]), draws=10)),
+    ("size to predict at = 1", lambda: extrapolate(SIZES, EXACT, at=[1])),
     ("no row has a size and an error above 0", lambda: extrapolate(SIZES, np.zeros(7), at=[1e6])),
     ("sizes are not all numbers", lambda: fit_law(["many", "few"], [0.1, 0.2])),
     ("unknown parameter of the law power+floor 'd'", lambda: fit_law(SIZES, EXACT, fixed={"d": 0.48})),
-    ("the law full is a function of 2 size(s)", lambda: fit_law(SIZES, EXACT, law="full")),
+    ("the law full needs 2 size(s)", lambda: fit_law(SIZES, EXACT, law="full")),
     ("did you mean 'power+floor'", lambda: law_named("powerfloor")),
-    ("3 points with 3 values of n and 1 of s", lambda: fit_surface([1e3, 2e3, 4e3], [100] * 3, [0.5, 0.4, 0.3])),
-    ("and there are 1", lambda: draw_curve(ONE_SIZE, label_grid([ONE_SIZE]))),
+    ("3 points with 3 and 1", lambda: fit_surface([1e3, 2e3, 4e3], [100] * 3, [0.5, 0.4, 0.3])),
+    ("but there are 1", lambda: draw_curve(ONE_SIZE, label_grid([ONE_SIZE]))),
     *(("expected", lambda text=text: Formula(text)) for text in NO_COST),
 ]
 

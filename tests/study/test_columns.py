@@ -137,13 +137,15 @@ def test_a_file_that_says_nothing_of_tables_is_no_encoding(folder: Path) -> None
     assert table_of_network(plain) is None
     target = table(folder, "new", "CAZ")
     assert parse_spec(study(target, plain)).target.data == target
-    with pytest.raises(SettingsError, match=r"plain.safetensors, which does not say that it reads tables$"):
+    with pytest.raises(SettingsError, match=r"plain.safetensors, which is not a network of tables; give another$"):
         load(f"{target}&encoding={plain}")
     (folder / "broken.safetensors").write_bytes(b"no weights")
     assert table_of_network(folder / "broken.safetensors") is None  # what opens it refuses it
     network = build_network(NetworkSettings("mlp", (4,)), (4,), 2, seed=0)
     save_weights(network, plain, notes={"transferscope.card": "{}"})
-    with pytest.raises(CorruptDataError, match=r"plain.safetensors does not say how its inputs are read; export the "):
+    with pytest.raises(
+        CorruptDataError, match=r"plain.safetensors has no valid description of its inputs; export the "
+    ):
         table_of_network(plain)
 
 
@@ -167,7 +169,7 @@ def test_numbers_counted_in_another_unit_are_not_compared(folder: Path) -> None:
         "training": {"steps": 1},
         "methods": {"fine-tune": {}},
     }
-    with pytest.raises(DataError, match=r"the labels of cheap are not counted in the same unit as those of dear"):
+    with pytest.raises(DataError, match=r"the labels of cheap and dear have different units"):
         load_data(parse_spec(tables))
 
 

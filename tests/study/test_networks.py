@@ -293,9 +293,9 @@ def test_what_is_wrong_with_a_network_is_one_sentence(folder: Path, source: dict
 @pytest.mark.parametrize(
     ("method", "grid", "message"),
     [
-        ({"frozen_blocks": 9}, {}, "[methods.fine-tune] frozen_blocks = 9 and the backbone has"),
-        ({}, {"frozen_blocks": [0, 9]}, "[methods.fine-tune] frozen_blocks = 9 and the backbone has"),
-        ({}, {"batch_norm": ["auto", "source"]}, '[methods.fine-tune] batch_norm = "source" and the network has no'),
+        ({"frozen_blocks": 9}, {}, "[methods.fine-tune] frozen_blocks = 9 is out of range"),
+        ({}, {"frozen_blocks": [0, 9]}, "[methods.fine-tune] frozen_blocks = 9 is out of range"),
+        ({}, {"batch_norm": ["auto", "source"]}, '[methods.fine-tune] batch_norm = "source", but the network has no'),
         (
             {"method": "surgical", "block": "zzz"},
             {},

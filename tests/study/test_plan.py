@@ -271,7 +271,7 @@ def test_planning_loads_the_data_and_writes_down_what_they_are() -> None:
         (
             {"training": {"batch_norm": "target"}},
             SettingsError,
-            'batch_norm = "target" and the network has no batch normalisation',
+            'batch_norm = "target", but the network has no batch normalisation',
         ),
         (
             {"sources": {"net": {"network": "gone.safetensors"}}},
@@ -281,7 +281,7 @@ def test_planning_loads_the_data_and_writes_down_what_they_are() -> None:
         (
             {"sources": {"net": {"network": "other.safetensors"}}},
             NetworkError,
-            "other.safetensors is of mlp on images of 28 x 28",
+            "other.safetensors is of mlp for 28 x 28",
         ),
     ],
 )

@@ -114,20 +114,20 @@ def test_a_study_as_json_says_everything_and_can_be_stored() -> None:
         ({"target": None}, "[target] lacks the key 'data'"),
         ({"target": "usps"}, '[target] is "usps"; write a line [target], and its settings below it'),
         ({"target": {"labels": [100, 0]}}, "[target] labels holds 0, which is out of range; expected at least 1"),
-        ({"target": {"labels": [9, 9]}}, "[target] labels = [9, 9] holds the same number twice"),
+        ({"target": {"labels": [9, 9]}}, "[target] labels = [9, 9] contains the same number twice"),
         ({"target": {"labels": 100}}, "[target] labels = 100 is of the wrong type; expected a list"),
         ({"target": {"labels": [True]}}, "[target] labels holds true, which is of the wrong type; expected a whole"),
         ({"target": {"limit": 0}}, "[target] limit = 0 is out of range; expected at least 1"),
         ({"target": {"label": [1]}}, "[target] unknown key 'label': did you mean 'labels'? known are data, draw, "),
         ({"network": {"name": "lenets"}}, "[network] unknown network 'lenets': did you mean 'lenet'"),
         ({"network": {"widths": [2**70]}}, "[network] widths holds a whole number of 71 bits; expected at most 63"),
-        ({"network": {"name": "mlp", "widths": [1] * 2000}}, "[network] mlp was given 2000 widths; expected at most"),
+        ({"network": {"name": "mlp", "widths": [1] * 2000}}, "[network] mlp has 2000 widths; expected at most"),
         ({"training": {"steps": 1.5}}, "[training] steps = 1.5 is of the wrong type; expected a whole number"),
         ({"training": {"lr": "0.1"}}, '[training] lr = "0.1" is of the wrong type; expected a number'),
         ({"training": {"lr": float("inf")}}, "[training] lr = Infinity is of the wrong type; expected a finite"),
         ({"training": {"lr": 5e-324}}, "[training] lr = 5e-324 is out of range; expected at least 1e-12"),
         ({"training": {"optimiser": "adam"}}, "[training] optimiser = \"adam\" is unknown; expected 'sgd' or 'adamw'"),
-        ({"training": {"epochs": 3}}, "[training] both of steps and epochs were given; give exactly one"),
+        ({"training": {"epochs": 3}}, "[training] both of steps and epochs are given; give exactly one"),
         ({"training": {"mix_up": -1.0}}, "[training] mix_up = -1.0 is out of range; expected at least 0"),
         (
             {"pretraining": {"batch_norm": "target"}},
@@ -144,7 +144,7 @@ def test_a_study_as_json_says_everything_and_can_be_stored() -> None:
             {"pretraining": {"epochs": None, "steps": 9, "checkpoints": [9]}},
             "[pretraining] checkpoints holds 9 and pretraining ends after 9 steps",
         ),
-        ({"pretraining": {"checkpoints": [5, 5]}}, "[pretraining] checkpoints = [5, 5] holds the same"),
+        ({"pretraining": {"checkpoints": [5, 5]}}, "[pretraining] checkpoints = [5, 5] contains the same"),
         ({"sources": {"x": {}}}, "[sources.x] gives neither of data and network; give exactly one"),
         ({"sources": {"x": {"network": "f", "limit": 3}}}, "[sources.x] is a network; transforms, limit, test_limit "),
         ({"sources": {"fashion": {"data": "npz:\x00"}}}, "[sources.fashion] data holds a NUL character"),
@@ -202,9 +202,9 @@ def test_a_study_as_json_says_everything_and_can_be_stored() -> None:
         ({"engine": {"threads": 2000}}, "[engine] threads = 2000 is out of range; expected at least 1 and at most"),
         ({"engine": {"cell_minutes": 0}}, "[engine] cell_minutes = 0 is out of range; expected above 0"),
         ({"engine": {"device": "gpu"}}, '[engine] device = "gpu" is unknown; expected "auto", "cpu", "mps", "cuda" or'),
-        ({"engine": {"address": "auto"}}, "[engine] address and resources are for backend = 'ray', not for 'local'"),
-        ({"engine": {"backend": "inline", "workers": 2}}, "[engine] workers = 2 does not go with backend = 'inline'"),
-        ({"engine": {"backend": "ray", "workers": 0}}, "[engine] workers = 0 does not go with backend = 'ray'"),
+        ({"engine": {"address": "auto"}}, "[engine] address and resources are for backend = 'ray', not 'local'"),
+        ({"engine": {"backend": "inline", "workers": 2}}, "[engine] workers = 2 does not suit backend = 'inline'"),
+        ({"engine": {"backend": "ray", "workers": 0}}, "[engine] workers = 0 does not suit backend = 'ray'"),
         (
             {"engine": {"backend": "ray", "resources": {"methods": {"cpus": 1}}}},
             "[engine] resources: unknown kind of run 'methods': did you mean 'method'?",
@@ -279,7 +279,7 @@ def test_values_of_a_grid_may_have_a_meaning_beside_others_alone() -> None:
     assert found.tuning.grid["fine-tune"]["hidden_units"] == (0, 8)
     probed = {"scratch": {}, "fine-tune": {"head": "probe"}}
     assert spec(methods=probed, tuning={"grid": {"fine-tune": axes}}).tuning is not None
-    with pytest.raises(SettingsError, match=r"hidden_units = 8 with head = \"probe\": a probe is linear"):
+    with pytest.raises(SettingsError, match=r"hidden_units = 8 with head = \"probe\", which is linear"):
         spec(methods=probed, tuning={"grid": {"fine-tune": {"hidden_units": [0, 8]}}})
     never = {"head": ["probe"], "hidden_units": [8]}
     with pytest.raises(SettingsError, match=r"\[tuning.grid.fine-tune\] has no combination"):

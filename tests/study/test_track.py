@@ -156,7 +156,7 @@ def test_trackers_change_no_cell_and_no_study(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("table", "said"),
     [
-        ({}, r'\[track\] names no tracker; give one, as in mlflow = "mlruns"$'),
+        ({}, r'\[track\] has no tracker; give one, as in mlflow = "mlruns"$'),
         ({"mlflow": " "}, r"\[track\] mlflow = ' ' is empty; give a folder, an address or a project$"),
         ({"mlfow": "x"}, r"\[track\] unknown key 'mlfow': did you mean 'mlflow'"),
         ({"wandb": 3}, r"\[track\] wandb = 3 is of the wrong type; expected text in quotes"),

@@ -146,18 +146,16 @@ def test_methods_that_cannot_learn_a_grid_say_so() -> None:
         if name in learns:
             check_task(method, grid, None)
         else:
-            with pytest.raises(DataError, match=rf"\(segmentation\), which {name} does not learn; use scratch"):
+            with pytest.raises(DataError, match=rf"{name} does not support the grid of labels"):
                 check_task(method, grid, None)
-    with pytest.raises(DataError, match="which fine-tune does not learn"):
+    with pytest.raises(DataError, match="fine-tune does not support the grid"):
         check_task(FineTune(head="probe"), grid, None)
-    with pytest.raises(DataError, match="joint trains on the source's labels, and those of scenes lie on a grid"):
+    with pytest.raises(DataError, match="joint does not support the grid of labels of scenes"):
         check_task(METHODS["joint"](), whole, grid)
     check_task(FineTune(head="probe"), whole, grid)
 
 
 def test_augmentation_would_leave_labels_behind() -> None:
     options = replace(OPTIONS, training=replace(OPTIONS.training, augment="flip-crop"))
-    with pytest.raises(
-        SettingsError, match="augment = 'flip-crop' moves what images show, and the labels lie on a grid"
-    ):
+    with pytest.raises(SettingsError, match="augment = 'flip-crop' moves pixels but not the grid of labels"):
         Scratch().fit(TransferTask(data("segmentation")), network(), options)

@@ -125,7 +125,7 @@ def _table(table: Table, width: int) -> str:
 def write_table_as(result: AnalysisResult, form: str, out: Path | None) -> None:
     """Print the table of an answer as csv, parquet, latex or markdown, or write it to a folder or file."""
     if form == "parquet" and out is None:
-        raise SettingsError("parquet cannot be printed as text; say where it goes, as in --out table.parquet")
+        raise SettingsError("parquet is not text; give a file with --out, as in --out table.parquet")
     ending = {"latex": "tex", "markdown": "md"}.get(form, form)
     file = None if out is None else file_in(out, f"{file_name(result.title)}.{ending}")
     if form == "parquet" and file is not None:

@@ -66,7 +66,9 @@ def submit_jobs(asked: Options) -> None:
     for what is left.
     """
     if asked.slurm is not None and asked.local is not None:
-        raise SettingsError("give the number of runners once: --slurm N for an array job, or --local N to try it here")
+        raise SettingsError(
+            "--slurm and --local are both given; use --slurm N for an array job, or --local N on this machine"
+        )
     given = dict(asked.settings)
     wanted = given.pop("job", {})
     of_slurm = () if asked.local is None else ("cpus", "memory", "sbatch")

@@ -251,7 +251,7 @@ def pairs(
     parts = [at(one, "=") for one in given]
     for name, sign, value in parts:
         if not (name and sign and value):
-            raise SettingsError(f"{option} {name}{sign}{value} was given; write it as NAME=VALUE")
+            raise SettingsError(f"{option} {name}{sign}{value} is invalid; write NAME=VALUE")
     return each_once(((name, value) for name, _, value in parts), f"name of {option}")
 
 

@@ -129,7 +129,7 @@ def _refuse_repeats(parameters: Iterable[Any], words: Sequence[str]) -> None:
     for word in takewhile(lambda word: word != "--", words):
         name = single.get(word.partition("=")[0])
         if name in seen:
-            raise SettingsError(f"{word.partition('=')[0]} is given twice and takes one value; give it once")
+            raise SettingsError(f"{word.partition('=')[0]} is given twice; give it once")
         seen |= {name} if name is not None else set()
 
 

@@ -23,7 +23,7 @@ def propose(options: Options, _: object = None) -> None:
         probes = {arm: float(score) for arm, score in scores.items()}
     except ValueError:
         raise SettingsError(
-            f"--tried {' '.join(tried)} holds what is not a score; write it as in --tried fine-tune=0.91"
+            f"--tried {' '.join(tried)} has a score that is not a number; write --tried fine-tune=0.91"
         ) from None
     result = ask(options.task, options.known, tried=probes, columns=columns, labels=options.labels)
     conclude(result, options.out, f"{options.task}-next", as_json=options.as_json, notes=result.notes)

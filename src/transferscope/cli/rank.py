@@ -32,8 +32,8 @@ def rank(options: Options, context: typer.Context) -> None:
         refuse_unused({name: name in asked for name in ("network", "labels", "seeds")}, why)
     else:
         raise SettingsError(
-            f"rank was given {options.target!r} and no networks, and there is no study of this name; give them "
-            f"behind --from, as in: transferscope rank {options.target} --from a.safetensors b.safetensors"
+            f"{options.target!r} is not a study, and there are no networks to rank; give some, as in: transferscope "
+            f"rank {options.target} --from a.safetensors b.safetensors"
         )
     if options.out is not None:
         file_in(options.out, "ranking.html")  # before the work begins, so that a mistake in it costs nothing

@@ -80,8 +80,7 @@ def _join(options: Options) -> None:
         wanted = options.name or (None if address is None else address.name)
         if wanted is not None and wanted not in [row.name for row in opened.studies()]:
             raise StoreError(
-                f"the study {wanted} is not planned in {opened.place}; start it with `transferscope run STUDY.toml`, "
-                "with or without --slurm N, which plans it"
+                f"{opened.place} has no study {wanted}; start it with `transferscope run STUDY.toml` (or --slurm N)"
             )
         chosen = one_study(opened, options.study, wanted)
         planned = with_settings({"engine": opened.study(chosen).spec.get("engine", {})}, given)["engine"]

@@ -33,5 +33,7 @@ def scaling(options: Options, _: object = None) -> None:
 def _sizes(text: str) -> tuple[float, ...]:
     sizes = [size_in(part) for part in text.split(",")]
     if None in sizes:
-        raise SettingsError(f"--at {text!r} is not a size; write it as in --at 64000, --at 7e9,1.4e12 or --at 7B,1.4T")
+        raise SettingsError(
+            f"--at {text!r} is not a size; expected a number, as in --at 64000, --at 7e9,1.4e12 or --at 7B,1.4T"
+        )
     return tuple(size for size in sizes if size is not None)

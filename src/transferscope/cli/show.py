@@ -49,7 +49,7 @@ def show(options: Options, context: typer.Context) -> None:
         return
     if is_file := Path(name).is_file():
         if weights is not None:
-            raise SettingsError(f"{name} is a file of weights, and --weights was given too; leave it out")
+            raise SettingsError(f"{name} is a file of weights, and --weights is given too; leave it out")
         name, weights = options.network or USUAL, Path(name)
     if is_file or _is_network(name):
         refuse_others(
@@ -231,5 +231,5 @@ def _shape(text: str | None, known: NetworkInput | None) -> tuple[int, ...]:
     except ValueError:
         sizes = ()
     if not sizes or min(sizes) < 1:
-        raise SettingsError(f"--shape {text!r} is not a shape; expected whole numbers above 0, as in 3,224,224 or 64")
+        raise SettingsError(f"--shape {text!r} is invalid; expected whole numbers above 0, as in 3,224,224 or 64")
     return sizes

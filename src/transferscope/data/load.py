@@ -225,7 +225,7 @@ def _read(spec: DataSpec, seed: int) -> Dataset:
     if spec.kind in CATALOGUE:
         spec.allow(())
         if spec.path:
-            raise SettingsError(f"{spec.text!r} has a path; {spec.kind} is looked up by name alone")
+            raise SettingsError(f"{spec.text!r} has a path; give {spec.kind} by name alone")
         return read_entry(CATALOGUE[spec.kind], seed=seed)
     if spec.kind in READERS:
         return READERS[spec.kind](spec, seed)
@@ -247,9 +247,9 @@ def _plugin(spec: DataSpec) -> tuple[Reader | CatalogueEntry, DataSpec]:
             return found, spec
         if path_options(found) is not None:
             return found, replace(spec, kind=reference, path=path)
-        raise SettingsError(f"{spec.text!r} has the path {path!r} and {reference} takes none; leave it out")
+        raise SettingsError(f"{spec.text!r} has the path {path!r}, but {reference} accepts none; leave it out")
     if spec.kind in DATA_SETS:
-        raise SettingsError(f"{spec.text!r} has a path and the data set {spec.kind!r} takes none; leave it out")
+        raise SettingsError(f"{spec.text!r} has a path, but the data set {spec.kind!r} accepts none; leave it out")
     raise _unknown(spec)
 
 
@@ -272,9 +272,7 @@ def _made_by(function: Reader, spec: DataSpec, seed: int) -> Dataset:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise DataError(f"the data set {spec.text!r} cannot be made: {reason}") from error
     if not isinstance(made, Dataset):
-        raise DataError(
-            f"the data set {spec.text!r} gave a {type(made).__name__}; expected a transferscope.data.Dataset"
-        )
+        raise DataError(f"the data set {spec.text!r} is a {type(made).__name__}; expected a transferscope.data.Dataset")
     return replace(made, provenance={**made.provenance, "spec": spec.text, "code": f"sha256:{origin['source']}"})
 
 

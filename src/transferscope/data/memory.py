@@ -22,7 +22,7 @@ from transferscope.data.apart import check_one_way
 from transferscope.data.arrays import kind_of_numbers
 from transferscope.data.split_names import split_names
 from transferscope.data.task import Dataset, LabelledSet
-from transferscope.errors import DataError, SettingsError, out_of_range, refuse_unused
+from transferscope.errors import DataError, SettingsError, out_of_range, refuse_unused, wrong_shape
 from transferscope.files import written_whole
 from transferscope.wording import few, slug
 
@@ -151,7 +151,7 @@ def write_inputs(inputs: Any, folder: Path) -> str | None:
 def _of_dataset(data: Dataset, folder: Path) -> str:
     if data.train.is_tokens:
         raise SettingsError(
-            f"{data.name} is texts in tokens; give the texts themselves, as (texts, labels), or by name, as in "
+            f"{data.name} is tokenised; give texts, as (texts, labels), or by name, as in "
             "'text:PATH?text=COLUMN&label=COLUMN'"
         )
     several = data.train.kind in ("multi-label", "segmentation") and data.train.classes is not None
@@ -188,7 +188,7 @@ def _of_arrays(data: Sequence[Any], folder: Path, role: str, reading: InMemory) 
         if not hasattr(y, "__len__") or len(x) != len(y):
             count = len(y) if hasattr(y, "__len__") else "no"
             raise DataError(
-                f"the {role} has {len(x)}{of} inputs and {count} labels; expected one label for each input, as (X, y)"
+                f"the {role} has {len(x)}{of} inputs and {count} labels; expected one label per input, as (X, y)"
             )
         if not len(x):
             raise DataError(f"the {role} has no{of} inputs; expected at least one example")
@@ -197,7 +197,9 @@ def _of_arrays(data: Sequence[Any], folder: Path, role: str, reading: InMemory) 
         frames = [_joined(x, y, role) for x, y in parts]
         if values is not None:
             if mark in frames[0].columns:
-                raise DataError(f"the inputs of the {role} have a column {mark!r} beside {mark}; give it another name")
+                raise DataError(
+                    f"the inputs of the {role} have a column {mark!r}, and {mark} is given too; rename the column"
+                )
             frames, reading = [frames[0].assign(**{mark: values})], reading.marked(mark)
         return _of_frames(frames, folder, role, replace(reading, label=_LABEL))
     ys = [as_array(y, f"the labels of the {role}") for _, y in parts]
@@ -228,9 +230,9 @@ def _marked(reading: InMemory, n: int, n_parts: int, role: str) -> tuple[str, np
         return mark, None
     values = as_array(given, f"{mark} of the {role}")
     if n_parts > 1:
-        raise SettingsError(f"{mark} draws a test part and the {role} has one; leave one out")
+        raise SettingsError(f"{mark} splits off a test part, but the {role} has one; leave one out")
     if values.shape != (n,):
-        raise DataError(f"{mark} has shape {values.shape} beside {n} inputs; expected one value for each")
+        raise wrong_shape(mark, values, f"one value per input, ({n},)")
     return mark, values.astype("datetime64[s]").astype(np.float64) if values.dtype.kind == "M" else values
 
 
@@ -258,7 +260,7 @@ def _lines(
     files = []
     for some, columns in zip(texts, labels or [{}] * len(texts), strict=True):
         if not all(isinstance(one, str) for one in some):
-            raise DataError(f"the inputs of the {role} hold text and {_other_than(some, str)}; expected text alone")
+            raise DataError(f"the inputs of the {role} contain text and {_other_than(some, str)}; expected only text")
         rows = (dict(zip((_TEXT, *columns), row, strict=True)) for row in zip(some, *columns.values(), strict=True))
         lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
         files.append(_text_file("".join(lines), folder, role, ".jsonl"))
@@ -281,11 +283,11 @@ def _of_frames(
     first, label = frames[0], reading.label or _LABEL
     if first.columns.has_duplicates:
         twice = first.columns[first.columns.duplicated()][0]
-        raise DataError(f"the {role} names several columns {twice!r}; give each its own name")
+        raise DataError(f"the {role} has several columns {twice!r}; give each its own name")
     if label not in first.columns:
-        asked = f"no column {label!r}" if reading.label else "its label column not named"
+        lacks = f"no column {label!r}" if reading.label else "several columns and no label named"
         raise SettingsError(
-            f"the {role} is a data frame with {asked}; say label=COLUMN, one of {few(first.columns, 10)}"
+            f"the {role} is a data frame with {lacks}; give label=COLUMN, one of {few(first.columns, 10)}"
         )
     for name in first.columns:
         _check_column(first[name], f"the {role}")
@@ -309,8 +311,8 @@ def _check_column(column: pd.Series, of: str) -> None:
     if strange or held:
         kind = type(held[0]).__name__ if held else str(column.dtype)
         raise DataError(
-            f"column {str(column.name)!r} of {of} holds values of the type {kind}; expected numbers, text, truth "
-            "values or dates: convert it, or leave it out"
+            f"column {str(column.name)!r} of {of} has values of type {kind}; expected numbers, text, truth values or "
+            "dates: convert it, or leave it out"
         )
 
 
@@ -329,21 +331,21 @@ def _checked_task(labels: np.ndarray, what: str, task: Task | None) -> Task | No
 
 def _joined(inputs: Any, labels: Any, role: str) -> pd.DataFrame:
     if not isinstance(inputs, pd.DataFrame):
-        raise DataError(f"one part of the {role} is a data frame and the other is not; give both as one")
+        raise DataError(f"one part of the {role} is a data frame and the other is not; expected both or neither")
     if _LABEL in inputs.columns:
-        raise DataError(f"the inputs of the {role} have a column {_LABEL!r} beside the labels; give it another name")
+        raise DataError(
+            f"the inputs of the {role} have a column {_LABEL!r}, and labels are given too; rename the column"
+        )
     if isinstance(labels, pd.DataFrame):
         if labels.shape[1] != 1:
             raise DataError(
-                f"the labels of the {role} are a data frame of {labels.shape[1]} columns; give one column, or arrays"
+                f"the labels of the {role} are a data frame of {labels.shape[1]} columns; expected one, or arrays"
             )
         labels = labels.iloc[:, 0]
     if not isinstance(labels, pd.Series):
         array = as_array(labels, f"the labels of the {role}")
         if array.ndim != 1:
-            raise DataError(
-                f"the labels of the {role} have shape {array.shape} beside a data frame; expected one for each row (N,)"
-            )
+            raise wrong_shape(f"the labels of the {role}", array, "one per row of the data frame, (N,)")
         labels = pd.Series(array)
     return inputs.assign(**{_LABEL: labels.set_axis(inputs.index)})
 
@@ -355,8 +357,7 @@ def _of_datasets(data: Any, folder: Path, role: str, reading: InMemory) -> str:
     label = reading.label or _LABEL
     if label not in first.column_names:
         raise SettingsError(
-            f"the {role} has the columns {', '.join(map(str, first.column_names))} and none is {label!r}; say "
-            "label=COLUMN"
+            f"the {role} has no column {label!r}; give label=COLUMN, one of {few(first.column_names, 10)}"
         )
     others = {name: feature for name, feature in first.features.items() if name != label}
     images = [name for name, feature in others.items() if type(feature).__name__ == "Image"]
@@ -365,15 +366,13 @@ def _of_datasets(data: Any, folder: Path, role: str, reading: InMemory) -> str:
         named = split_names(splits, f"the {role}") if len(splits) > 1 else None
         parts = list(splits.values()) if named is None else [splits[named.train], splits[named.test]]
         if len(parts) != 1 + (named is not None):
-            raise DataError(
-                f"the {role} has the splits {', '.join(splits)}; expected train and test, or one split alone"
-            )
+            raise DataError(f"the {role} has the splits {', '.join(splits)}; expected train and test, or one split")
         frames = [_frame(one, label) for one in parts]
         return _of_frames(frames, folder, role, reading if named is None else replace(reading, test_share=None))
     if not images and len(texts) != 1:
         raise DataError(
-            f"the {role} has {len(texts)} columns of text ({', '.join(texts)}); keep one of them, as of "
-            f"remove_columns, or give a file by name for pairs"
+            f"the {role} has {len(texts)} columns of text ({', '.join(texts)}); keep one, with remove_columns, or "
+            "give a file by name for pairs"
         )
     marks = [f"{name}:{one.num_rows}:{one._fingerprint}:{one.features}" for name, one in splits.items()]
     saved = folder / f"{role}-{_digest(*(mark.encode() for mark in marks))}"
@@ -399,7 +398,9 @@ def _named(what: str, place: str, reading: InMemory, /, **options: str | Collect
     for key in ("group", "time"):
         if (column := getattr(reading, key)) is not None:
             if not isinstance(column, str):
-                raise SettingsError(f"{key} is the name of a column with data of their own columns; give its name")
+                raise SettingsError(
+                    f"{key} is an array, but the data have columns of their own; give the name of a column"
+                )
             options[key] = column
     given = [(key, one) for key, held in options.items() for one in ([held] if isinstance(held, str) else held or ())]
     query = "&".join(f"{key}={one.replace('%', '%25').replace('&', '%26').replace('?', '%3F')}" for key, one in given)
@@ -417,7 +418,7 @@ def _text_file(text: str, folder: Path, role: str, suffix: str) -> str:
     try:
         content = text.encode()
     except UnicodeEncodeError as error:
-        raise DataError(f"the {role} holds text that is not UTF-8 text ({error.reason}); fix it") from error
+        raise DataError(f"the {role} contains text that is not UTF-8 ({error.reason}); fix it") from error
     path = folder / f"{role}-{_digest(content)}{suffix}"
     if not path.exists():
         with written_whole(path) as unfinished:
@@ -448,27 +449,25 @@ def as_array(given: Any, what: str) -> np.ndarray:
     _check_plain(given, what)
     mode = getattr(given, "mode", None)
     if isinstance(mode, str) and mode not in ("1", "L", "RGB", "RGBA"):
-        raise DataError(f"{what} is an image of the mode {mode}; expected L or RGB, as of .convert('RGB')")
+        raise DataError(f"{what} is an image of mode {mode}; expected L or RGB, as from .convert('RGB')")
     if hasattr(given, "detach"):
         given = given.detach().cpu()
     if isinstance(given, list | tuple) and any(hasattr(one, "detach") for one in given[:1]):
         given = [one.detach().cpu().numpy() for one in given]
     if isinstance(given, list | tuple) and len({isinstance(one, str) for one in given}) > 1:
-        raise DataError(f"{what} hold text and {_other_than(given, str)}; expected numbers or text, and one of the two")
+        raise DataError(f"{what} contain text and {_other_than(given, str)}; expected only numbers or only text")
     try:
         array = np.asarray(given)
     except ValueError as error:
-        raise DataError(f"{what} have different shapes; expected one array, all examples of one shape") from error
+        raise DataError(f"{what} have different shapes; expected one shape for all examples") from error
     except (TypeError, RuntimeError) as error:
-        raise DataError(
-            f"{what} are a {type(given).__name__}, which is not an array ({error}); give a NumPy array"
-        ) from error
+        raise DataError(f"{what} are a {type(given).__name__} ({error}); expected a NumPy array") from error
     if array.dtype != object:
         return array
     held = array.ravel().tolist()
     missing = sum(1 for one in held if one is None or one is pd.NA or one is pd.NaT or one != one)
     if missing:
-        raise DataError(f"{what} hold nothing (None or NaN) in {missing} of {len(held)} places; drop those examples")
+        raise DataError(f"{what} are missing (None or NaN) in {missing} of {len(held)} places; drop those examples")
     if all(isinstance(one, str) for one in held):
         return array.astype(np.str_)
     if all(isinstance(one, bool | np.bool_) for one in held):
@@ -519,9 +518,7 @@ def _from_torch(data: Any, role: str) -> tuple[np.ndarray, np.ndarray]:
     for place in range(len(data)):
         example = data[place]
         if not isinstance(example, tuple | list) or len(example) != 2:
-            raise DataError(
-                f"example {place} of the {role} is a {type(example).__name__}; expected (input, label) of a data set"
-            )
+            raise DataError(f"example {place} of the {role} is a {type(example).__name__}; expected (input, label)")
         for one, held in zip(example, (inputs, labels), strict=True):
             held.append(as_array(one, f"example {place} of the {role}"))
     return _stacked(inputs, f"the inputs of the {role}"), _stacked(labels, f"the labels of the {role}")
@@ -529,9 +526,9 @@ def _from_torch(data: Any, role: str) -> tuple[np.ndarray, np.ndarray]:
 
 def _stacked(arrays: Sequence[np.ndarray], what: str) -> np.ndarray:
     if len({one.dtype.kind == "U" for one in arrays}) > 1:
-        raise DataError(f"{what} are text in some examples and numbers in others; expected one of the two")
+        raise DataError(f"{what} are text in some examples and numbers in others; expected only one of them")
     shapes = {one.shape for one in arrays}
     if len(shapes) > 1:
         first, second = sorted(shapes)[:2]
-        raise DataError(f"{what} have the shapes {first} and {second}; expected one shape: resize them to one")
+        raise DataError(f"{what} have shapes {first} and {second}; expected one shape: resize them")
     return np.stack(arrays) if arrays else np.empty((0, 1))

@@ -21,7 +21,7 @@ from transferscope.data.places import check_bytes
 from transferscope.data.split_names import split_names
 from transferscope.data.splits import rows_of_parts
 from transferscope.data.task import Kind
-from transferscope.errors import CorruptDataError, DataError
+from transferscope.errors import CorruptDataError, DataError, wrong_shape
 from transferscope.files import require_regular
 from transferscope.wording import few, listed
 
@@ -81,29 +81,29 @@ def load_npz(
         inputs, labels = arrays[key], arrays[f"y{key[1:]}"]
         if inputs.ndim == 0 or labels.ndim == 0 or len(inputs) != len(labels):
             raise DataError(
-                f"{path}: {key} has shape {inputs.shape} and y{key[1:]} {labels.shape}; expected one label for each "
-                "input"
+                f"{path}: {key} has shape {inputs.shape} and y{key[1:]} {labels.shape}; expected one label per input"
             )
         if len(inputs) == 0:
             raise DataError(f"{path}: {key} has shape {inputs.shape}; expected at least one example")
     x, y = ([arrays[f"{array}{key[1:]}"] for key in of_inputs] for array in "xy")
     if len(x) == 2 and test_share is not None:
-        raise DataError(f"{path} has a test part, {of_inputs[1]}, and test_share was given; leave one out")
+        raise DataError(f"{path} has a test part, {of_inputs[1]}, and test_share is given; leave one out")
     names = None
     if LABEL_NAMES in arrays:
         held, labels = arrays[LABEL_NAMES], y[0]
         of_masks = labels.ndim == 3 and held.ndim == 1 and labels.dtype.kind in "bui"
         if held.dtype.kind != "U" or not (of_masks or held.shape == labels.shape[1:]):
-            raise DataError(
-                f"{path}: {LABEL_NAMES} has shape {held.shape} and type {held.dtype} and the labels {labels.shape}; "
-                "expected a text for each column of labels, or for each class of masks"
+            raise wrong_shape(
+                f"{path}: {LABEL_NAMES}",
+                held,
+                f"one text per column of labels or class of masks; the labels have shape {labels.shape}",
             )
         names = [str(name) for name in held]
     array, what = group or time, f"{path}: array {group or time!r}"
     marks = [] if array is None else [arrays[f"{array}{one[1:]}"] for one in of_inputs]
     for mark, labels in zip(marks, y, strict=False):
         if mark.shape != (len(labels),):
-            raise DataError(f"{what} has shape {mark.shape} beside {len(labels)} examples; expected one value for each")
+            raise wrong_shape(what, mark, f"one value per example, ({len(labels)},)")
     columns = [pd.Series(mark) for mark in marks]
     marks = group_numbers(columns, what) if group else [times_of(column, what) for column in columns]
     if len(x) == 1:
@@ -124,7 +124,9 @@ def load_npz(
     if x[0].ndim == 2 and x[0].dtype.kind in "iuf" and x[1].shape[1:] == x[0].shape[1:]:
         counting = [k for k in _row_numbers(*x) if k not in keep]
         if counting and len(counting) == x[0].shape[1]:
-            raise DataError(f"{path}: all features of x_train count the rows; add others, or give keep=0 for feature 0")
+            raise DataError(
+                f"{path}: all features of x_train are row numbers; add others, or give keep=0 for feature 0"
+            )
         if counting:
             x = [np.delete(part, counting, axis=1) for part in x]
             said = f"feature {listed(list(map(str, counting)))} (the first is 0) counts the rows and is left out"
@@ -176,9 +178,9 @@ def _check_digits(inputs: np.ndarray, path: Path) -> None:
         numbers = column.astype(np.float64)
         if np.isfinite(numbers).all() and lost_in_float32(numbers):
             raise DataError(
-                f"{path}: feature {feature} of x_train (the first is 0) runs from {numbers.min():.15g} to "
-                f"{numbers.max():.15g}, so far from 0 that the 32 bits of training lose the digits in which examples "
-                f"differ; subtract one number, such as {np.median(numbers):.15g}, from it in x_train and x_test"
+                f"{path}: feature {feature} of x_train (counted from 0) runs from {numbers.min():.15g} to "
+                f"{numbers.max():.15g}, too far from 0 to distinguish examples in 32 bits; subtract one number, such "
+                f"as {np.median(numbers):.15g}, from it in x_train and x_test"
             )
 
 
@@ -188,8 +190,8 @@ def _check_epochs(train: np.ndarray, test: np.ndarray, path: Path) -> None:
         units = sorted(epoch_unit(column) and epoch_unit(np.concatenate([column, test[:, feature]])))
         if len(units) > 1:
             raise DataError(
-                f"{path}: feature {feature} (the first is 0) holds times since 1970 in {' and in '.join(units)}; save "
-                "all of them in one unit"
+                f"{path}: feature {feature} (counted from 0) holds times since 1970 in {' and in '.join(units)}; save "
+                "them in one unit"
             )
 
 
@@ -236,7 +238,7 @@ def _read_arrays(
             if missing:
                 wanted = f"the array {' or '.join(keys)}" if first_of else f"the arrays {', '.join(keys)}"
                 held = few(archive.files, 10) or "nothing"
-                raise DataError(f"{path} has no {' and no '.join(missing)}; expected {wanted}, and it holds {held}")
+                raise DataError(f"{path} has no {' and no '.join(missing)}; expected {wanted}: it has {held}")
             if not first_of and LABEL_NAMES in archive:
                 keys.append(LABEL_NAMES)
             assert archive.zip is not None
@@ -245,7 +247,7 @@ def _read_arrays(
     except DataError:
         raise
     except MemoryError as error:
-        raise DataError(f"{path} is larger than the memory of this machine ({error}); save less of it") from error
+        raise DataError(f"{path} does not fit into memory ({error}); save less of it") from error
     except (BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, OSError, RuntimeError, ValueError) as error:
         raise CorruptDataError(f"{path} cannot be read as an .npz file ({error}); get or write it again") from error
 
@@ -254,7 +256,7 @@ def _open(stream: BinaryIO, path: Path) -> "np.lib.npyio.NpzFile":
     begin = stream.read(6)
     stream.seek(0)
     if begin == b"\x93NUMPY":
-        raise CorruptDataError(f"{path} holds a single array; expected an .npz file with {', '.join(KEYS)}")
+        raise CorruptDataError(f"{path} is a single array; expected an .npz file with {', '.join(KEYS)}")
     try:
         archive = np.load(stream, allow_pickle=False)
     except ValueError as error:
@@ -269,7 +271,7 @@ def _check_headers(archive: ZipFile, path: Path, keys: Sequence[str]) -> None:
     for key in keys:
         entries = [entry for entry in archive.infolist() if entry.filename.removesuffix(".npy") == key]
         if len(entries) > 1:
-            raise CorruptDataError(f"{path} holds {key} {len(entries)} times; write the file again, with one of each")
+            raise CorruptDataError(f"{path} has {key} {len(entries)} times; write the file again, with one of each")
         with archive.open(entries[0]) as stream:
             head = io.BytesIO(stream.read(_LONGEST_HEADER))
         try:
@@ -280,14 +282,13 @@ def _check_headers(archive: ZipFile, path: Path, keys: Sequence[str]) -> None:
             raise CorruptDataError(f"{path}: {key} cannot be read ({error}); write the file again") from error
         if dtype.hasobject:
             raise DataError(
-                f"{path}: {key} is an array of objects, which is never unpickled; save plain numbers or text "
-                "(images of one size, labels of one type)"
+                f"{path}: {key} is an array of objects, which is never unpickled; save plain numbers or text (images "
+                "of one size, labels of one type)"
             )
         size, there = math.prod(shape) * dtype.itemsize, entries[0].file_size - head.tell()
         if size != there or min(shape, default=0) < 0 or dtype.itemsize == 0:
             raise CorruptDataError(
-                f"{path}: {key} declares the shape {shape} and type {dtype}, {size:,} bytes, and holds {there:,}; "
-                "write the file again"
+                f"{path}: {key} declares {size:,} bytes ({shape} of {dtype}) but has {there:,}; write the file again"
             )
         declared += size
     check_bytes(path, declared)

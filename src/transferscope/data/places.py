@@ -39,7 +39,7 @@ def most_bytes(usual_gb: str = "4") -> int:
     except ValueError:
         most = 0.0
     if not 0 < most < math.inf:
-        raise SettingsError(f"TRANSFERSCOPE_MOST_GB is {named!r}; expected a number of gigabytes, as in 16")
+        raise SettingsError(f"TRANSFERSCOPE_MOST_GB = {named!r}; expected a number of gigabytes, as in 16")
     return int(most * 1e9)
 
 
@@ -47,8 +47,8 @@ def check_bytes(path: Path, n_bytes: int, *, most_gb: str = "4") -> None:
     """Refuse, with a DataError, data that would take up more room than `most_bytes`."""
     if n_bytes > (most := most_bytes(most_gb)):
         raise DataError(
-            f"{path} unpacks to {n_bytes / 1e9:,.1f} GB and the limit is {most / 1e9:g} GB; save less of it, "
-            "or set TRANSFERSCOPE_MOST_GB to more"
+            f"{path} decompresses to {n_bytes / 1e9:,.1f} GB, but the limit is {most / 1e9:g} GB; save less of it, or "
+            "raise TRANSFERSCOPE_MOST_GB"
         )
 
 
@@ -60,7 +60,7 @@ def find_path(path: str) -> Path:
         DataError: The path is none that this machine could have.
     """
     if not path:
-        raise MissingDataError("no path was given; write it after the colon, as in 'npz:data/digits.npz'")
+        raise MissingDataError("the path is empty; write it after the colon, as in 'npz:data/digits.npz'")
     given, folder = expanded(path), data_folder()
     places = [given] if given.is_absolute() or folder is None else [given, folder / given]
     for place in places:
@@ -68,7 +68,7 @@ def find_path(path: str) -> Path:
             if place.exists():
                 return place
         except OSError as error:  # too long, or in a folder that may not be read
-            raise DataError(f"{path!r} cannot be looked up ({error.strerror}); check the path") from error
+            raise DataError(f"the path {path!r} is invalid ({error.strerror}); check it") from error
     looked = " or ".join(str(place.absolute()) for place in places)
-    hint = "" if given.is_absolute() or folder else "; set TRANSFERSCOPE_DATA to have another folder searched"
-    raise MissingDataError(f"there is no {looked}; check the path{hint}")
+    hint = "" if given.is_absolute() or folder else "; or set TRANSFERSCOPE_DATA to the folder with the data"
+    raise MissingDataError(f"there is no file {looked}; check the path{hint}")

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from urllib.parse import unquote
 
-from transferscope.errors import SettingsError, unknown_name
+from transferscope.errors import SettingsError, out_of_range, unknown_name
 
 Word = TypeVar("Word", bound=str)
 
@@ -35,7 +35,7 @@ class DataSpec:
         """Refuse options that are not known: an UnknownNameError, or a SettingsError where `kind` has none."""
         for key in self.options:
             if not known:
-                raise SettingsError(f"{self.text!r} has the option {key!r}; {self.kind} takes no options")
+                raise SettingsError(f"{self.text!r} has the option {key!r}, but {self.kind} accepts none; leave it out")
             if key not in known:
                 raise unknown_name(f"option of {self.kind}", key, known)
 
@@ -52,14 +52,14 @@ class DataSpec:
         if value is None:
             return None
         if not value.isdecimal() or int(value) < 1:
-            raise SettingsError(f"{self.text!r} has {key} = {value!r}; expected a whole number of at least 1")
+            raise out_of_range(f"{self.text!r}: {key}", value, "a whole number of at least 1")
         return int(value)
 
     def share(self, key: str) -> float | None:
         """Return the value of an option strictly between 0 and 1, None if absent; raises SettingsError otherwise."""
         share = self.number(key)
         if share is not None and not 0 < share < 1:
-            raise SettingsError(f"{self.text!r} has {key} = {share}; expected a number between 0 and 1, as in 0.2")
+            raise out_of_range(f"{self.text!r}: {key}", share, "a number between 0 and 1, as in 0.2")
         return share
 
     def number(self, key: str) -> float | None:
@@ -135,7 +135,7 @@ def parse_spec(text: str) -> DataSpec:
     head, _, query = text.rpartition("?") if "?" in text else (text, "", "")
     kind, _, path = head.partition(":")
     if not kind:
-        raise SettingsError(f"{text!r} names no data; expected a name such as 'mnist' or 'npz:PATH'")
+        raise SettingsError(f"{text!r} contains no data; expected a name such as 'mnist' or 'npz:PATH'")
     options: dict[str, tuple[str, ...]] = {}
     for item in query.split("&") if query else ():
         key, equals, value = item.partition("=")

@@ -49,7 +49,7 @@ def name_of(role: Role, names: Iterable[str], where: str) -> str | None:
     """Return the name of a part, in lower or upper case; raises DataError for two of them."""
     same = [name for name in names if name.lower() in NAMES[role]]
     if len(same) > 1:
-        raise DataError(f"{where} has {' and '.join(same)}, which both stand for the {role} part; keep one of them")
+        raise DataError(f"{where} has {' and '.join(same)}, which are both the {role} part; keep one of them")
     return same[0] if same else None
 
 
@@ -80,8 +80,8 @@ def split_names(
     if test is not None and labels is not None and _are_hidden(labels(test), labels(train)):
         if validation is None:
             raise DataError(
-                f"{where}: {test} has no labels (-1 or nothing in every row) and there is no validation part; name a "
-                "part with labels, or keep the training part alone, of which a share becomes the test set"
+                f"{where}: {test} has no labels (-1 or empty in every row) and there is no validation part; name a "
+                "part with labels, or keep only the training part, which is then split"
             )
         return SplitNames(train, validation, test, is_hidden=True)
     return SplitNames(train, held_out, (validation or "") if test else "")
@@ -116,7 +116,7 @@ def split_files(
     if split is None:
         held = ", ".join(file.name for file in files[:5]) or "none"
         raise DataError(
-            f"{path} has no files of a training and a test part among {', '.join(suffixes)} files ({held}); name the "
-            f"parts {', '.join(ALL_NAMES)}, or name one file"
+            f"{path} has no training and test files among {', '.join(suffixes)} files ({held}); name the parts "
+            f"{', '.join(ALL_NAMES)}, or give one file"
         )
     return of_part[split.train], of_part[split.test], split.note

@@ -11,7 +11,7 @@ from jaxtyping import Int64, Shaped
 
 from transferscope.data.arrays import Parts, to_parts
 from transferscope.data.task import Kind, LabelledSet
-from transferscope.errors import DataError
+from transferscope.errors import DataError, out_of_range
 from transferscope.settings.data import Draw
 from transferscope.wording import counted
 
@@ -48,14 +48,17 @@ def few_shot(train: LabelledSet, n: int, *, seed: int, draw: Draw = "stratified"
 def few_shot_rows(train: LabelledSet, n: int, *, seed: int, draw: Draw = "stratified") -> Int64[np.ndarray, " n"]:
     """Return the positions in `train` of the examples of `few_shot`; raises like it."""
     if not 1 <= n <= len(train):
-        raise DataError(f"{n} labelled examples were asked for; there are {len(train)}: ask for 1 to {len(train)}")
+        raise out_of_range("labels", n, f"1 to {len(train)}, the number of training examples", DataError)
     if draw == "stratified":
         return (_stratified_order if train.groups is None else _order_by_group)(train, n, seed=seed)
     if train.groups is not None:
-        raise DataError('draw = "balanced" takes as many examples of each class, and these have groups; leave out one')
+        raise DataError(
+            'draw = "balanced" draws equally many examples of each class, but the examples have groups; leave one out'
+        )
     if train.kind != "classification":
         raise DataError(
-            f'draw = "balanced" takes as many examples of each class, and the labels are {train.kind}; leave it out'
+            f'draw = "balanced" draws equally many examples of each class, but the labels are {train.kind}; leave it '
+            "out"
         )
     return _balanced_order(train, n, seed=seed)
 
@@ -98,9 +101,9 @@ def rows_split_off(
             lost = np.flatnonzero((counts > 0) & ~examples.labels[part].any(axis=0))
             if len(lost):
                 raise DataError(
-                    f"no {words} example would have the label {names[lost[0]]!r}, which {counts[lost[0]]} of "
-                    f"{len(examples)} examples have; give more examples, another test_share or a test set of your "
-                    "own, or leave the label out"
+                    f"the {words} part would have no example of the label {names[lost[0]]!r} ({counts[lost[0]]} of "
+                    f"{len(examples)}); give more examples, another test_share or your own test set, or leave the "
+                    "label out"
                 )
     return rows
 
@@ -144,7 +147,7 @@ def rows_after(
     """
     distinct, place = np.unique(times, return_inverse=True)
     if len(distinct) < 2:
-        raise DataError(f"{name}: all {len(times)} rows have the time {times[0]}; a later test part takes two times")
+        raise DataError(f"{name}: all {len(times)} rows have the time {times[0]}; a later test part needs two times")
     later = 1 - np.cumsum(np.bincount(place))[:-1] / len(times)
     is_test = place > int(np.argmin(np.abs(later - share)))
     return np.flatnonzero(~is_test), np.flatnonzero(is_test)
@@ -158,8 +161,8 @@ def _groups_split_off(
     parts = _group_folds(examples, min(n_parts, n_groups), seed=seed)
     if not parts:
         raise DataError(
-            f"{counted(n_groups, 'group')} cannot be split into a training and a test part with every "
-            "class in both: give more groups, a test set of your own, or leave the class out"
+            f"{counted(n_groups, 'group')} cannot be split into training and test part with every class in both; give "
+            "more groups or your own test set, or leave the class out"
         )
     return (parts[0].fit, parts[0].validate) if share <= 0.5 else (parts[0].validate, parts[0].fit)
 
@@ -223,7 +226,7 @@ def folds(train: LabelledSet, n_folds: int, *, seed: int) -> tuple[Fold, ...]:
         DataError: There are fewer examples than folds, or a class has only one example.
     """
     if not 2 <= n_folds <= len(train):
-        raise DataError(f"{n_folds} folds were asked of {len(train)} examples; ask for 2 to {len(train)} folds")
+        raise out_of_range("folds", n_folds, f"2 to {len(train)}, the number of examples", DataError)
     if train.groups is not None:
         return _group_folds(train, min(n_folds, len(np.unique(train.groups))), seed=seed)
     if train.kind == "multi-label":
@@ -394,7 +397,7 @@ def _refuse_single_examples(examples: LabelledSet, need: str) -> None:
         return
     single = np.flatnonzero(examples.class_counts() == 1)
     if len(single):
-        others = f" (and so have {len(single) - 1} others)" if len(single) > 1 else ""
+        others = f" (and {len(single) - 1} other classes)" if len(single) > 1 else ""
         raise DataError(
-            f"class {examples.classes[single[0]]!r} has one example{others}; {need}: add examples or drop the class"
+            f"class {examples.classes[single[0]]!r}{others} has one example; {need}: add examples or drop the class"
         )

@@ -77,21 +77,22 @@ class TableSettings:
     def __post_init__(self) -> None:
         check_one_way(self.group, self.time)
         if not self.labels:
-            raise SettingsError("a table needs its label column named, as in 'csv:houses.csv?label=price'")
-        ways = [way for way in (self.test_file, self.split, self.test_share) if way is not None]
+            raise SettingsError("the label column of the table is unknown; name it, as in 'csv:houses.csv?label=price'")
+        tests = {"test": self.test_file, "split": self.split, "test_share": self.test_share}
+        ways = [name for name, value in tests.items() if value is not None]
         if len(ways) > 1:
-            raise SettingsError(
-                "one of test, split and test_share says which rows are the test set; several were given"
-            )
+            raise SettingsError(f"{' and '.join(ways)} are given; give one of them to choose the test set")
         twice = [name for name in self.labels if self.labels.count(name) > 1 or name in self.drop]
         if twice:
-            raise SettingsError(f"column {twice[0]!r} is given twice as a label, or as a label and in drop; keep one")
-        if self.separator is not None and self.kind not in (None, "multi-label"):
             raise SettingsError(
-                f"separator is for several labels of each input, and kind = {self.kind!r}; leave one out"
+                f"column {twice[0]!r} is given twice as a label, or as a label and in drop; give it once"
             )
+        if self.separator is not None and self.kind not in (None, "multi-label"):
+            raise SettingsError(f"separator is for several labels per input, but kind = {self.kind!r}; leave one out")
         if self.separator is not None and len(self.labels) > 1:
-            raise SettingsError("separator is for one column with the names of several labels; name one label column")
+            raise SettingsError(
+                f"separator is for one column of label names, but {len(self.labels)} are given; give one"
+            )
 
 
 def load_table(
@@ -146,7 +147,7 @@ def load_table(
         )
     if not encoding.features:
         examples = "; ".join(f"{one.name} {one.words}" for one in encoding.columns[:5])
-        raise DataError(f"{path} has no column left to learn from ({examples}); add some")
+        raise DataError(f"{path} has no usable feature column ({examples}); add some")
     train, test = (part.as_text(encoding.texts).rows for part in (own_rows, test_rows))
     own, names = read_labels(train, settings, kind, path)
     others, _ = read_labels(test, settings, kind, test_path, names=names)
@@ -202,8 +203,7 @@ def _parts(
         def check_test(columns: Sequence[str]) -> None:
             if lacking := [name for name in names if name not in columns]:
                 raise DataError(
-                    f"{settings.test_file} lacks the columns {', '.join(lacking)} of the training table; give both the "
-                    "same"
+                    f"{settings.test_file} lacks the columns {', '.join(lacking)} of the training table; add them"
                 )
 
         test = read_frame(settings.test_file, form, as_places=True, check=check_test)
@@ -239,14 +239,14 @@ def read_features(
         DataError: A column is not of the kind that it had in training.
     """
     if encoding is None:
-        raise DataError(f"{path} is a table and the network was trained on data of another kind; give such data")
+        raise DataError(f"{path} is a table, but the network was trained on other data; give data as in its training")
     frame = read_frame(path, form, as_places=True).as_text(encoding.texts)
     table = frame.rows
     needed = [one.name for one in encoding.columns if one.kind != "left out"]
     lacking = [column for column in needed if column not in table.columns]
     if lacking:
         raise UnknownNameError(
-            f"{path.name} lacks {', '.join(map(repr, lacking[:5]))}, which the network reads; its columns are "
+            f"{path.name} lacks the columns {', '.join(map(repr, lacking[:5]))} of the network; its columns are "
             f"{', '.join(map(str, table.columns))}"
         )
     inputs = to_inputs(encoding.apply(table, path, np.float32), name=str(path))
@@ -263,12 +263,12 @@ def _feature_columns(table: pd.DataFrame, settings: TableSettings, path: Path) -
     used = {*settings.labels, *settings.drop, settings.split, settings.group, settings.time}
     features = [column for column in table.columns if column not in used]
     if not features:
-        raise DataError(f"{path} has no feature columns beside {', '.join(map(str, table.columns))}; add some")
+        raise DataError(f"{path} has no feature column among {', '.join(map(str, table.columns))}; add some")
     unnamed = [str(column) for column in features if re.fullmatch(r"Unnamed: \d+", str(column))]
     if unnamed:
         raise DataError(
-            f"{path}: column {int(unnamed[0].split()[1]) + 1} has no name, as row numbers have none; name it, or leave "
-            f"it out with drop={unnamed[0]}"
+            f"{path}: column {int(unnamed[0].split()[1]) + 1} has no name (row numbers?); name it, or leave it out "
+            f"with drop={unnamed[0]}"
         )
     _refuse_names_of_parts(table[features], path, otherwise="leave it out with drop={column}")
     return features
@@ -304,7 +304,7 @@ def with_labels(
         held = pd.Series(texts[name].dropna().unique() if is_text(texts[name]) else [], dtype=object).str.strip()
         if held.str.fullmatch(ANY_NUMBER).all() and not held.str.fullmatch(NUMBER).all():
             raise DataError(
-                f"{files[0]}: label column {name!r} holds {held.iloc[0]!r}, whose marks could be of decimals or "
+                f"{files[0]}: label column {name!r} holds {held.iloc[0]!r}, whose separators could be decimal or "
                 "thousands; write 1234.5"
             )
     if kind == "classification" and is_text(texts[labels[0]]):
@@ -355,7 +355,7 @@ def read_labels(
     held = named_labels(labels.iloc[:, 0], settings.separator, path)
     all_names = tuple(names if names is not None else sorted({name for row in held for name in row}))
     if not all_names:
-        raise DataError(f"{path}: label column {labels.columns[0]!r} is empty in every row; name that of the labels")
+        raise DataError(f"{path}: label column {labels.columns[0]!r} is empty in every row; choose another")
     return label_matrix(held, all_names, path), all_names
 
 
@@ -373,7 +373,7 @@ def _refuse_one_value_in_two_spellings(column: pd.Series, path: Path) -> None:
         first, second = twins[numbers == numbers[twins.index[0]]].iloc[:2]
         raise DataError(
             f"{path}: label column {str(column.name)!r} writes one value as {first!r} and as {second!r}, which could "
-            "be one class or two; write it in one way, or begin labels that differ with a letter"
+            "be one class or two; write one class in one way, or begin different labels with a letter"
         )
 
 
@@ -391,8 +391,8 @@ def _checked_labels(labels: pd.DataFrame, kind: Kind, path: Path) -> np.ndarray:
     if kind == "classification":
         if labels.shape[1] > 1:
             raise DataError(
-                f"{path}: classes need one label column; {', '.join(map(str, labels.columns))} were given (say "
-                "kind=multi-label for several labels of each input)"
+                f"{path}: {labels.shape[1]} label columns are given ({', '.join(map(str, labels.columns))}); expected "
+                "one for classes, or kind=multi-label"
             )
         values = labels.iloc[:, 0]
         if pd.api.types.is_numeric_dtype(values):
@@ -416,16 +416,13 @@ def _as_text(values: pd.Series, path: Path) -> pd.Series:
     strange = next((value for value in values if np.ndim(value) > 0 or isinstance(value, Mapping | Set)), None)
     if strange is not None:
         raise DataError(
-            f"{path}: label column {str(values.name)!r} holds {type(strange).__name__}s of values, as in "
-            f"{str(strange)[:40]!r}; expected one text or number in each row, or give kind=multi-label for several "
-            "labels of each input"
+            f"{path}: label column {str(values.name)!r} holds {type(strange).__name__}s, as in {str(strange)[:40]!r}; "
+            "expected one text or number per row, or kind=multi-label for several labels"
         )
     try:
         return values.map(lambda value: value.decode() if isinstance(value, bytes) else str(value))
     except UnicodeDecodeError as error:
-        raise DataError(
-            f"{path}: label column {str(values.name)!r} holds bytes that are not UTF-8 text; save it as text"
-        ) from error
+        raise DataError(f"{path}: label column {str(values.name)!r} is not UTF-8 text; save it as text") from error
 
 
 def _kind_of(labels: pd.DataFrame, path: Path) -> Kind:
@@ -442,10 +439,10 @@ def _kind_of(labels: pd.DataFrame, path: Path) -> Kind:
     floating = [pd.api.types.is_float_dtype(column) for column in columns]
     if all(numeric) and (flags or not any(floating)):
         shown = " and ".join(repr(str(name)) for name in labels.columns)
-        what = f"{flags[0]!r} holds 0 and 1 alone" if flags else "they hold whole numbers alone"
+        what = f"{flags[0]!r} has only 0 and 1" if flags else "they have only whole numbers"
         raise DataError(
-            f"{path}: label columns {shown} could be numbers to predict or several labels of each input ({what}); say "
-            "kind=regression for numbers, or kind=multi-label"
+            f"{path}: label columns {shown} could be numbers to predict or several labels ({what}); give "
+            "kind=regression or kind=multi-label"
         )
     return "regression"
 
@@ -523,8 +520,8 @@ def _split_rows(
     named = split_names(values, f"{path}: column {split!r}", labels=labels)
     if named is None or any(one.lower() not in ALL_NAMES for one in values) or table[split].isna().any():
         raise DataError(
-            f"{path}: column {split!r} holds {', '.join(values[:5]) or 'nothing'}; expected 'train' or 'test' in every "
-            f"row (or others of {', '.join(ALL_NAMES)}), and both to occur"
+            f"{path}: column {split!r} holds {', '.join(values[:5]) or 'no values'}; expected 'train' or 'test' in "
+            f"every row (or others of {', '.join(ALL_NAMES)}), each at least once"
         )
     own, other = (np.flatnonzero(table[split] == part) for part in (named.train, named.test))
     return own, other, named.note
@@ -547,8 +544,8 @@ def _refuse_names_of_parts(unread: pd.DataFrame, path: Path, *, otherwise: str) 
         else:
             if split_names(values, f"{path}: column {column!r}") is not None:
                 raise DataError(
-                    f"{path}: column {column!r} holds {listed(sorted(values))} alone, as one that says which rows are "
-                    f"the test set; give split={column} for that, or {otherwise.format(column=column)}"
+                    f"{path}: column {column!r} has only {listed(sorted(values))}, like a train/test split; give "
+                    f"split={column} for that, or {otherwise.format(column=column)}"
                 )
 
 

@@ -65,30 +65,24 @@ class LabelledSet:
         if self.groups is not None and (self.groups.shape != self.labels.shape[:1] or self.groups.dtype != np.int64):
             raise wrong_shape("groups", self.groups, f"one int64 for each of {len(self.labels)} examples")
         if self.indicators is not None and self.input_shape != (len(self.indicators),):
-            raise DataError(
-                f"inputs have shape {self.inputs.shape} and {len(self.indicators)} features are said to be 0 or 1 or "
-                "not; say it of each"
-            )
+            raise wrong_shape("inputs", self.inputs, f"{len(self.indicators)} features, as in indicators")
         if self.vocabulary is not None and self.is_tokens and self.inputs[:, ::2].max() >= len(self.vocabulary):
             raise DataError(
-                f"the texts hold the token {self.inputs[:, ::2].max()} and the vocabulary has {len(self.vocabulary)}; "
-                "give that of their own tokenizer"
+                f"the texts contain the token {self.inputs[:, ::2].max()}, but the vocabulary has "
+                f"{len(self.vocabulary)}; give that of their tokenizer"
             )
         if self.classes is None:
             if self.labels.ndim not in (2, 4) or not np.issubdtype(self.labels.dtype, np.floating):
                 expected = "floats (N, n_outputs), or (N, n_outputs, h, w) on a grid over each image"
                 raise wrong_shape("regression labels", self.labels, expected)
             if not np.isfinite(self.labels).all():
-                raise DataError("regression labels hold NaN or infinity; drop those examples")
+                raise DataError("regression labels contain NaN or infinity; drop those examples")
         elif self.kind == "multi-label":
             _check_label_columns(self.labels, self.classes)
         else:
             _check_classes(self.labels, self.classes)
         if self.grid is not None and (not self.is_image or min(self.grid) < 1):
-            raise DataError(
-                f"labels of shape {self.labels.shape} lie on a grid and the inputs have shape {self.inputs.shape}; "
-                "expected images (N, C, H, W)"
-            )
+            raise wrong_shape("inputs with a grid of labels", self.inputs, "images (N, C, H, W)")
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -151,7 +145,7 @@ class LabelledSet:
     def class_counts(self) -> Num[np.ndarray, " C"]:
         """Return the number of examples of each class or label, or with cells of it; raises DataError for numbers."""
         if self.classes is None:
-            raise DataError("class counts were asked of a regression set; they exist for classes and labels only")
+            raise DataError("the labels are numbers to predict, which have no class counts")
         if self.kind == "multi-label":
             return np.asarray(self.labels.sum(axis=0), dtype=np.int64)
         if self.kind == "segmentation":
@@ -183,12 +177,14 @@ class Dataset:
         object.__setattr__(self, "provenance", MappingProxyType(dict(self.provenance)))
         if self.train.input_shape != self.test.input_shape:
             raise DataError(
-                f"{self.name}: training inputs have shape {self.train.input_shape} and test inputs "
+                f"{self.name}: training inputs have shape {self.train.input_shape} but test inputs "
                 f"{self.test.input_shape}; give both the same shape"
             )
         own, other = ((part.kind, part.classes, part.n_outputs, part.grid) for part in (self.train, self.test))
         if own != other:
-            raise DataError(f"{self.name}: training and test labels differ in their classes or outputs; use one list")
+            raise DataError(
+                f"{self.name}: training and test labels have different classes or outputs; give both the same"
+            )
 
     @property
     def fingerprint(self) -> str:
@@ -216,19 +212,18 @@ class TransferTask:
             return
         if self.source.train.is_tokens != self.target.train.is_tokens:
             raise DataError(
-                f"one of source {self.source.name} and target {self.target.name} is texts and the other is not; give "
-                "data of one kind"
+                f"only one of source {self.source.name} and target {self.target.name} is texts; give data of one kind"
             )
         if self.source.train.input_shape != self.target.train.input_shape:
             if self.source.train.is_tokens:
                 raise DataError(
-                    f"source {self.source.name} has texts of shape {self.source.train.input_shape} and target "
-                    f"{self.target.name} of {self.target.train.input_shape}; give both the same max_length and pairs"
+                    f"source {self.source.name} has texts of shape {self.source.train.input_shape} but target "
+                    f"{self.target.name} {self.target.train.input_shape}; give both the same max_length and pairs"
                 )
             raise DataError(
-                f"source {self.source.name} has inputs of shape {self.source.train.input_shape} and target "
-                f"{self.target.name} of shape {self.target.train.input_shape}; resize one or make both grey "
-                f'(transforms "resize:28", "grey", "colour")'
+                f"source {self.source.name} has inputs of shape {self.source.train.input_shape} but target "
+                f'{self.target.name} {self.target.train.input_shape}; add transforms ("resize:28", "grey", '
+                '"colour") to one'
             )
 
     def with_target_train(self, train: LabelledSet) -> "TransferTask":
@@ -240,8 +235,8 @@ def check_label_units(one: Dataset, other: Dataset) -> None:
     """Refuse, with a DataError, numbers to predict that are compared and are counted in different units."""
     if one.provenance.get("label_units") != other.provenance.get("label_units"):
         raise DataError(
-            f"the labels of {one.name} are not counted in the same unit as those of {other.name} (`transferscope show` "
-            "says in which), and they are compared; give both as numbers of one size, near 1"
+            f"the labels of {one.name} and {other.name} have different units (see `transferscope show`); give both in "
+            "one unit, near 1"
         )
 
 
@@ -307,28 +302,23 @@ def take_rows(inputs: np.ndarray, index: np.ndarray) -> np.ndarray:
 def _check_arrays(inputs: np.ndarray, labels: np.ndarray) -> None:
     for name, given in (("inputs", inputs), ("labels", labels)):
         if not isinstance(given, np.ndarray):  # a pandas.Series would give rows by its index, not by their place
-            raise DataError(f"{name} are given as {type(given).__name__}; give a NumPy array, as of np.asarray({name})")
+            raise DataError(f"{name} are a {type(given).__name__}; expected a NumPy array, as from np.asarray({name})")
     if inputs.ndim < 2 or inputs.size == 0:
         raise wrong_shape("inputs", inputs, "an array (N, ...) with at least one example and no empty side")
     rows, columns, last = inputs.shape[1:] if inputs.ndim == 4 else (0, 0, 0)
     if min(rows, columns) > 4 and (last in (3, 4) or (last == 1 and rows == columns)):  # (N, 8, 100, 1) are signals
-        raise DataError(
-            f"inputs have shape {inputs.shape}, images with their channels last; expected (N, C, H, W), as of "
-            "inputs.transpose(0, 3, 1, 2)"
-        )
+        raise wrong_shape("inputs", inputs, "channels second, (N, C, H, W), as from inputs.transpose(0, 3, 1, 2)")
     if len(inputs) != len(labels):
-        raise DataError(f"there are {len(inputs)} inputs and {len(labels)} labels; expected one label for each input")
+        raise DataError(f"there are {len(inputs)} inputs and {len(labels)} labels; expected one label per input")
     if inputs.dtype == np.int32:
         _check_tokens(inputs)
     elif inputs.dtype != np.uint8 and not np.issubdtype(inputs.dtype, np.floating):
-        raise DataError(
-            f"inputs have type {inputs.dtype}; expected uint8 images, floating-point numbers or int32 tokens"
-        )
+        raise wrong_shape("inputs", inputs, "uint8 images, floating-point numbers or int32 tokens")
     if np.issubdtype(inputs.dtype, np.floating) and not np.isfinite(inputs).all():
         rows = np.flatnonzero(~np.isfinite(inputs.reshape(len(inputs), -1)).all(axis=1))
         raise DataError(
-            f"inputs hold NaN or infinity in {len(rows)} of {len(inputs)} examples (first: {rows[0]}); "
-            "drop or fill those examples"
+            f"inputs contain NaN or infinity in {len(rows)} of {len(inputs)} examples (first: {rows[0]}); drop or "
+            "fill them"
         )
 
 
@@ -338,7 +328,7 @@ def _check_tokens(inputs: np.ndarray) -> None:
     ids, texts = inputs[:, ::2], inputs[:, 1::2]
     if ids.min() < -1 or texts.min() < -1 or texts.max() > 1 or not np.array_equal(ids < 0, texts < 0):
         raise DataError(
-            "tokens hold ids below 0, or texts other than 0 and 1; expected -1 in both beyond the end alone"
+            "tokens have ids below 0, or segments other than 0 and 1; expected -1 in both as padding at the end"
         )
 
 
@@ -346,7 +336,7 @@ def _check_label_columns(labels: np.ndarray, names: tuple[str, ...]) -> None:
     if labels.ndim != 2 or labels.shape[1] != len(names) or not names:
         raise wrong_shape("labels of several classes", labels, f"truth values (N, {len(names)}), one column per name")
     if len(set(names)) < len(names):
-        raise DataError(f"the names of the labels hold one twice: {', '.join(names)[:200]}; give each its own")
+        raise DataError(f"label names repeat: {', '.join(names)[:200]}; give each its own")
     _check_names(names)
 
 
@@ -358,14 +348,11 @@ def _check_classes(labels: np.ndarray, classes: tuple[str, ...]) -> None:
         without = np.flatnonzero((labels == UNLABELLED).all(axis=(1, 2)))
         if len(without):
             raise DataError(
-                f"{len(without)} of {len(labels)} masks are unlabelled altogether (first: {without[0]}); drop those"
+                f"{len(without)} of {len(labels)} masks have no label at all (first: {without[0]}); drop those"
             )
         labels = labels[labels != UNLABELLED]
     if labels.min() < 0 or labels.max() >= len(classes):
-        raise DataError(
-            f"class labels run from {labels.min()} to {labels.max()}; expected 0 to {len(classes) - 1} "
-            f"for the {len(classes)} classes"
-        )
+        raise DataError(f"class labels run from {labels.min()} to {labels.max()}; expected 0 to {len(classes) - 1}")
 
 
 def _check_names(names: tuple[str, ...]) -> None:
@@ -373,4 +360,4 @@ def _check_names(names: tuple[str, ...]) -> None:
         try:
             name.encode()
         except UnicodeEncodeError as error:
-            raise DataError(f"the class {name!a} has a name that is not UTF-8 text; give it another") from error
+            raise DataError(f"the class name {name!a} is not UTF-8 text; give it another") from error

@@ -139,15 +139,15 @@ class TextSettings:
             raise out_of_range("max_length", self.max_length, f"1 to {_MOST_TOKENS} tokens")
         if self.separator is not None and (not self.several or len(self.labels) > 1):
             raise SettingsError(
-                f"separator={self.separator} is for the names of several labels in one column; leave it out, or name "
-                "one column and no other kind"
+                f"separator={self.separator} is for one column of label names; leave it out, or give one column and "
+                "no other kind"
             )
         named = [*self.inputs, *self.labels]
         twice = [name for name in named if named.count(name) > 1]
         if twice:
-            raise SettingsError(f"column {twice[0]!r} is given twice, as text, pair or label; give each its own")
+            raise SettingsError(f"column {twice[0]!r} is given twice, as text, pair or label; give it once")
         if self.pairs == "apart" and self.pair is None:
-            raise SettingsError("pairs=apart is for pairs of texts; name the column of the second with pair=COLUMN")
+            raise SettingsError("pairs=apart is for pairs of texts; give the second column with pair=COLUMN")
 
 
 def text_settings(spec: DataSpec) -> TextSettings:
@@ -155,8 +155,7 @@ def text_settings(spec: DataSpec) -> TextSettings:
     text, label = spec.one("text"), spec.one("label")
     if text is None or label is None:
         raise SettingsError(
-            f"{spec.text!r} does not name its columns; write 'text:PATH?text=COLUMN&label=COLUMN', and "
-            "&pair=COLUMN for pairs of texts"
+            f"{spec.text!r} lacks its columns; write 'text:PATH?text=COLUMN&label=COLUMN', and &pair=COLUMN for pairs"
         )
     return TextSettings(
         text,
@@ -269,8 +268,8 @@ def tokenizer_of(spec: DataSpec) -> Tokenizer:
     named = spec.one("tokenizer")
     if named is None:
         raise SettingsError(
-            f"{spec.text!r} has no tokenizer; add &tokenizer=FOLDER, that of the model, or name a network as hf:FOLDER "
-            "whose folder has a tokenizer.json"
+            f"{spec.text!r} has no tokenizer; add &tokenizer=FOLDER of the model, or give a network as hf:FOLDER with "
+            "a tokenizer.json"
         )
     return open_tokenizer(named)
 
@@ -300,7 +299,7 @@ class _FastTokenizer:
             raise
         except Exception as error:  # the packages raise Exception itself
             raise CorruptDataError(
-                f"{file} is not a tokenizer ({first_line(error)}); fetch the folder again"
+                f"{file} is not a tokenizer ({first_line(error)}); download the folder again"
             ) from error
         own = {key: value for key, value in json.loads(self._fast.to_str()).items() if key not in _OF_CALLS}
         decisive = json.dumps([own, self._side, self._prompt, self._has_types], sort_keys=True)
@@ -322,7 +321,9 @@ class _FastTokenizer:
                 for one in self._fast.encode_batch(given)
             ]
         except Exception as error:  # the package raises Exception itself
-            raise DataError(f"the tokenizer {self.file} cannot cut texts to {max_length} tokens: {error}") from error
+            raise DataError(
+                f"the tokenizer {self.file} cannot truncate texts to {max_length} tokens: {error}"
+            ) from error
 
 
 _BESIDE = "tokenizer_config.json"
@@ -415,19 +416,19 @@ def _tokenizer_file(name: str) -> Path:
         folder = find_path(name)
     except MissingDataError as error:
         if expanded(name).is_absolute() or name.startswith((".", "~")) or name.count("/") > 1:
-            raise missing_file("folder", name, "give one with the model's tokenizer.json") from error
+            raise missing_file("folder", name, "give the model's folder with its tokenizer.json") from error
         from huggingface_hub import snapshot_download
 
         try:
             folder = Path(snapshot_download(name, allow_patterns=["*.json"]))
         except Exception as failed:  # of the network, of the hub, of the name
             raise MissingDataError(
-                f"{name} is not a local folder and no tokenizer.json of it can be fetched from the hub"
+                f"{name} is not a local folder, and its tokenizer.json cannot be downloaded from the hub"
             ) from failed
     file = folder / "tokenizer.json" if folder.is_dir() else folder
     if not file.is_file():
         raise MissingDataError(
-            f"{folder} has no tokenizer.json; give the model's folder, as its tokenizer's save_pretrained writes it"
+            f"{folder} has no tokenizer.json; give the model's folder, as written by save_pretrained of its tokenizer"
         )
     return file
 
@@ -441,19 +442,18 @@ def _read_file(path: Path, settings: TextSettings) -> pd.DataFrame:
     if path.is_dir():
         return read_columns(path, wanted)
     if suffix not in FORMATS:
-        raise DataError(f"{path} ends in {suffix or 'nothing'}; expected texts as {', '.join(FORMATS)}")
+        raise DataError(f"{path} ends in {suffix or 'no suffix'}; expected {', '.join(FORMATS)}")
     table = _frame(path, settings)
     for name in wanted:
         if name not in table.columns:
             if name.isdecimal() and settings.has_header and suffix in (".tsv", ".csv"):
                 raise SettingsError(
-                    f"{path} has no column named {name!r}; for a file without a line of names, whose columns are "
-                    "numbered from 1, add &header=no"
+                    f"{path} has no column {name!r}; for a file without a header, whose columns are numbered from 1, "
+                    "add &header=no"
                 )
             if "," in name and set(map(str.strip, name.split(","))) <= set(map(str, table.columns)):
                 raise SettingsError(
-                    f"{path} has no column {name!r}, but each of these; for several labels of each text add "
-                    "&kind=multi-label"
+                    f"{path} has no column {name!r}; for several labels per text, add &kind=multi-label"
                 )
             raise unknown_name(f"column of {path.name}", name, [str(column) for column in table.columns])
     return table
@@ -470,12 +470,12 @@ def _texts(table: pd.DataFrame, name: str, path: Path) -> list[str]:
     if empty:
         first = place_of(table.index, empty[0])
         raise DataError(
-            f"{path}: column {name!r} is empty in {len(empty)} of {len(values)} rows (first: {first}); "
-            "remove those rows, or name another column"
+            f"{path}: column {name!r} is empty in {len(empty)} of {len(values)} rows (first: {first}); remove them, "
+            "or choose another column"
         )
     strange = next((value for value in values if not isinstance(value, str)), None)
     if strange is not None:
-        raise DataError(f"{path}: column {name!r} holds {strange!r}; expected texts")
+        raise DataError(f"{path}: column {name!r} holds {strange!r}; expected text")
     return values
 
 

@@ -145,7 +145,7 @@ def _texts(spec: DataSpec, form: InputForm) -> Num[np.ndarray, "N ..."]:
     spec.allow(("text", "pair", "header"))
     own = parse_spec(form.data)
     if not _are_texts(own):
-        raise DataError(f"{spec.text} is texts and the network was trained on {form.data}; give such data")
+        raise DataError(f"{spec.text} is texts, but the network was trained on {form.data}; give such data")
     options = {**own.options, **spec.options}
     settings = replace(text_settings(DataSpec(spec.text, "text", spec.path, options)), label=None)
     return read_texts(find_path(spec.path), settings, tokenizer_of(own))
@@ -165,16 +165,17 @@ def as_in_study(raw: Num[np.ndarray, "N ..."], form: InputForm, *, name: str) ->
         raw = np.delete(raw, form.left_out, axis=1)
     if raw.shape[1:] != form.raw_shape and not _differs_in_size_alone(raw.shape[1:], form):
         raise DataError(
-            f"{name}: inputs have the shape {raw.shape[1:]} and the network was trained on inputs of the shape "
-            f"{form.raw_shape} ({form.data}); give data of that shape"
+            f"{name}: inputs have shape {raw.shape[1:]}; expected {form.raw_shape}, as in the network's training "
+            f"({form.data})"
         )
     offsets = np.array(form.encoding.offsets if form.encoding is not None else ())
     if raw.ndim == 2 and len(raw) and offsets.any():
         whole = np.flatnonzero((offsets != 0) & (np.abs(np.median(raw, axis=0) - offsets) < np.abs(offsets) / 100))
         if len(whole):
             raise DataError(
-                f"{name}: feature {whole[0]} (the first is 0) is {raw[0, whole[0]]:.15g} in the first row; the network "
-                f"reads {form.columns[whole[0]]!r}: subtract {offsets[whole[0]]:.15g} in 64 bits, or give the table"
+                f"{name}: feature {whole[0]} (counted from 0) is {raw[0, whole[0]]:.15g} in the first row, but the "
+                f"network expects {form.columns[whole[0]]!r}: subtract {offsets[whole[0]]:.15g} in 64 bits, or give "
+                "the table"
             )
     given = LabelledSet(raw, np.zeros(len(raw), dtype=np.int64), ("",))
     changes = [one for one in form.transforms if not TRANSFORMS[one.partition(":")[0]].of_labels]
@@ -182,8 +183,8 @@ def as_in_study(raw: Num[np.ndarray, "N ..."], form: InputForm, *, name: str) ->
     inputs = apply_transforms(Dataset(name, given.take(np.array([0])), given), changes, seed=0).test.inputs
     if inputs.shape[1:] != form.input_shape:
         raise DataError(
-            f"{name}: inputs have the shape {inputs.shape[1:]} after {', '.join(changes)} and the network reads "
-            f"{form.input_shape}; give data as those of the study were"
+            f"{name}: inputs have shape {inputs.shape[1:]} after {', '.join(changes)}; expected {form.input_shape}, "
+            "as in the network's training"
         )
     return inputs
 

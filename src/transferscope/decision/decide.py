@@ -49,7 +49,7 @@ def decide(
         raise out_of_range("worth", worth, "a number of seconds above 0")
     now = stand(scores, margin=margin, level=level, planned=planned, worth=worth)
     if now is not None and worth is not None and np.isnan(scores.cost).all():
-        raise SettingsError("worth was given, and the time of no run is known; give a column of seconds, or no worth")
+        raise SettingsError("worth is given, but no run has a known time; give a column of seconds, or leave worth out")
     n = (~np.isnan(scores.values)).sum(axis=1)
     names = np.array(scores.arms, dtype=object)
     if now is None:

@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Float, Shaped
 
-from transferscope.errors import DataError
+from transferscope.errors import DataError, wrong_shape
 
 
 def example_variance(
@@ -34,7 +34,7 @@ def example_variance(
     """
     k, s, n = scores.shape
     if groups is not None and groups.shape != (n,):
-        raise DataError(f"groups of shape {groups.shape} were given for {n} test examples")
+        raise wrong_shape("groups", groups, f"one per test example, ({n},)")
     known = ~np.isnan(scores).any(axis=2)
     z = np.where(known[:, :, None], scores, 0.0)
     z -= z.mean(axis=2, keepdims=True)
@@ -44,7 +44,7 @@ def example_variance(
         z = np.add.reduceat(z[:, :, order], starts, axis=2)
     n_groups = z.shape[2]
     if n_groups < 2:
-        raise DataError(f"{n} test examples in {n_groups} group(s) were given; their spread takes at least two")
+        raise DataError(f"{n} test examples in {n_groups} group(s) have no spread; expected at least 2 groups")
     z /= n
     count = known.sum(axis=1)
     profiles = z.sum(axis=1) / np.maximum(count, 1)[:, None]

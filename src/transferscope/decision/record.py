@@ -77,23 +77,23 @@ class Scores:
     def __post_init__(self) -> None:
         k = len(self.arms)
         if len(set(self.arms)) != k:
-            raise DataError(f"the names of {k} arms repeat; give every arm a name of its own")
+            raise DataError(f"the names of {k} arms repeat; give each arm its own name")
         shapes = {name: getattr(self, name).shape for name in ("with_source", "clusters", "cost", "unfinished")}
         wrong = [f"{name} {shape}" for name, shape in shapes.items() if shape != (k,)]
         if self.values.ndim != 2 or len(self.values) != k or self.failed.shape != self.values.shape or wrong:
             given = ", ".join([f"values {self.values.shape}", f"failed {self.failed.shape}", *wrong])
-            raise DataError(f"{k} arms were given with shapes {given}; expected (arms, seeds) and (arms,)")
+            raise DataError(f"{k} arms have shapes {given}; expected (arms, seeds) and (arms,)")
         if np.isinf(self.values).any():
             raise DataError("some scores are infinite; give NaN for a run that is missing")
         if not (np.isnan(self.cost) | (self.cost >= 0)).all() or not 0 <= self.resolution < np.inf:
-            raise DataError("costs and the resolution are numbers of at least 0, or NaN for a cost that is not known")
+            raise DataError("costs or the resolution are negative; expected at least 0, or NaN for an unknown cost")
         if not self.bounds[0] < self.bounds[1]:
-            raise DataError(f"bounds = {self.bounds} was given; expected the least that a score can be, then the most")
+            raise DataError(f"bounds = {self.bounds}; expected the lowest and then the highest possible score")
         if not 0 < self.scale < np.inf:
-            raise DataError(f"scale = {self.scale} was given; expected a number of points above 0")
+            raise DataError(f"scale = {self.scale}; expected a number of points above 0")
         extra = self.example_variance
         if extra is not None and (extra.shape != (k, k) or not (np.isnan(extra) | (extra >= 0)).all()):
-            raise DataError(f"example_variance of shape {extra.shape} was given; expected ({k}, {k}), at least 0")
+            raise DataError(f"example_variance has shape {extra.shape}; expected ({k}, {k}) and numbers of at least 0")
 
 
 @dataclass(frozen=True, slots=True)

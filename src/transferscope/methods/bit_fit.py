@@ -45,8 +45,8 @@ class BitFit(FewWeights):
         held = [parameter for parameter in free if id(parameter) not in trained]
         if held and len(held) == len(free):
             raise SettingsError(
-                "bitfit trains biases and normalisation layers, and the backbone has none to train; train it with lora "
-                "or fine-tune, or freeze fewer blocks"
+                "bitfit trains biases and normalisation layers, but the backbone has none; use lora or fine-tune, or "
+                "freeze fewer blocks"
             )
         for parameter in held:
             parameter.requires_grad_(False)

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
-from transferscope.errors import DataError
+from transferscope.errors import unsupported
 from transferscope.methods.common import domain, solved
 from transferscope.methods.method import Control, FitOptions, Fitted, Start
 from transferscope.methods.probe_head import probe_of
@@ -50,7 +50,7 @@ class Boosting(Control):
         """
         if target.train.is_image or target.train.is_tokens:
             seen = "texts" if target.train.is_tokens else "images"
-            raise DataError(f"{self.name} reads the columns of tables, and {target.name} is {seen}; leave it out")
+            raise unsupported(self.name, "columns of a table", f"{target.name} is {seen}")
 
     @torch.no_grad()
     def fit(self, task: TransferTask, network: Network, options: FitOptions) -> Fitted:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from transferscope.data.task import Dataset, TransferTask
-from transferscope.errors import DataError
+from transferscope.errors import DataError, unsupported
 from transferscope.methods.method import FitOptions, Fitted, Value
 from transferscope.methods.target_training import Beginning, FineTuning
 from transferscope.models.network import Network
@@ -44,11 +44,11 @@ class CoTuning(FineTuning):
         for data in (target, source):
             if data is None:
                 raise DataError(
-                    "co-tuning needs the source head, and of a source that is a network the backbone alone is taken; "
-                    "give source data, or leave co-tuning out"
+                    "co-tuning needs the source head, but the source is a network without data; give source data, or "
+                    "leave it out"
                 )
             if data.train.kind != "classification":
-                raise DataError(f"co-tuning relates classes, and {data.name} is {data.train.kind}; leave co-tuning out")
+                raise unsupported("co-tuning", "classes", f"{data.name} is {data.train.kind}")
 
     def fit(self, task: TransferTask, network: Network, options: FitOptions) -> Fitted:
         """See `Method.fit`; a DataError as `check_task`."""

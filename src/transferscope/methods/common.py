@@ -11,7 +11,7 @@ from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
-from transferscope.errors import DataError, NetworkError, SettingsError
+from transferscope.errors import NetworkError, SettingsError, unsupported
 from transferscope.methods.held_out import harm, held_out_part
 from transferscope.methods.method import FitOptions, Fitted, Snapshots, Start
 from transferscope.models.initialise import reinitialise
@@ -106,7 +106,7 @@ def training_domain(dataset: Dataset, options: FitOptions, network: Network) -> 
 def source_of(task: TransferTask, method: str) -> Dataset:
     """Return the source data of a task; raises DataError if there are none."""
     if task.source is None:
-        raise DataError(f"{method} trains on source data and the task has none; give source data or leave it out")
+        raise unsupported(method, "source data", "the source is a network without data")
     return task.source
 
 
@@ -188,8 +188,8 @@ def check_batch_norm(network: Network, training: TrainingSettings) -> None:
     """Refuse, with a SettingsError, statistics of batch normalisation for a network without any."""
     if training.batch_norm in ("source", "target") and not batch_norms(network.features):
         raise SettingsError(
-            f'batch_norm = "{training.batch_norm}" and the network has no batch normalisation; leave batch_norm out, '
-            "or take a network that has it, such as resnet20"
+            f'batch_norm = "{training.batch_norm}", but the network has no batch normalisation; leave it out, or use '
+            "a network such as resnet20"
         )
 
 
@@ -232,7 +232,7 @@ def _check_fit(network: Network, example: LabelledSet) -> None:
     try:
         features = outputs_of(network.features, to_tensors(one, scale_of(network, one), device_of(network)))
     except (RuntimeError, ValueError) as error:
-        raise NetworkError(f"the network does not take inputs of shape {example.input_shape}: {error}") from error
+        raise NetworkError(f"the network fails on inputs of shape {example.input_shape}: {error}") from error
     if features.ndim != (2 if network.grid is None else 4) or features.shape[1] != network.n_features:
         raise NetworkError(
             f"the network's features have shape {tuple(features.shape)}; expected (N, {network.n_features})"

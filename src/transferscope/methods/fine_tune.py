@@ -55,8 +55,8 @@ class FineTune(FineTuning):
         super().__post_init__()
         if self.hidden_units and self.head == "probe":
             raise SettingsError(
-                f'hidden_units = {self.hidden_units} with head = "probe": a probe is linear; give head = "random", or '
-                "0 hidden units"
+                f'hidden_units = {self.hidden_units} with head = "probe", which is linear; give head = "random", or '
+                "hidden_units = 0"
             )
 
     def first_head(self, own: Network, target: Domain, options: FitOptions) -> nn.Module:

@@ -120,12 +120,11 @@ class LoRA(FewWeights):
             if self.targets == "query-value":
                 named = ", ".join(sorted(QUERY_VALUE))
                 raise SettingsError(
-                    'targets = "query-value" and no layer of the backbone has a name as of queries and values '
-                    f'({named}); give targets = "all"'
+                    f'targets = "query-value", but no layer of the backbone is named {named}; give targets = "all"'
                 )
             raise SettingsError(
-                "lora changes linear, convolutional and attention layers, and the backbone has none; train it with "
-                "bitfit or fine-tune"
+                "lora changes linear, convolutional and attention layers, but the backbone has none; use bitfit or "
+                "fine-tune"
             )
 
     def _layers(self, backbone: nn.Module) -> list[nn.Module]:
@@ -168,7 +167,7 @@ class LoRA(FewWeights):
                     if type(module).forward is nn.Linear.forward:
                         module.forward = MethodType(_forward, module)
         if free and not of_weight:
-            raise SettingsError("lora has no layer to change in the blocks that are trained; freeze fewer blocks")
+            raise SettingsError("lora has no layer to change in the trained blocks; freeze fewer blocks")
         return [module for module in backbone.modules() if is_normalisation(module)]
 
     def predictor(self, begun: Beginning) -> Callable[[], Network]:

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from transferscope.data.task import TransferTask
-from transferscope.errors import DataError, SettingsError
+from transferscope.errors import SettingsError, unsupported
 from transferscope.methods.common import (
     Domain,
     domain,
@@ -118,8 +118,8 @@ class Merlin(Method):
         super().__post_init__()
         if self.frozen_blocks and self.initial == "random":
             raise SettingsError(
-                f'frozen_blocks = {self.frozen_blocks} with initial = "random" would keep random weights; '
-                'give initial = "pretrained", or 0'
+                f'frozen_blocks = {self.frozen_blocks} with initial = "random" keeps random weights; give initial = '
+                '"pretrained", or frozen_blocks = 0'
             )
 
     @property
@@ -167,10 +167,10 @@ class Merlin(Method):
         """Refuse what `fit` refuses."""
         if self.inner == "unrolled" and (options.training.mix_up or options.training.class_weights != "none"):
             raise SettingsError(
-                'inner = "unrolled" knows neither mix_up nor class_weights; use inner = "ridge", or leave them out'
+                'inner = "unrolled" supports neither mix_up nor class_weights; use inner = "ridge", or leave them out'
             )
         if len(task.target.train) < 4:
-            raise DataError(f"MeRLin was given {len(task.target.train)} target examples; it needs 4 or more to split")
+            raise unsupported("MeRLin", "at least 4 target examples", f"there are {len(task.target.train)}")
 
     def fit_from(
         self,

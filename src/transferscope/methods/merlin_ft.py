@@ -69,8 +69,8 @@ class MerlinFt(Method):
         self._merlin()
         if self.adapters == "head" and self.frozen_blocks:
             raise SettingsError(
-                f'frozen_blocks = {self.frozen_blocks} and adapters = "head", with which all blocks stay as they are; '
-                "give one of the two"
+                f'frozen_blocks = {self.frozen_blocks} with adapters = "head", which freezes all blocks; give one of '
+                "them"
             )
 
     @property

@@ -282,12 +282,12 @@ def check_task(method: Method, target: Dataset, source: Dataset | None) -> None:
     """
     if target.train.grid is not None and not method.learns_grids:
         raise DataError(
-            f"{target.name} has labels on a grid over each image ({target.train.kind}), which {method.name} does not "
-            "learn; use scratch, and fine-tune or l2-sp with a random head"
+            f"{method.name} does not support the grid of labels of {target.name} ({target.train.kind}); use scratch, "
+            "or fine-tune or l2-sp with a random head"
         )
     if source is not None and source.train.grid is not None and method.uses_source:
         raise DataError(
-            f"{method.name} trains on the source's labels, and those of {source.name} lie on a grid over each image "
-            f"({source.train.kind}); leave it out, or use fine-tune, which starts from the pretrained network"
+            f"{method.name} does not support the grid of labels of {source.name} ({source.train.kind}); use "
+            "fine-tune, which starts from the pretrained network, or leave it out"
         )
     method.check_task(target, source)

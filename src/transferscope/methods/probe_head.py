@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from transferscope.data.task import LabelledSet
-from transferscope.errors import DataError
+from transferscope.errors import DataError, unsupported
 from transferscope.methods.held_out import harm, labels_needed, stratified_folds
 from transferscope.methods.ridge_fit import is_finite, ridge_fit
 from transferscope.models.network import linear_of
@@ -50,8 +50,8 @@ def ridge_probe(
     device, features = features.device, features.detach().cpu()
     if not is_finite(features):
         raise DataError(
-            "the features of some examples are not finite numbers, so that no linear head can be fitted to them; look "
-            "at the weights of the network and the scaling of its inputs"
+            "the features of some examples are NaN or infinite, so no linear head can be fitted; check the network's "
+            "weights and its input scaling"
         )
     targets = encode(labels, n_outputs).to("cpu", torch.float64).numpy()
     each = None if weights is None else weights.to("cpu", torch.float64).numpy()
@@ -85,7 +85,7 @@ def logistic_probe(
     several = labels.dtype == torch.bool
     present = torch.unique(labels).cpu().numpy()
     if not several and len(present) < 2:
-        raise DataError(f"logistic regression was asked of {len(present)} class; it takes examples of at least two")
+        raise unsupported("logistic regression", "examples of at least 2 classes", f"there is {len(present)}")
     design = features.detach().to("cpu", torch.float64).numpy()
     mean = design.mean(axis=0)
     unit = np.sqrt(np.square(design - mean).sum(axis=1).mean()) or 1.0

@@ -7,7 +7,7 @@ from typing import ClassVar
 from torch import nn
 
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
-from transferscope.errors import DataError
+from transferscope.errors import unsupported
 from transferscope.methods.method import FitOptions
 from transferscope.methods.target_training import Beginning, TargetTraining
 from transferscope.models.build import build_network
@@ -35,7 +35,7 @@ class SmallScratch(TargetTraining):
     def check_task(self, target: Dataset, source: Dataset | None) -> None:
         """Refuse texts, with a DataError."""
         if target.train.is_tokens:
-            raise DataError(f"{self.name} has no small network for texts, and {target.name} is texts; leave it out")
+            raise unsupported(self.name, "images or vectors", f"{target.name} is texts")
 
     def own_network(self, few: LabelledSet) -> Network:
         """Return the small network."""

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from transferscope.data.spec import parse_spec
 from transferscope.data.task import Dataset
-from transferscope.errors import DataError, SettingsError
+from transferscope.errors import SettingsError, unsupported
 
 
 def outputs_in_source(method: str, target: Dataset, source: Dataset | None) -> list[int]:
@@ -24,9 +24,8 @@ def outputs_in_source(method: str, target: Dataset, source: Dataset | None) -> l
         DataError: There are no source data that name the labels; they are of another kind; a class of the target is
             none of the source; or they are other numbers, or those of a column of another name.
     """
-    reads = f"{method} reads the target's labels from those of the source, and"
     if source is None:
-        raise DataError(f"{reads} the source is a network without data that would name them; leave {method} out")
+        raise unsupported(method, "source data with the target's labels", "the source is a network without data")
     wanted, known = target.train, source.train
     columns = [column for column in (_label_columns(target), _label_columns(source)) if column]
     other_numbers = known.n_outputs != wanted.n_outputs or len(set(columns)) > 1
@@ -34,18 +33,16 @@ def outputs_in_source(method: str, target: Dataset, source: Dataset | None) -> l
         seen = [
             f"{one.train.kind} of {', '.join(_label_columns(one)) or one.train.n_outputs}" for one in (target, source)
         ]
-        raise DataError(
-            f"{reads} {target.name} is {seen[0]} with {source.name}, which is {seen[1]}; expected the same labels, or "
-            f"leave {method} out"
+        raise unsupported(
+            method,
+            "the same labels in source and target",
+            f"{source.name} is {seen[1]} and {target.name} {seen[0]}",
         )
     if wanted.classes is None or known.classes is None:
         return list(range(wanted.n_outputs))
     lacking = [name for name in wanted.classes if name not in known.classes]
     if lacking:
-        raise DataError(
-            f"{reads} {source.name} has no class {lacking[0]!r} of {target.name}; give a source with the same classes, "
-            f"or leave {method} out"
-        )
+        raise unsupported(method, f"the class {lacking[0]!r} of {target.name}", f"{source.name} lacks it")
     return [known.classes.index(name) for name in wanted.classes]
 
 

@@ -46,7 +46,7 @@ class Surgical(FineTuning):
         super().__post_init__()
         if self.frozen_blocks:
             raise SettingsError(
-                f"frozen_blocks = {self.frozen_blocks} of surgical, which freezes all blocks but one; name it as block"
+                f"frozen_blocks = {self.frozen_blocks}, but surgical freezes all blocks except one; give it as block"
             )
 
     def fit(self, task: TransferTask, network: Network, options: FitOptions) -> Fitted:

@@ -15,7 +15,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from transferscope.data.task import TransferTask
-from transferscope.errors import SettingsError
+from transferscope.errors import SettingsError, out_of_range
 from transferscope.methods.common import Domain, drawn_head, fit_learner, held_statistics, training_domain, working_copy
 from transferscope.methods.method import FitOptions, Fitted, Method, Start, Value, searched_shares
 from transferscope.methods.probe_head import probe_of
@@ -245,9 +245,7 @@ def first_blocks(own: Network, n_blocks: int) -> Sequence[nn.Module]:
     """
     blocks = own.blocks()
     if n_blocks > len(blocks):
-        raise SettingsError(
-            f"frozen_blocks = {n_blocks} and the backbone has {len(blocks)} blocks; freeze at most those"
-        )
+        raise out_of_range("frozen_blocks", n_blocks, f"at most {len(blocks)}, the blocks of the backbone")
     if n_blocks >= 0:
         return blocks[:n_blocks]
     matrices = [sum(parameter.ndim > 1 for parameter in block.parameters()) for block in blocks]
@@ -255,6 +253,6 @@ def first_blocks(own: Network, n_blocks: int) -> Sequence[nn.Module]:
         if last := [i for i, n in enumerate(matrices) if i and n >= least]:
             return blocks[: last[-1]]
     raise SettingsError(
-        f"frozen_blocks = {n_blocks} freezes the blocks before the last, and this backbone is a single one: that is "
-        "fine-tuning; leave it out"
+        f"frozen_blocks = {n_blocks} freezes all blocks except the last, but this backbone has one block; leave it "
+        "out for fine-tuning"
     )

@@ -167,9 +167,7 @@ def tune(
     grid = dict(sorted(grid.items()))  # ties are decided by order, and stored tables come back in this one
     tried = combinations(grid, method, options.training)
     if not tried:
-        raise SettingsError(
-            f"no combination of the values to try for {method.name} ({dict(grid)}) is one that it can have; try others"
-        )
+        raise SettingsError(f"{method.name} accepts no combination of {dict(grid)}; give other values")
     train = task.target.train
     needed = labels_needed(train, FOLDS)
     if len(tried) == 1:

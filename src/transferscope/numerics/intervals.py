@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float, Real
 from scipy import special
 
-from transferscope.errors import DataError, SettingsError
+from transferscope.errors import DataError, out_of_range
 from transferscope.estimate import Estimate, Interval
 
 
@@ -31,10 +31,10 @@ def t_interval(values: Float[np.ndarray, " n"], *, level: float = 0.95) -> Estim
     check_level(level)
     n = len(values)
     if n == 0:
-        raise DataError("no samples were given; a mean takes at least one")
+        raise DataError("there are no samples; a mean needs at least one")
     if not np.isfinite(values).all():
         bad = int((~np.isfinite(values)).sum())
-        raise DataError(f"{bad} of {n} samples are NaN or infinite; leave them out and say so")
+        raise DataError(f"{bad} of {n} samples are NaN or infinite; leave them out")
     mean = float(values.mean())
     if n == 1:
         return Estimate(mean, None, 1, "too_few")
@@ -57,7 +57,7 @@ def wilson_interval(successes: int, n: int, *, level: float = 0.95) -> Interval:
     """
     check_level(level)
     if n < 1 or not 0 <= successes <= n:
-        raise DataError(f"{successes} successes in {n} trials were given; expected 0 <= successes <= n and n >= 1")
+        raise DataError(f"{successes} successes in {n} trials is out of range; expected 0 <= successes <= n and n >= 1")
     low, high = wilson_ends(np.array([successes / n]), np.array([n]), level=level)
     return Interval(float(low[0]), float(high[0]), level)
 
@@ -83,4 +83,4 @@ def wilson_ends(
 def check_level(level: float) -> None:
     """Refuse a coverage outside (0, 1) with a SettingsError."""
     if not 0 < level < 1:
-        raise SettingsError(f"level = {level} was given; a coverage lies between 0 and 1, as in level = 0.95")
+        raise out_of_range("level", level, "a number between 0 and 1, as in 0.95")

@@ -124,8 +124,8 @@ def kernel_examples(inputs: Float[np.ndarray, "N ..."], labels: Float[np.ndarray
     if (norms == 0).any():
         zero = np.flatnonzero(norms[:, 0] == 0)
         raise DataError(
-            f"{len(zero)} of {len(rows)} inputs are zero (first: {zero[0]}); the kernel needs inputs with a direction, "
-            "drop those examples"
+            f"{len(zero)} of {len(rows)} inputs are zero (first: {zero[0]}), for which the kernel is undefined; drop "
+            "them"
         )
     rows, labels = rows / norms, labels.astype(np.float64)
     _, first, group = np.unique(rows.round(12), axis=0, return_index=True, return_inverse=True)
@@ -161,8 +161,8 @@ def kernel_transfer(source: KernelExamples, target: KernelExamples, *, ridge: fl
     """
     if source.inputs.shape[1] != target.inputs.shape[1] or source.labels.shape[1] != target.labels.shape[1]:
         raise DataError(
-            f"source inputs and labels have widths {source.inputs.shape[1]} and {source.labels.shape[1]}, target ones "
-            f"{target.inputs.shape[1]} and {target.labels.shape[1]}; expected the same widths"
+            f"source inputs and labels have widths {source.inputs.shape[1]} and {source.labels.shape[1]}, but those "
+            f"of the target {target.inputs.shape[1]} and {target.labels.shape[1]}; expected the same"
         )
     of_source, of_target, cross = (
         relu_gram(source.inputs),

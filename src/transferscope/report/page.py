@@ -130,7 +130,7 @@ def write_page(
         StoreError: The files cannot be written.
     """
     if not out.name:
-        raise StoreError(f"{str(out)!r} is a folder and no file to write the report to; give one, as in report.html")
+        raise StoreError(f"{str(out)!r} is a folder; give a file for the report, as in report.html")
     script = (package_files("transferscope.report") / "templates" / "report.js").read_text(encoding="utf-8")
     page = (
         _environment()
@@ -153,7 +153,7 @@ def write_page(
         write_text(out, signs_shown(page))
     except OSError as error:
         raise StoreError(
-            f"the report cannot be written to {out}: {error.strerror or error}; give another place with --out"
+            f"the report cannot be written to {out} ({error.strerror or error}); give another file with --out"
         ) from error
     return ReportFiles(out, tuple(written), verdict)
 

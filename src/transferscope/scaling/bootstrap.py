@@ -39,8 +39,8 @@ def bootstrap(fit: LawFit, *, draws: int = 1000, seed: int = 0) -> Bootstrap:
     """
     if fit.solved is None or draws < 1:
         raise SettingsError(
-            f"a bootstrap of {draws} draws was asked of a fit with status {fit.status}; it takes at least one draw and "
-            "more sizes than free parameters"
+            f"a bootstrap of {draws} draws of a fit with status {fit.status} is impossible; expected at least one "
+            "draw, and more sizes than free parameters"
         )
     problem, _ = fit.solved
     curve = fit.law.value(problem.x, fit.theta[None])

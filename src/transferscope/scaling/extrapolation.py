@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float
 from numpy.typing import ArrayLike
 from scipy import special
 
-from transferscope.errors import DataError, SettingsError
+from transferscope.errors import DataError, SettingsError, out_of_range
 from transferscope.estimate import Interval, Status
 from transferscope.scaling.forecast import LEVEL, Basis, Forecast
 from transferscope.scaling.forecasts import CANDIDATES, Curve, curve_of, forecasts
@@ -225,16 +225,17 @@ def extrapolate(
     """
     targets = np.atleast_1d(np.asarray(at, dtype=np.float64))
     if not (np.isfinite(targets) & (targets > 0)).all():
-        raise SettingsError("a size to predict at is not a finite number above 0")
+        raise SettingsError("a size to predict at is not a finite number above 0; give such a number")
     data = observe(sizes, errors, rows=rows)
     curve = curve_of(data)
     if len(curve) == 0:
-        raise DataError("nothing can be extrapolated: no row has a size and an error above 0")
+        raise DataError("no row has a size and an error above 0, so nothing can be extrapolated; give such rows")
     least = float(curve.x.min())
     if targets.min() < least:
-        raise SettingsError(
-            f"the size {targets.min():g} to predict at is below the smallest measured one, {least:g}, from which on "
-            "forecasts are made; give a larger one"
+        raise out_of_range(
+            "size to predict at",
+            f"{targets.min():g}",
+            f"at least {least:g}, the smallest measured size",
         )
     seen, scored = origins(curve, float(targets.max() / curve.x[-1]))
     everything = np.concatenate([curve.x, targets])

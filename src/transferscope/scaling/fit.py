@@ -117,7 +117,7 @@ def fit_law(
         if name not in chosen.names:
             raise unknown_name(f"parameter of the law {chosen.name}", name, chosen.names)
         if not np.isfinite(value):
-            raise SettingsError(f"the fixed value of {name} is {value}; expected a finite number")
+            raise SettingsError(f"{name} is fixed at {value}; expected a finite number")
     data = usable(observe(sizes, errors, stderr=stderr), chosen, loss)
     n_free = len(chosen.parameters) - len(held)
     least = 1 if chosen.last_only else n_free + 1
@@ -144,8 +144,8 @@ def usable(data: Observations, law: Law, loss: Loss) -> Observations:
     """Return the observations that a law and a loss can use; raises SettingsError for another number of sizes."""
     if data.sizes.shape[1] != law.n_sizes:
         raise SettingsError(
-            f"the law {law.name} is a function of {law.n_sizes} size(s) and the table gives {data.sizes.shape[1]}; "
-            f"choose another law or other columns"
+            f"the law {law.name} needs {law.n_sizes} size(s), but the table has {data.sizes.shape[1]}; choose another "
+            "law or other columns"
         )
     inside = law.defined_at(data.sizes)
     if not inside.all():

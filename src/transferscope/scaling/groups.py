@@ -53,9 +53,9 @@ def fit_hierarchical(groups: Mapping[str, Observations]) -> HierarchicalFit:
     each = {name: power_posterior(data) for name, data in curves.items() if data.n_distinct >= 2}
     used = {name: posterior for name, posterior in each.items() if posterior.falls}
     if not each:
-        raise DataError("no group has two different sizes above 0; a law needs more points")
+        raise DataError("no group has two different sizes above 0; add measurements")
     if not used:
-        raise DataError("the error falls in no group; look at those runs first, as the law only falls")
+        raise DataError("the error falls with size in no group, as the law requires; check those runs")
     alone = list(used.values())
     left_out = tuple(name for name in groups if name not in used)
     if len(alone) < LEAST_GROUPS:

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 from numpy.typing import ArrayLike
 
-from transferscope.errors import DataError
+from transferscope.errors import DataError, out_of_range
 from transferscope.wording import counted
 
 LEAST, MOST = 1e-30, 1e30
@@ -103,7 +103,7 @@ def observe(
     for name, what, given in (("stderr", "standard errors", stderr), ("spent", "budgets", spent)):
         beside[name] = column = None if given is None else _numbers(what, given)
         if column is not None and column.shape != y.shape:
-            raise DataError(f"there are {len(column)} {what} and {len(y)} errors; expected one for each error")
+            raise DataError(f"there are {len(column)} {what} and {len(y)} errors; expected one per error")
     named = None if rows is None else np.asarray(rows, dtype=np.str_)
     raw = Observations(x, y, beside["stderr"], rows=named, spent=beside["spent"])
     finite = np.isfinite(raw.errors) & np.isfinite(raw.sizes).all(axis=1)
@@ -115,20 +115,19 @@ def observe(
     for what, values in (("a size", raw.sizes), ("an error", raw.errors), ("a standard error", raw.stderr)):
         strange = np.zeros(0) if values is None else values[(values > 0) & ((values < LEAST) | (values > MOST))]
         if strange.size:
-            raise DataError(
-                f"{what} of {strange.flat[0]:.3g} is outside {LEAST:g} to {MOST:g}, where powers can be computed; "
-                "write it in another unit"
+            raise out_of_range(
+                what, f"{strange.flat[0]:.3g}", f"{LEAST:g} to {MOST:g}: write it in another unit", DataError
             )
     for what, values, most in (("sizes", raw.sizes, WIDEST_SIZES), ("errors", raw.errors[:, None], WIDEST_ERRORS)):
         for column in values.T:
             used = column[column > 0]
             if used.size and used.max() > most * used.min():
                 raise DataError(
-                    f"the {what} run from {used.min():.3g} to {used.max():.3g}, over more than a factor of {most:g}; a "
-                    "unit or number is likely wrong, and no law can be fitted over that range"
+                    f"the {what} run from {used.min():.3g} to {used.max():.3g}, a factor above {most:g}; check the "
+                    "units and numbers"
                 )
     if len(raw) == 0:
-        raise DataError(f"no usable row is left: {'; '.join(raw.notes) or 'the table is empty'}")
+        raise DataError(f"no row can be used: {'; '.join(raw.notes) or 'the table is empty'}")
     return raw.take(np.lexsort(raw.sizes.T))
 
 

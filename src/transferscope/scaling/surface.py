@@ -150,8 +150,8 @@ def fit_surface(
     counts = [len(np.unique(column)) for column in data.sizes.T]
     if min(counts) < 2 or data.n_distinct < 7:
         raise DataError(
-            f"a surface over (n, s) was asked of {data.n_distinct} points with {counts[0]} values of n and {counts[1]} "
-            "of s; it takes at least 7 points and 2 values of each"
+            f"a surface over (n, s) needs 7 points with 2 values of n and of s, but there are {data.n_distinct} "
+            f"points with {counts[0]} and {counts[1]}"
         )
     free = varies_freely(data.sizes) if free is None else free
     laws, loss = FREE_LAWS if free else SURFACE_LAWS, loss or ("huber" if free else "log")

@@ -85,4 +85,4 @@ def check_distinct(**sizes: tuple[int, ...]) -> None:
     """Refuse a size that occurs twice, with a SettingsError; sizes come by the name of their setting."""
     for name, given in sizes.items():
         if len(set(given)) < len(given):
-            raise SettingsError(f"{name} = {list(given)} holds the same number twice; give each once")
+            raise SettingsError(f"{name} = {list(given)} contains the same number twice; give each once")

@@ -126,11 +126,9 @@ class EngineSettings:
     def __post_init__(self) -> None:
         check_settings(self)
         if self.backend != "ray" and (self.address is not None or self.resources):
-            raise SettingsError(f"address and resources are for backend = 'ray', not for {self.backend!r}; drop them")
+            raise SettingsError(f"address and resources are for backend = 'ray', not {self.backend!r}; leave them out")
         if (self.backend == "inline" and self.workers) or (self.backend == "ray" and self.workers == 0):
-            raise SettingsError(
-                f"workers = {self.workers} does not go with backend = {self.backend!r}; drop one of them"
-            )
+            raise SettingsError(f"workers = {self.workers} does not suit backend = {self.backend!r}; leave one out")
         for role, wanted in self.resources.items():
             if role not in get_args(Role):
                 raise SettingsError(f"resources: {unknown_name('kind of run', role, get_args(Role))}")
@@ -143,7 +141,7 @@ class EngineSettings:
                     )
         if not re.fullmatch(DEVICES, self.device):
             raise SettingsError(
-                f'device = "{self.device}" is unknown; expected "auto", "cpu", "mps", "cuda" or one GPU, as in "cuda:1"'
+                f'device = "{self.device}" is unknown; expected "auto", "cpu", "mps", "cuda" or a GPU, as in "cuda:1"'
             )
 
     @property
@@ -170,7 +168,7 @@ class TrackSettings:
 
     def __post_init__(self) -> None:
         if not self.places:
-            raise SettingsError('names no tracker; give one, as in mlflow = "mlruns"')
+            raise SettingsError('has no tracker; give one, as in mlflow = "mlruns"')
         for name, place in self.places.items():
             if not place.strip():
                 raise SettingsError(f"{name} = {place!r} is empty; give a folder, an address or a project")

@@ -126,7 +126,7 @@ class ScalingQuestion:
     def __post_init__(self) -> None:
         check_settings(self)
         if self.cost is not None and (self.cost_pretrain or self.cost_label or self.cost_run):
-            raise SettingsError("both the formula cost and a price of data or runs were given; choose one of them")
+            raise SettingsError("cost (a formula) and prices of data or runs are both given; give one of them")
 
 
 @dataclass(frozen=True)
@@ -193,12 +193,10 @@ class Columns:
         check_settings(self)
         twice = [name for name in self.numeric if self.numeric.count(name) > 1]
         if twice:
-            raise SettingsError(
-                f"the column {twice[0]!r} was given twice, as error, size or standard error; give each its own"
-            )
+            raise SettingsError(f"column {twice[0]!r} is given twice, as error, size or standard error; give it once")
         if self.stderr is not None and self.repeats:
             raise SettingsError(
-                f"both a column of standard errors ({self.stderr}) and repeats were given; choose one of them"
+                f"a column of standard errors ({self.stderr}) and repeats are both given; give one of them"
             )
 
     @property

@@ -107,7 +107,7 @@ class TrainingSettings:
         check_settings(self)
         if (self.steps is None) == (self.epochs is None):
             seen = "both" if self.steps is not None else "neither"
-            raise SettingsError(f"{seen} of steps and epochs were given; give exactly one, as in steps = 3000")
+            raise SettingsError(f"{seen} of steps and epochs are given; give exactly one, as in steps = 3000")
 
     def check_labels(self, *, on_grid: bool) -> None:
         """Refuse augmentation for labels on a grid over each image, which would move images but not labels.
@@ -116,10 +116,7 @@ class TrainingSettings:
             SettingsError: They do, and images are augmented.
         """
         if on_grid and self.augment != "none":
-            raise SettingsError(
-                f"augment = {self.augment!r} moves what images show, and the labels lie on a grid over them, which it "
-                "would leave behind; leave it out"
-            )
+            raise SettingsError(f"augment = {self.augment!r} moves pixels but not the grid of labels; leave it out")
 
     def n_steps(self, n_examples: int) -> int:
         """Return the number of optimiser steps over `n_examples` training examples (at least 1)."""

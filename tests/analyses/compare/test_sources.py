@@ -201,7 +201,7 @@ def test_the_last_block_is_no_arm_of_a_network_that_is_one_block(
     source = Pretrained(NetworkSettings("nets.py:net", input=NetworkInput(mean=0.0, std=1.0)), Path("w.pt"))
     assert ("last-block" in tables_of(source, tuning=False)["methods"]) == (hidden > 1)
     spec = parse_spec(tables_of(source, methods=["last-block"], tuning=False))
-    with nullcontext() if hidden > 1 else pytest.raises(SettingsError, match="this backbone is a single one"):
+    with nullcontext() if hidden > 1 else pytest.raises(SettingsError, match="this backbone has one block"):
         plan_study(spec)
 
 

@@ -219,7 +219,7 @@ def test_a_place_that_cannot_be_written_is_said(tmp_path: Path, small: Fabricati
     with fabricate(tmp_path / "s.sqlite", small) as store, pytest.raises(StoreError) as error:
         build_report(store, "usps", out)
     assert str(error.value) == (
-        f"the report cannot be written to {out}: Not a directory; give another place with --out"
+        f"the report cannot be written to {out} (Not a directory); give another file with --out"
     )
 
 

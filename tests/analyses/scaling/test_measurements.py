@@ -182,12 +182,12 @@ def test_no_target_above_every_measured_quality_is_reached(target: float) -> Non
 @pytest.mark.parametrize(
     ("n", "error", "sentence"),
     [
-        ([5e-324, 2000, 4000], [0.5, 0.4, 0.3], "a size of 4.94e-324 is outside 1e-30 to 1e+30"),
-        ([1e300, 2000, 4000], [0.5, 0.4, 0.3], "a size of 1e+300 is outside"),
-        ([1000, 2000, 4000], [0.5, 1e-310, 0.3], "an error of 1e-310 is outside"),
-        ([1000, 2000, 4000], [0.5, 0.4, 1.7e308], "an error of 1.7e+308 is outside"),
-        ([1e-20, 2000, 4000], [0.5, 0.4, 0.3], "the sizes run from 1e-20 to 4e+03, over more than a factor of 1e+15"),
-        ([1000, 2000, 4000], [0.5, 0.4, 1e20], "the errors run from 0.4 to 1e+20, over more than a factor of 1e+09"),
+        ([5e-324, 2000, 4000], [0.5, 0.4, 0.3], "a size = 4.94e-324 is out of range; expected 1e-30 to 1e+30"),
+        ([1e300, 2000, 4000], [0.5, 0.4, 0.3], "a size = 1e+300 is out of range"),
+        ([1000, 2000, 4000], [0.5, 1e-310, 0.3], "an error = 1e-310 is out of range"),
+        ([1000, 2000, 4000], [0.5, 0.4, 1.7e308], "an error = 1.7e+308 is out of range"),
+        ([1e-20, 2000, 4000], [0.5, 0.4, 0.3], "the sizes run from 1e-20 to 4e+03, a factor above 1e+15"),
+        ([1000, 2000, 4000], [0.5, 0.4, 1e20], "the errors run from 0.4 to 1e+20, a factor above 1e+09"),
     ],
 )
 def test_numbers_out_of_range_are_a_sentence(n: list[object], error: list[object], sentence: str) -> None:

@@ -115,7 +115,7 @@ def test_the_middle_is_cut_out_as_transformers_and_torchvision_do() -> None:
     assert np.array_equal(found, images[:, :, 2:4, 4:6])  # int(round(5 / 2.0)), int(round(7 / 2.0))
     with pytest.raises(UnknownNameError, match="unknown rounding of half a rest 'up'"):
         apply_transforms(make_of(images), ["crop:4:up"], seed=0)
-    with pytest.raises(DataError, match="images of 7 x 9 pixels have no middle of 8 x 8"):
+    with pytest.raises(DataError, match="images of 7 x 9 pixels cannot be cropped to 8 x 8"):
         apply_transforms(make_of(images), ["crop:8"], seed=0)
     with pytest.raises(UnknownNameError, match="unknown interpolation 'cubic'"):
         apply_transforms(make_of(images), ["resize:4:cubic"], seed=0)

@@ -101,11 +101,11 @@ def test_images_are_resized_before_they_are_halved(arrays: Path) -> None:
         ("half-images:digits?part=A", UnknownNameError, "unknown option of half-images 'part': did you mean 'parts'?"),
         ("half-images:digits?noise=0", SettingsError, "noise = 0; expected a standard deviation above 0"),
         ("half-images:digits?noise=nan", SettingsError, "noise = nan"),
-        ("half-images:digits?resize=0", SettingsError, "resize = '0'; expected a whole number"),
+        ("half-images:digits?resize=0", SettingsError, "resize = 0 is out of range; expected a whole number"),
         ("half-images:digitz", UnknownNameError, "unknown data set 'digitz': did you mean 'digits'?"),
         ("half-images:npz:none.npz", MissingDataError, "none.npz"),
-        ("half-images", SettingsError, "'' names no data"),
-        ("scenes:x", SettingsError, "'scenes:x' has a path and the data set 'scenes' takes none"),
+        ("half-images", SettingsError, "'' contains no data"),
+        ("scenes:x", SettingsError, "'scenes:x' has a path, but the data set 'scenes' accepts none"),
         ("scenes?kinds=conee,box", UnknownNameError, "did you mean 'cone'"),
         ("scenes?objects=2", SettingsError, "appearance=several, and objects was given too"),
     ],
@@ -136,7 +136,7 @@ def test_names_that_cannot_be_read(name: str, kind: type[Exception], said: str, 
             lambda: half_images(
                 same(np.zeros((4, 1, 2, 2), np.uint8), np.zeros((4, 1), np.float32), None), parts="A", seed=0
             ),
-            "numbers for labels",
+            "half-images needs classes",
         ),
         (
             lambda: half_images(
@@ -144,7 +144,7 @@ def test_names_that_cannot_be_read(name: str, kind: type[Exception], said: str, 
                 parts="A",
                 seed=0,
             ),
-            "lie on a grid; half-images needs one class of each image",
+            "half-images needs one class per image",
         ),
     ],
 )

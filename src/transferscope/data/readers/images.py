@@ -39,7 +39,7 @@ def read_folder(spec: DataSpec, seed: int) -> Dataset:
     beside = [key for key in _OF_TABLE if key in spec.options]
     labels = spec.one("labels")
     if beside and labels is None:
-        raise SettingsError(f"{spec.text!r} gives {beside[0]} and no table of labels; name it with labels=FILE.csv")
+        raise SettingsError(f"{spec.text!r} gives {beside[0]} without a table of labels; add labels=FILE.csv")
     path, form, test_share = find_path(spec.path), image_form(spec), spec.share("test_share")
     if labels is None:
         parts = load_image_folder(path, form=form, test_share=test_share, seed=seed)
@@ -75,7 +75,7 @@ def image_form(spec: DataSpec) -> ImageForm:
             check_side(side, f"{spec.path}?{key}={side}")
     if form.resize and form.size:
         raise SettingsError(
-            f"{spec.text!r} gives resize and size; keep size to cut images to the square in their middle, or resize to "
-            "stretch them to one"
+            f"{spec.text!r} gives resize and size; keep size to crop images to the central square, or resize to "
+            "stretch them"
         )
     return form

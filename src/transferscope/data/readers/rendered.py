@@ -35,7 +35,7 @@ def read_rendered(
         SettingsError: The name has a path, an unknown option, or a value out of range.
     """
     if spec.path:
-        raise SettingsError(f"{spec.text!r} has a path; {spec.kind} have options only, as in '{spec.kind}?size=32'")
+        raise SettingsError(f"{spec.text!r} has a path; {spec.kind} accepts only options, as in '{spec.kind}?size=32'")
     colour = spec.choice("colour", ("yes", "no"))
     settings = {
         **own,

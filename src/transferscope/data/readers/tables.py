@@ -53,14 +53,14 @@ def _shared_encoding(spec: DataSpec, seed: int) -> tuple[TableEncoding, Path] | 
         encoding = table_of_network(file)
         if encoding is None:
             raise SettingsError(
-                f"{spec.text!r} shares the encoding of {shared}, which does not say that it reads tables"
+                f"{spec.text!r} shares the encoding of {shared}, which is not a network of tables; give another"
             )
         return encoding, file
     like = parse_spec(shared)
     if like.kind not in TABLES:
-        raise SettingsError(f"{spec.text!r} shares the encoding of {like.text!r}, which is not a table; name a table")
+        raise SettingsError(f"{spec.text!r} shares the encoding of {like.text!r}, which is not a table; give a table")
     if "encoding" in like.options:
-        raise SettingsError(f"{spec.text!r} shares the encoding of a table that shares one itself; name that one")
+        raise SettingsError(f"{spec.text!r} shares the encoding of a table that shares one itself; give that one")
     return table_encoding(like, seed), find_path(like.path)
 
 
@@ -72,8 +72,7 @@ def _table(spec: DataSpec, seed: int) -> tuple[Parts, TableEncoding]:
     for other in others:
         if other.kind not in TABLES or shared is not None:
             raise SettingsError(
-                f"{spec.text!r} is encoded together with {other.text!r}, which takes two tables and no encoding= "
-                "of another"
+                f"{spec.text!r} is encoded together with {other.text!r}; expected two tables without encoding="
             )
     beside = [
         training_rows(find_path(other.path), _table_settings(other), form=table_form(other), seed=seed)

@@ -26,7 +26,7 @@ def read_texts(spec: DataSpec, seed: int) -> Dataset:
     settings = text_settings(spec)
     path, of_folder, note = split_files(find_path(spec.path), FORMATS, lambda file: labels_of(file, settings))
     if of_folder is not None and given is not None:
-        raise SettingsError(f"{spec.path} has {of_folder.name}, and test={given} was given; leave one out")
+        raise SettingsError(f"{spec.path} has {of_folder.name}, and test={given} is given; leave one out")
     parts, tokenizer = _in_tokens(spec, path, of_folder if given is None else find_path(given), note, seed)
     name = path.stem if of_folder is None else path.resolve().parent.name
     return as_dataset(spec, path, parts, name, checksum=checksum_of(path), tokenizer=tokenizer)

@@ -91,8 +91,8 @@ def apply_transforms(dataset: Dataset, names: Sequence[str], *, seed: int) -> Da
         name, _, argument = spec.partition(":")
         if TRANSFORMS[name].moves and dataset.train.grid is not None:
             raise DataError(
-                f"transform {name!r} moves what images show, and the labels of {dataset.name} lie on a grid over them, "
-                "which it would leave behind; leave it out, or transform images and masks together beforehand"
+                f"transform {name!r} moves pixels but not the grid of labels of {dataset.name}; leave it out, or "
+                "transform images and masks together beforehand"
             )
         dataset = TRANSFORMS[name].apply(dataset, argument, seed)
         done = f"{spec} (seed {seed})" if TRANSFORMS[name].random else spec
@@ -112,7 +112,7 @@ def check_transforms(names: Sequence[str]) -> None:
         if example and not argument:
             raise SettingsError(f"transform {name!r} needs an argument, as in '{name}:{example}'")
         if argument and not example:
-            raise SettingsError(f"transform {name!r} was given the argument {argument!r} and takes none")
+            raise SettingsError(f"transform {name!r} has the argument {argument!r}, but accepts none; leave it out")
 
 
 __all__ = ["TRANSFORMS", "Transform", "apply_transforms", "check_transforms"]

@@ -8,7 +8,7 @@ from jaxtyping import Float, Shaped
 
 from transferscope.data.task import Dataset, LabelledSet
 from transferscope.data.transforms.pixels import Images, check_images
-from transferscope.errors import DataError, SettingsError, unknown_name
+from transferscope.errors import DataError, SettingsError, unknown_name, unsupported
 
 _CHUNK = 4096
 
@@ -36,7 +36,8 @@ def relabel(dataset: Dataset, argument: str, seed: int) -> Dataset:
     thresholds = np.quantile(train, np.arange(1, n_classes) / n_classes)
     if len(np.unique(thresholds)) < n_classes - 1:
         raise DataError(
-            f"{dataset.name} cannot be divided into {n_classes} classes by {argument}: too many training images agree"
+            f"{dataset.name} cannot be divided into {n_classes} classes by {argument}: too many images have equal "
+            "values; use fewer"
         )
     classes = tuple(f"{argument} {index} of {n_classes}" for index in range(1, n_classes + 1))
     return replace(
@@ -64,7 +65,8 @@ def label_noise(dataset: Dataset, argument: str, seed: int) -> Dataset:
         share = -1.0
     if not 0 <= share <= 1:
         raise SettingsError(
-            f"label-noise was given {argument!r}; expected a share from 0 to 1, as in 'label-noise:0.2'"
+            f"label-noise has the argument {argument!r}, which is invalid; expected a share from 0 to 1, as in "
+            "'label-noise:0.2'"
         )
     n_classes = len(_several_classes(dataset, "label-noise"))
     random = np.random.default_rng(seed)
@@ -104,18 +106,18 @@ def single_classes(dataset: Dataset, name: str) -> tuple[str, ...]:
     """Return the names of the classes; raises DataError unless inputs have one class each."""
     classes = dataset.train.classes
     if classes is None:
-        raise DataError(f"{dataset.name} has numbers for labels; {name} needs classes")
+        raise unsupported(name, "classes", f"the labels of {dataset.name} are numbers")
     if dataset.train.kind == "multi-label":
-        raise DataError(f"the inputs of {dataset.name} have several labels each; {name} needs one class of each")
+        raise unsupported(name, "one class per input", f"{dataset.name} has several labels")
     if dataset.train.grid is not None:
-        raise DataError(f"the labels of {dataset.name} lie on a grid; {name} needs one class of each image")
+        raise unsupported(name, "one class per image", f"{dataset.name} has a grid of labels")
     return classes
 
 
 def _several_classes(dataset: Dataset, name: str) -> tuple[str, ...]:
     classes = single_classes(dataset, name)
     if len(classes) < 2:
-        raise DataError(f"{dataset.name} has one class only; {name} needs at least 2")
+        raise unsupported(name, "at least 2 classes", f"{dataset.name} has one")
     return classes
 
 
@@ -130,12 +132,12 @@ def train_rows(dataset: Dataset, argument: str, seed: int) -> Dataset:
     """
     match = re.fullmatch(r"(\d+)-(\d+)", argument)
     if match is None or int(match[1]) >= int(match[2]):
-        raise SettingsError(
-            f"transform 'train-rows' was given {argument!r}; expected FIRST-END, as in 'train-rows:0-500'"
-        )
+        raise SettingsError(f"train-rows has the argument {argument!r}; expected FIRST-END, as in 'train-rows:0-500'")
     first, end = int(match[1]), int(match[2])
     if end > len(dataset.train):
-        raise DataError(f"train-rows:{argument} was asked of {dataset.name}, which has {len(dataset.train)} examples")
+        raise DataError(
+            f"train-rows:{argument} is out of range; {dataset.name} has {len(dataset.train)} training examples"
+        )
     return replace(dataset, train=dataset.train.take(np.arange(first, end)))
 
 
@@ -155,7 +157,7 @@ def only_classes(dataset: Dataset, argument: str, seed: int) -> Dataset:
     missing = [name for name in names if name not in classes]
     if missing or len(names) < 2 or (match and int(match[2]) > len(classes)):
         raise DataError(
-            f"transform 'classes' was given {argument!r}; expected two or more of the {len(classes)} classes of "
+            f"classes has the argument {argument!r}; expected two or more of the {len(classes)} classes of "
             f"{dataset.name}, as in 'classes:0-{max(2, len(classes) // 2)}' or 'classes:{classes[0]}+{classes[1]}'"
         )
     kept = [index for index, name in enumerate(classes) if name in names]

@@ -8,7 +8,7 @@ from jaxtyping import Float, Num
 
 from transferscope.data.arrays import check_side
 from transferscope.data.task import Dataset, made_of
-from transferscope.errors import DataError, SettingsError, unknown_name
+from transferscope.errors import DataError, SettingsError, unknown_name, unsupported
 
 Images = Num[np.ndarray, "N C H W"]
 Reshaped = Num[np.ndarray, "N K h w"]  # as many images, with other channels or sides
@@ -34,17 +34,15 @@ def check_images(dataset: Dataset) -> None:
     """Refuse, with a DataError, a data set whose inputs are not images."""
     if not dataset.train.is_image:
         raise DataError(
-            f"{dataset.name} has inputs of shape {dataset.train.input_shape}; this transform needs images (channels, "
-            "height, width)"
+            f"the transform needs images (channels, height, width), but inputs of {dataset.name} have shape "
+            f"{dataset.train.input_shape}; leave it out"
         )
 
 
 def side_of_images(text: str, what: str) -> int:
     """Parse the argument of a transform as height and width in pixels; raises SettingsError if it is invalid."""
     if not text.isdecimal() or int(text) < 1:
-        raise SettingsError(
-            f"a transform was given the argument {text!r}; expected a whole number >= 1, as in {what!r}"
-        )
+        raise SettingsError(f"the argument of a transform is {text!r}; expected a whole number >= 1, as in {what!r}")
     check_side(int(text), f"{what.partition(':')[0]}:{text}")
     return int(text)
 
@@ -141,7 +139,7 @@ def _luma(images: Images) -> Reshaped:
 
 def _check_three(images: Images) -> None:
     if images.shape[1] != 3:
-        raise DataError(f"images have {images.shape[1]} channels; grey and colour need 1 or 3")
+        raise unsupported("grey and colour", "1 or 3 channels", f"the images have {images.shape[1]}")
 
 
 _RESIZED_AT_ONCE = 512  # images at a time, of at most 64 x 64 x 3 numbers each; fewer of larger ones
@@ -201,7 +199,9 @@ def crop(dataset: Dataset, argument: str, seed: int) -> Dataset:
     def cropped(images: Images) -> Reshaped:
         height, width = images.shape[2:]
         if min(height, width) < side:
-            raise DataError(f"images of {height} x {width} pixels have no middle of {side} x {side}; use resize:{side}")
+            raise DataError(
+                f"images of {height} x {width} pixels cannot be cropped to {side} x {side}; use resize:{side}"
+            )
         top, left = half((height - side) / 2), half((width - side) / 2)
         return images[:, :, top : top + side, left : left + side]
 

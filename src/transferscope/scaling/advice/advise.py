@@ -160,11 +160,11 @@ def advise(
     shown = measured.take(measured.sizes[:, 0] > 0)
     data = usable(measured, POWER_FLOOR, "log")
     if data.n_distinct < 2 and shown.zero_from is not None:
-        raise DataError(f"every error from n = {shown.zero_from:,.0f} on is 0, so there is nothing left to predict")
+        raise DataError(f"every error from n = {shown.zero_from:,.0f} on is 0; there is nothing left to predict")
     if data.n_distinct < 2:
         raise DataError(
-            f"advice was asked with {data.n_distinct} different pretraining size(s) above 0; measure at least 2, "
-            "better 5, such as 1000, 2000, 4000, 8000 and 16000"
+            f"there are {data.n_distinct} different pretraining sizes above 0; expected at least 2, better 5, such as "
+            "1000, 2000, 4000, 8000 and 16000"
         )
     data = data.take(~broken(data.sizes[:, 0], data.errors))
     allowed = power_posterior(data) if posterior is None else posterior

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy import optimize, special
 
-from transferscope.errors import SettingsError
+from transferscope.errors import SettingsError, out_of_range
 from transferscope.estimate import Interval
 from transferscope.scaling.advice.costs import Cost, Costs
 from transferscope.scaling.advice.next_run import (
@@ -131,13 +131,10 @@ def splits(
     least = float(costs.of(n, s))
     if not (costs.of(2 * n, s) > least and costs.of(n, 2 * s) > least):
         raise SettingsError(
-            "a budget was to be split between two sizes, and one of them costs nothing; give a cost above 0 to both"
+            "one of the two sizes costs nothing, so a budget cannot be divided; give both a cost above 0"
         )
     if budget < least:
-        raise SettingsError(
-            f"the budget {budget:g} does not pay for the smallest measured run, which costs {least:g}; give a larger "
-            "one"
-        )
+        raise out_of_range("budget", f"{budget:g}", f"at least {least:g}, the cost of the smallest measured run")
     most = float(affordable(lambda size: costs.of(size, s), budget, np.array([n]))[0])
     most = most if largest_size is None else min(most, max(largest_size, n))
     return rest_of(surface, costs, budget, np.geomspace(n, most, count))

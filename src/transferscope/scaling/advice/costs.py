@@ -47,7 +47,7 @@ class Costs:
     def __post_init__(self) -> None:
         costs = (self.per_pretrain, self.per_label, self.per_run)
         if not all(np.isfinite(cost) and cost >= 0 for cost in costs) or not any(costs):
-            raise SettingsError(f"the costs are {costs}; expected numbers of at least 0, not all 0")
+            raise SettingsError(f"costs = {costs}; expected numbers of at least 0, not all 0")
 
     def of(self, pretrain_size: Size, finetune_size: Size = 0.0) -> Size:
         """Return the cost of one run with its data."""
@@ -85,11 +85,12 @@ class Formula:
             at, larger = self.of(1e8, 1e9), (self.of(2e8, 1e9), self.of(1e8, 2e9))
         except (SyntaxError, ValueError, KeyError, TypeError, ArithmeticError, AttributeError, RecursionError):
             raise SettingsError(
-                f"the cost {self.text!r} is not a formula of N and D; expected numbers, N, D, + * / ^ and brackets, as "
-                "in 6*N*D"
+                f"cost = {self.text!r}; expected a formula of N and D with numbers, + * / ^ and brackets, as in 6*N*D"
             ) from None
         if not (np.isfinite([at, *larger]).all() and 0 <= at < min(larger)):
-            raise SettingsError(f"the cost {self.text} does not rise with N and with D; expected one such as 6*N*D")
+            raise SettingsError(
+                f"cost = {self.text!r} does not rise with N and with D; expected a formula such as 6*N*D"
+            )
 
     @property
     def of_both(self) -> bool:
