@@ -37,6 +37,7 @@ from transferscope.methods import (
     Surgical,
     WiseFt,
 )
+from transferscope.methods.merlin import MerlinWithoutSource
 from transferscope.testing.methods import BUDGET, blobs, classification_task, network_for, regression_task
 
 __all__ = ["BUDGET", "blobs", "classification_task", "network_for", "regression_task"]
@@ -62,7 +63,6 @@ CASES: dict[str, Method] = {
     "pooled-boosting": PooledBoosting(),
     "pooled-boosting-ridge": PooledBoostingRidge(),
     "all-layers-probe": AllLayersProbe(),
-    "all-layers-probe, some": AllLayersProbe(fraction=0.5),
     "linear-probe": LinearProbe(),
     "fine-tune": FineTune(lr_scale=1.0),
     "fine-tune, from the probe": FineTune(head="probe", frozen_blocks=1, head_lr_scale=1.0),
@@ -71,7 +71,7 @@ CASES: dict[str, Method] = {
     "l2-sp": L2Sp(lr_scale=1.0, beta=0.01),
     "wise-ft": WiseFt(lr_scale=1.0),
     "wise-ft, half way": WiseFt(lr_scale=1.0, share=0.5),
-    "soup": Soup(lr_scale=0.2, rates=2),
+    "soup": Soup(lr_scale=0.05),
     "lora": LoRA(),
     "lora, from the probe": LoRA(rank=2, alpha=2.0, head="probe"),
     "bitfit": BitFit(),
@@ -85,7 +85,7 @@ CASES: dict[str, Method] = {
     "merlin": Merlin(target_batch=24, lr_scale=0.2),
     "merlin, a constant ridge": Merlin(target_batch=24, lr_scale=0.2, ridge=1.0),
     "merlin, unrolled": Merlin(inner="unrolled", inner_steps=10, target_batch=24, ridge=0.1, lr_scale=0.2),
-    "merlin, pretrained, target only": Merlin(initial="pretrained", source_term=False, target_batch=24, lr_scale=0.2),
+    "merlin, pretrained, target only": MerlinWithoutSource(initial="pretrained", target_batch=24, lr_scale=0.2),
     "merlin-target-only": MerlinTargetOnly(target_batch=24, lr_scale=0.2),
     "merlin-ft": MerlinFt(target_batch=24, lr_scale=0.2),
     "merlin-ft, low rank": MerlinFt(adapters="lora", target_batch=24, lr_scale=0.2),

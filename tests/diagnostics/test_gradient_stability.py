@@ -18,7 +18,7 @@ from transferscope.testing.diagnostics import mlp_subject
 
 def test_curves_are_losses_of_networks_moved_along_the_gradient() -> None:
     subject = mlp_subject()
-    curves = GradientStability(steps=3, scale=0.5, batch_size=100).curves(subject)
+    curves = GradientStability(steps=3, batch_size=100).curves(subject)
     parameters = list(subject.network.parameters())
     loss = subject.loss(subject.network(subject.examples.inputs), subject.examples.labels)
     gradients = torch.autograd.grad(loss, parameters)
@@ -28,14 +28,14 @@ def test_curves_are_losses_of_networks_moved_along_the_gradient() -> None:
         moved = mlp_subject().network
         for t in range(4):
             for own, start, gradient in zip(moved.parameters(), parameters, gradients, strict=True):
-                own.data = start.data - t * 0.5 * unit * gradient
+                own.data = start.data - t * 0.01 * unit * gradient
             with torch.no_grad():
                 expected = subject.loss(moved(subject.examples.inputs), subject.examples.labels)
             assert found[0, t] == pytest.approx(float(expected), rel=1e-10)
 
 
 def test_variation_is_the_largest_change_with_its_standard_error() -> None:
-    diagnostic = GradientStability(steps=20, scale=1.0, n_examples=30, batch_size=10)
+    diagnostic = GradientStability(steps=20, n_examples=30, batch_size=10)
     curves, found = diagnostic.curves(mlp_subject()), diagnostic.measure(mlp_subject())
     changes = curves.gradient_steps - curves.gradient_steps[:, :1]
     largest = np.abs(changes.mean(axis=0)).argmax()
@@ -81,7 +81,7 @@ def losses_along_the_gradient(subject: Subject, *, training: bool) -> np.ndarray
         moved = copy.deepcopy(subject.network).train(training)
         with torch.no_grad():
             for own, gradient in zip(moved.parameters(), gradients, strict=True):
-                own.sub_(t * 0.5 * gradient)
+                own.sub_(t * 0.01 * gradient)
             found[:, t] = [float(loss(moved, batch)) for batch in range(2)]
     return found
 
@@ -99,7 +99,7 @@ def test_batch_normalisation_has_the_statistics_that_are_asked_for(
     """Running means of an initialisation are statistics of nothing, and those of each batch stand in for them."""
     subject = normalised_subject(seen=seen)
     before = copy.deepcopy(subject.network.state_dict())
-    diagnostic = GradientStability(steps=3, scale=0.5, batch_size=20, batch_norm=batch_norm)
+    diagnostic = GradientStability(steps=3, batch_size=20, batch_norm=batch_norm)
     found = diagnostic.curves(subject).gradient_steps
     np.testing.assert_allclose(found, losses_along_the_gradient(subject, training=training), rtol=1e-10)
     for name, tensor in subject.network.state_dict().items():

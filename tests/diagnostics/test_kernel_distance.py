@@ -6,18 +6,20 @@ import pytest
 import torch
 
 from numerics.test_ntk import SOURCE, TARGET, Y_SOURCE, Y_TARGET
+from transferscope.diagnostics import kernel_distance
 from transferscope.diagnostics.kernel_distance import KernelDistance
 from transferscope.diagnostics.subject import Examples
-from transferscope.errors import DataError, SettingsError
+from transferscope.errors import DataError
 from transferscope.testing.diagnostics import mlp_subject
 
 
-def test_published_values_in_units_of_the_labels() -> None:
+def test_published_values_in_units_of_the_labels(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel_distance, "RIDGE", 0.0)
     source, target = (
         Examples(torch.from_numpy(inputs), torch.from_numpy(labels))
         for inputs, labels in ((SOURCE, Y_SOURCE), (TARGET, Y_TARGET))
     )
-    found = KernelDistance(ridge=0.0).measure(replace(mlp_subject(), examples=target, source=source))
+    found = KernelDistance().measure(replace(mlp_subject(), examples=target, source=source))
     values = [record.estimate.value for record in found.records]
     expected = [np.sqrt(0.3706306969 / 1.25), 0.3706306969 / 1.25 - 1, 0.7382155940, 1.4193231769]
     assert values == pytest.approx(expected, rel=1e-7)
@@ -51,15 +53,10 @@ def test_classes_are_told_by_their_names() -> None:
     shifted = Examples(target.inputs, classes + 1, classes=("A", "a", "b", "c"))
     unnamed = Examples(target.inputs, (classes + 1) % 3, classes=("x", "y", "z"))
 
-    def distance(source: Examples, diagnostic: KernelDistance) -> float:
-        return diagnostic.measure(replace(subject, examples=target, source=source))["kernel_task_distance"].value
+    def distance(source: Examples) -> float:
+        return KernelDistance().measure(replace(subject, examples=target, source=source))["kernel_task_distance"].value
 
-    assert distance(turned, KernelDistance()) == distance(target, KernelDistance())
-    assert distance(shifted, KernelDistance()) < 0.01
-    assert distance(turned, KernelDistance(classes="index")) > 1
-    assert distance(unnamed, KernelDistance()) == distance(turned, KernelDistance(classes="index"))
+    assert distance(turned) == distance(target)
+    assert distance(shifted) < 0.01
+    assert distance(unnamed) > 1  # by their index, where no name is the same
     assert target.first(3).classes == target.take(torch.tensor([1])).classes == ("a", "b", "c")
-    wrong = KernelDistance()
-    object.__setattr__(wrong, "classes", "order")  # past the run-time types of the tests
-    with pytest.raises(SettingsError, match="expected 'name', 'index'"):
-        wrong.__post_init__()

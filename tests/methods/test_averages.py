@@ -107,7 +107,7 @@ def test_the_share_is_the_best_on_held_out_training_examples() -> None:
         task, network, OPTIONS).network))  # fmt: skip
 
 
-@pytest.mark.parametrize("method", [WiseFt(lr_scale=1.0), Soup(rates=2, lr_scale=1.0), AllLayersProbe()])
+@pytest.mark.parametrize("method", [WiseFt(lr_scale=1.0), Soup(lr_scale=0.2), AllLayersProbe()])
 def test_weights_of_classes_count_in_what_is_chosen(method: Method, monkeypatch: pytest.MonkeyPatch) -> None:
     train = classification_task(n_target=60).target.train
     rare = train.take(np.r_[np.flatnonzero(train.labels != 0), np.flatnonzero(train.labels == 0)[:6]])
@@ -143,7 +143,7 @@ def test_with_few_labels_the_share_is_a_half() -> None:
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("method", "cut"),
-    [(WiseFt(lr_scale=1.0), 50), (WiseFt(lr_scale=1.0), 110), pytest.param(Soup(rates=2), 170, marks=pytest.mark.long)],
+    [(WiseFt(lr_scale=1.0), 50), (WiseFt(lr_scale=1.0), 110), pytest.param(Soup(), 170, marks=pytest.mark.long)],
     ids=["wise-ft, trial", "wise-ft", "soup"],
 )
 def test_an_interruption_in_any_run_changes_nothing(method: Method, cut: int, tmp_path: Path) -> None:
@@ -178,13 +178,9 @@ def test_a_member_joins_where_the_average_with_it_is_no_worse() -> None:
     assert greedy(2, lambda some: float("inf")) == [0]
 
 
-def test_a_soup_of_one_is_fine_tuning() -> None:
-    task = classification_task(n_target=12)
+def test_with_few_labels_a_soup_is_fine_tuning() -> None:
+    task = classification_task(n_target=12)  # too few to hold any out: the given rate alone
     network = network_for(task, Soup())
-    one = Soup(rates=1).fit(task, network, OPTIONS)
-    tuned = FineTune(head="probe").fit(task, network, OPTIONS)
-    assert same(weights_of(one.network), weights_of(tuned.network))
-    assert one.notes == {"runs": 1, "joined": 1}
-    few = Soup(rates=3).fit(task, network, OPTIONS)  # too few labels to hold any out: the given rate alone
+    few = Soup().fit(task, network, OPTIONS)
+    assert same(weights_of(few.network), weights_of(FineTune(head="probe").fit(task, network, OPTIONS).network))
     assert few.notes == {"runs": 1, "joined": 1}
-    assert same(weights_of(few.network), weights_of(tuned.network))

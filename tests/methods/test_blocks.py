@@ -17,7 +17,7 @@ from methods.by_hand import ONE_STEP, OPTIONS, convolutions, images
 from transferscope.data.splits import folds
 from transferscope.data.task import TransferTask
 from transferscope.errors import SettingsError
-from transferscope.methods import AllLayersProbe, BitFit, FineTune, LinearProbe, Surgical
+from transferscope.methods import AllLayersProbe, FineTune, LinearProbe, Surgical, all_layers_probe
 from transferscope.methods.all_layers_probe import FRACTIONS
 from transferscope.models import Network
 from transferscope.models.network import seeded
@@ -119,15 +119,6 @@ def test_blocks_before_the_last_are_frozen_by_minus_one(
     assert changed == set(trained)
 
 
-def test_a_network_whose_biases_are_frozen_is_refused_by_bitfit() -> None:
-    task = classification_task()
-    network = network_for(task, BitFit())
-    layers = nn.Sequential(OrderedDict(low=nn.Linear(5, 4), high=nn.Linear(4, 4, bias=False)))
-    with pytest.raises(SettingsError, match="the backbone has none"):
-        BitFit(frozen_blocks=1).fit(task, Network(layers, nn.Linear(4, 3), 4), OPTIONS)
-    assert BitFit(frozen_blocks=1).fit(task, network, OPTIONS).status == "max_steps"
-
-
 class TokensFirst(nn.Module):
     """An encoder whose layers read (tokens, examples, width), with as many tokens as there are examples."""
 
@@ -142,11 +133,12 @@ class TokensFirst(nn.Module):
         return out
 
 
-def test_blocks_without_a_row_for_each_example_are_left_out() -> None:
+def test_blocks_without_a_row_for_each_example_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(all_layers_probe, "FRACTIONS", (1.0,))
     task = classification_task(n_target=30)
     with seeded(0):
         network = Network(TokensFirst(30), nn.Linear(4, 3), 4)
-    fitted = AllLayersProbe(fraction=1.0).fit(task, network, OPTIONS)
+    fitted = AllLayersProbe().fit(task, network, OPTIONS)
     assert fitted.notes["features"] == 4  # those of the last block alone
     assert len(fitted.predict(task.target.test)) == len(task.target.test)
 
@@ -171,7 +163,10 @@ def ridge(train: np.ndarray, labels: np.ndarray) -> Any:
 
 @pytest.mark.parametrize("fraction", [1.0, 0.4])
 @pytest.mark.parametrize("kind", ["classification", "regression"])
-def test_the_head_is_the_ridge_on_the_numbers_with_the_largest_weights(kind: str, fraction: float) -> None:
+def test_the_head_is_the_ridge_on_the_numbers_with_the_largest_weights(
+    kind: str, fraction: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(all_layers_probe, "FRACTIONS", (fraction,))
     task = classification_task(n_target=30) if kind == "classification" else regression_task(n_target=30)
     network = network_for(task, AllLayersProbe())
     train, test = layer_by_layer(network, task)
@@ -182,17 +177,18 @@ def test_the_head_is_the_ridge_on_the_numbers_with_the_largest_weights(kind: str
         relevance = np.linalg.norm(ridge(train, targets).coef_, axis=0)
         kept = np.sort(np.argsort(-relevance)[:5])
     expected = ridge(train[:, kept], targets).predict(test[:, kept])
-    fitted = AllLayersProbe(fraction=fraction).fit(task, network, OPTIONS)
+    fitted = AllLayersProbe().fit(task, network, OPTIONS)
     assert fitted.outputs(task.target.test).numpy() == pytest.approx(expected, abs=2e-3)
     assert fitted.notes == {"fraction": fraction, "features": len(kept)}
 
 
-def test_none_of_the_numbers_is_the_linear_probe_bit_for_bit() -> None:
+def test_none_of_the_numbers_is_the_linear_probe_bit_for_bit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(all_layers_probe, "FRACTIONS", (0.0,))
     for task, network in (
         (images(16), convolutions()),  # too few for folds: ridge regression
         (regression_task(), network_for(regression_task(), LinearProbe())),
     ):
-        one, other = (method.fit(task, network, OPTIONS) for method in (AllLayersProbe(fraction=0.0), LinearProbe()))
+        one, other = (method.fit(task, network, OPTIONS) for method in (AllLayersProbe(), LinearProbe()))
         assert same(weights_of(one.network), weights_of(other.network))
         assert torch.equal(one.outputs(task.target.test), other.outputs(task.target.test))
 
@@ -238,10 +234,12 @@ def test_what_only_a_lower_layer_knows_is_found() -> None:
     assert scores[1] > 0.8
 
 
-def test_maps_are_pooled_over_parts() -> None:
+def test_maps_are_pooled_over_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     task, network = images(24), convolutions()
-    fitted = AllLayersProbe(fraction=1.0, pool=1).fit(task, network, OPTIONS)
-    finer = AllLayersProbe(fraction=1.0, pool=2).fit(task, network, OPTIONS)
+    monkeypatch.setattr(all_layers_probe, "FRACTIONS", (1.0,))
+    finer = AllLayersProbe().fit(task, network, OPTIONS)
+    monkeypatch.setattr(all_layers_probe, "POOL", 1)
+    fitted = AllLayersProbe().fit(task, network, OPTIONS)
     blocks = len(network.blocks())
     assert blocks > 2
     assert finer.notes["features"] - network.n_features == 4 * (fitted.notes["features"] - network.n_features)

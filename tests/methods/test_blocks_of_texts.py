@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from text_encoders import encoder, encoder_of_pairs, pairs, texts
 from transferscope.data.task import TransferTask
-from transferscope.methods import AllLayersProbe, FitOptions
+from transferscope.methods import AllLayersProbe, FitOptions, all_layers_probe
 from transferscope.methods.all_layers_probe import AllLayers
 from transferscope.methods.block_outputs import BlockOutputs
 from transferscope.methods.common import domain
@@ -21,7 +21,7 @@ OPTIONS = FitOptions(TrainingSettings(steps=2, batch_size=8, lr=0.01), device="c
 
 
 def layers(network: Network, task: TransferTask) -> AllLayers:
-    return AllLayers(network, pool=2, example=domain(task.target, OPTIONS, network).train)
+    return AllLayers(network, domain(task.target, OPTIONS, network).train)
 
 
 def tokens_of(task: TransferTask) -> Tensor:
@@ -72,9 +72,10 @@ def test_all_layers_read_both_texts_of_a_pair() -> None:
         assert row[:48].numpy() == pytest.approx(torch.cat(expected).numpy(), abs=1e-5)
 
 
-def test_the_probe_of_all_layers_says_the_same_of_a_text_beside_longer_ones() -> None:
+def test_the_probe_of_all_layers_says_the_same_of_a_text_beside_longer_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(all_layers_probe, "FRACTIONS", (1.0,))
     for start, task in ((encoder(), texts()), (encoder_of_pairs(), pairs())):
-        fitted = AllLayersProbe(fraction=1.0).fit(task, start, OPTIONS).network.eval()
+        fitted = AllLayersProbe().fit(task, start, OPTIONS).network.eval()
         tokens = tokens_of(task)
         with torch.no_grad():
             together = fitted(tokens)

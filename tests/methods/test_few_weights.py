@@ -198,15 +198,13 @@ def test_a_weight_that_an_embedding_shares_stays_as_it_is() -> None:
 def test_lora_of_a_transformer_and_of_a_network_with_batch_normalisation_holds_the_rest() -> None:
     cases = [(convolutions(), images()), (attention(), classification_task())]
     for network, task in cases:
-        fitted = LoRA(frozen_blocks=1).fit(task, network, replace(OPTIONS, training=replace(ONE_STEP, steps=3)))
-        first = {id(p) for p in network.blocks()[0].parameters()}
+        fitted = LoRA(rank=2).fit(task, network, replace(OPTIONS, training=replace(ONE_STEP, steps=3)))
         after = fitted.network.features.state_dict()
         weights = dict(network.features.named_parameters(remove_duplicate=False))
         moved = {name for name, old in network.features.state_dict().items() if not torch.equal(old, after[name])}
         assert moved
         for name in moved:
             assert weights[name].ndim > 1
-            assert id(weights[name]) not in first
         assert fitted.cost.trained_parameters < sum(p.numel() for p in network.parameters())
 
 

@@ -47,10 +47,10 @@ def layers(module: nn.Module) -> Any:
 def test_the_first_step_over_a_small_head_is_that_written_by_hand() -> None:
     task = classification_task(n_target=20)
     network = network_for(task, MerlinFt())
-    fitted = MerlinFt(adapters="head", hidden=6, ridge=0.5, lr_scale=1.0).fit(task, network, ONE)
+    fitted = MerlinFt(adapters="head", ridge=0.5, lr_scale=1.0).fit(task, network, ONE)
     features, targets, _ = drawn(task, network)
     with seeded(stream_seed(3, "adapter")):
-        adapter = Bottleneck(network.n_features, 6)
+        adapter = Bottleneck(network.n_features, 32)
     expected = {name: tensor.clone() for name, tensor in adapter.named_parameters()}
     hidden = torch.relu(features @ adapter.down.weight.T + adapter.down.bias)
     changed = features + hidden @ adapter.up.weight.T + adapter.up.bias
@@ -66,11 +66,11 @@ def test_the_first_step_over_a_small_head_is_that_written_by_hand() -> None:
 def test_the_ablation_trains_the_head_on_one_half_and_the_features_on_the_other() -> None:
     task = classification_task(n_target=20)
     network = network_for(task, MerlinFt())
-    method = MerlinFt(adapters="head", hidden=6, ridge=0.5, inner="none", lr_scale=1.0)
+    method = MerlinFt(adapters="head", ridge=0.5, inner="none", lr_scale=1.0)
     fitted = method.fit(task, network, ONE)
     features, targets, _ = drawn(task, network)
     with seeded(stream_seed(3, "adapter")):
-        adapter = Bottleneck(network.n_features, 6)
+        adapter = Bottleneck(network.n_features, 32)
     theta = torch.linalg.solve(features.T @ features + 0.5 * torch.eye(features.shape[1]), features.T @ targets)
     loss = (adapter(features[10:]) @ theta - targets[10:]).square().sum(dim=1).mean()
     gradient = torch.autograd.grad(loss, adapter.up.weight)[0]
@@ -87,7 +87,7 @@ def test_the_first_step_over_low_rank_changes_is_that_written_by_hand() -> None:
     """B is zero, so that A has no gradient, and one step changes W by -lr (alpha / r)^2 G A' A."""
     task = classification_task(n_target=20)
     network = network_for(task, MerlinFt())
-    fitted = MerlinFt(adapters="lora", rank=2, ridge=0.5, lr_scale=1.0).fit(task, network, ONE)
+    fitted = MerlinFt(adapters="lora", ridge=0.5, lr_scale=1.0).fit(task, network, ONE)
     features, targets, inputs = drawn(task, network)
     again = network.features(inputs)
     assert again.detach().numpy() == pytest.approx(features.numpy(), abs=1e-5)
@@ -96,7 +96,7 @@ def test_the_first_step_over_low_rank_changes_is_that_written_by_hand() -> None:
     factors: dict[str, Tensor] = {}
     with seeded(stream_seed(3, "low rank")):
         for name, weight in weights.items():
-            factors[name] = torch.empty(2, weight.shape[1])
+            factors[name] = torch.empty(4, weight.shape[1])
             nn.init.kaiming_uniform_(factors[name], a=5**0.5)
     for (name, before), gradient in zip(weights.items(), gradients, strict=True):
         a = factors[name]

@@ -23,6 +23,7 @@ from transferscope.methods import (
     Scratch,
 )
 from transferscope.methods.inner_head import ridge_head
+from transferscope.methods.merlin import MerlinWithoutSource
 from transferscope.methods.probe_head import logistic_probe
 from transferscope.models import Network, TwoLayerHead, build_network, new_head
 from transferscope.models.network import seeded
@@ -174,7 +175,7 @@ def leave_one_out_ridge(x: torch.Tensor, y: torch.Tensor) -> float:
 @pytest.mark.parametrize("ridge", ["auto", 1.0])
 def test_a_pass_may_end_in_a_batch_of_one(inner: Literal["ridge", "unrolled"], ridge: Literal["auto"] | float) -> None:
     task = classification_task(n_target=9)
-    method = Merlin(inner=inner, ridge=ridge, target_batch=8, initial="pretrained", source_term=False, lr_scale=0.1)
+    method = MerlinWithoutSource(inner=inner, ridge=ridge, target_batch=8, initial="pretrained", lr_scale=0.1)
     fitted = method.fit(task, network_for(task, method), replace(OPTIONS, training=replace(ONE_STEP, steps=4)))
     assert fitted.status == "max_steps"
     assert np.isfinite(fitted.outputs(task.target.test).numpy()).all()

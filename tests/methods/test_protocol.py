@@ -3,7 +3,7 @@
 import ast
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import pytest
 
@@ -11,6 +11,7 @@ import transferscope
 from studies import tables
 from transferscope.data import TransferTask
 from transferscope.methods import METHODS, FineTune, FitOptions, Fitted, Merlin, MerlinFt, Method, Start
+from transferscope.methods.merlin import MerlinWithoutSource
 from transferscope.models import Network
 from transferscope.study.context import WorkContext
 from transferscope.study.plan import plan_study
@@ -66,9 +67,9 @@ def test_no_method_is_told_by_its_class() -> None:
     assert not told
 
 
-@pytest.mark.parametrize(("source_term", "initial", "needs"), [(False, "random", False), (True, "random", True)])
-def test_the_kind_goes_by_settings(source_term: bool, initial: Literal["random", "pretrained"], needs: bool) -> None:
-    assert Merlin(source_term=source_term, initial=initial).needs_source == needs
-    assert Merlin(source_term=source_term, initial="pretrained").needs_source
+@pytest.mark.parametrize(("kind", "needs"), [(MerlinWithoutSource, False), (Merlin, True)])
+def test_the_kind_goes_by_settings(kind: type[Merlin], needs: bool) -> None:
+    assert kind().needs_source == needs
+    assert kind(initial="pretrained").needs_source
     assert MerlinFt(adapters="lora").keeps_network
     assert not MerlinFt(adapters="head").keeps_network

@@ -5,18 +5,16 @@ from typing import Any
 import pytest
 
 from transferscope.errors import SettingsError
-from transferscope.methods import FineTune, Merlin, MerlinFt, Method, Surgical
+from transferscope.methods import FineTune, Merlin, MerlinFt, Method
 from transferscope.training import TrainingSettings
 
 
 @pytest.mark.parametrize(
     ("kind", "settings", "named"),
     [
-        (Surgical, {"frozen_blocks": 1}, "frozen_blocks = 1, but surgical "),
         (FineTune, {"hidden_units": 8, "head": "probe"}, "hidden_units = 8 "),
         (Merlin, {"frozen_blocks": 1}, "frozen_blocks = 1 "),
         (MerlinFt, {"adapters": "head", "frozen_blocks": 1}, "frozen_blocks = 1 "),
-        (TrainingSettings, {"steps": 3, "mix_up": -0.1}, "mix_up = -0.1 "),
         (TrainingSettings, {"steps": 3, "early_stopping": 0}, "early_stopping = 0 "),
     ],
 )

@@ -15,7 +15,7 @@ from cases_of_methods import BUDGET, classification_task, network_for, regressio
 from methods.by_hand import ONE_STEP, OPTIONS, target_head, whole
 from transferscope.data.task import Dataset, LabelledSet
 from transferscope.errors import DataError
-from transferscope.methods import Bss, CoTuning, Delta, Distill, FineTune, L2Sp, Method, check_task
+from transferscope.methods import Bss, CoTuning, Delta, Distill, FineTune, L2Sp, Method, bss, check_task
 from transferscope.methods.block_outputs import BlockOutput, BlockOutputs
 from transferscope.methods.co_tuning import class_relationship
 from transferscope.methods.common import domain
@@ -33,9 +33,10 @@ def assert_moved(fitted: nn.Module, before: Sequence[Tensor], gradients: Any, ra
         assert after.detach().numpy() == pytest.approx((old - rate * gradient).detach().numpy(), abs=1e-6)
 
 
-def test_spectral_shrinkage_follows_the_singular_vectors() -> None:
+def test_spectral_shrinkage_follows_the_singular_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
     """The gradient of sigma^2 by F is 2 sigma u v^T; that of the cross-entropy is (softmax - one-hot) W / n."""
-    task, method = classification_task(), Bss(eta=0.5, k=2, lr_scale=1.0)
+    monkeypatch.setattr(bss, "K", 2)
+    task, method = classification_task(), Bss(eta=0.5, lr_scale=1.0)
     network = network_for(task, method)
     inputs, labels = whole(task.target)
     head, features = target_head(network), network.features(inputs)
@@ -56,12 +57,15 @@ def test_spectral_shrinkage_follows_the_singular_vectors() -> None:
     ("shape", "k", "expected"),
     [((6, 4), 1, 1.4111606394503857), ((6, 4), 3, 15.666838159775757), ((3, 8), 2, 8.15713144158277)],
 )
-def test_spectral_shrinkage_is_that_of_the_authors_library(shape: tuple[int, int], k: int, expected: float) -> None:
+def test_spectral_shrinkage_is_that_of_the_authors_library(
+    shape: tuple[int, int], k: int, expected: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Numbers of `BatchSpectralShrinkage` in thuml/Transfer-Learning-Library, commit c4aa59e, on the same matrices."""
     draws = np.random.default_rng(20190)
     features = {(6, 4): draws.normal(size=(6, 4)), (3, 8): draws.normal(size=(3, 8))}[shape]
     network = network_for(classification_task(), Bss())
-    added = Bss(eta=0.1, k=k).regulariser(network)(torch.tensor(2.0), torch.from_numpy(features))
+    monkeypatch.setattr(bss, "K", k)
+    added = Bss(eta=0.1).regulariser(network)(torch.tensor(2.0), torch.from_numpy(features))
     assert added.item() == pytest.approx(2.0 + 0.1 * expected, rel=1e-6)
 
 
@@ -100,15 +104,18 @@ def test_without_a_penalty_they_are_fine_tuning() -> None:
         fitted = method.fit(task, network, replace(OPTIONS, training=BUDGET)).network
         for name, value in weights_of(fitted).items():
             assert value.numpy() == pytest.approx(tuned[name].numpy(), abs=1e-6), (method.name, name)
-    decayed = weights_of(L2Sp(beta=0.0, alpha=0.3).fit(task, network, replace(OPTIONS, training=BUDGET)).network)
-    free = Delta(beta=0.0, alpha=0.3).fit(task, network, replace(OPTIONS, training=BUDGET)).network
+    decayed = weights_of(L2Sp(beta=0.0).fit(task, network, replace(OPTIONS, training=BUDGET)).network)
+    free = Delta(beta=0.0).fit(task, network, replace(OPTIONS, training=BUDGET)).network
     for name, value in weights_of(free).items():
         assert value.numpy() == pytest.approx(decayed[name].numpy(), abs=1e-6)
 
 
-@pytest.mark.parametrize(("attention", "units"), [("none", "variance"), ("removal", "variance"), ("removal", "none")])
-def test_two_steps_of_delta_are_those_written_out_layer_by_layer(attention: Any, units: Any) -> None:
-    task, method = classification_task(), Delta(beta=0.8, alpha=0.2, attention=attention, units=units, lr_scale=1.0)
+@pytest.mark.parametrize("attention", ["none", "removal"])
+def test_two_steps_of_delta_are_those_written_out_layer_by_layer(
+    attention: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Delta, "alpha", 0.2)
+    task, method = classification_task(), Delta(beta=0.8, attention=attention, lr_scale=1.0)
     network = network_for(task, method)
     inputs, labels = whole(task.target)
     start = [p.detach().clone() for p in network.features.parameters()]
@@ -124,7 +131,7 @@ def test_two_steps_of_delta_are_those_written_out_layer_by_layer(attention: Any,
         return one, F.relu(one @ weights[2].T + weights[3])
 
     anchors = layers(start)
-    scales = [np.var(one.numpy(), axis=0).sum() if units == "variance" else 1.0 for one in anchors]
+    scales = [np.var(one.numpy(), axis=0).sum() for one in anchors]
     now = [*start, *head]
     for _ in range(2):
         now = [p.clone().requires_grad_() for p in now]

@@ -1,4 +1,4 @@
-"""Settings of training that every method takes: batch normalisation, early stopping, class weights, mix-up."""
+"""Settings of training that every method takes: batch normalisation, early stopping, class weights."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -18,7 +18,7 @@ from cases_of_methods import (
     labelled_task,
     regression_task,
 )
-from methods.by_hand import KilledError, die, first_order
+from methods.by_hand import KilledError, die
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
 from transferscope.errors import DataError, SettingsError
 from transferscope.methods import (
@@ -39,16 +39,10 @@ from transferscope.testing.methods import network_for, same, weights_of
 from transferscope.training import (
     Batch,
     TrainingSettings,
-    batch_loss,
-    check_data,
     pixel_scale,
-    stream_seed,
 )
-from transferscope.training.stream import mix_shares
 
-ALL = TrainingSettings(
-    steps=6, batch_size=8, lr=0.05, eval_every=2, early_stopping=2, class_weights="balanced", mix_up=0.4
-)
+ALL = TrainingSettings(steps=6, batch_size=8, lr=0.05, eval_every=2, early_stopping=2, class_weights="balanced")
 
 
 def options(seed: int = 7, **settings: Any) -> FitOptions:
@@ -98,50 +92,8 @@ def test_the_first_step_with_class_weights_is_that_written_by_hand() -> None:
     assert found.numpy() == pytest.approx(expected.numpy(), abs=1e-6)
 
 
-def test_the_first_step_of_mix_up_is_that_written_by_hand() -> None:
-    task, given = uneven(), options(mix_up=0.5)
-    share, order = mix_shares(0.5, seed=stream_seed(7, "target", "mix"), step=0, n=30)
-    drawn = first_order(30, seed=7)
-    inputs = standardised(task.target.train)[drawn]
-    codes = F.one_hot(torch.from_numpy(task.target.train.labels)[drawn], 3).float()
-
-    def loss(outputs):  # type: ignore[no-untyped-def]
-        blended = share * codes + (1 - share) * codes[order]
-        return -(blended * outputs(share * inputs + (1 - share) * inputs[order]).log_softmax(dim=1)).sum(dim=1).mean()
-
-    found, expected = first_step(task, given, loss)
-    assert 0 < share < 1
-    assert found.numpy() == pytest.approx(expected.numpy(), abs=1e-6)
-
-
-def test_shares_of_blends_follow_the_beta_distribution() -> None:
-    shares = np.array([mix_shares(0.4, seed=3, step=step, n=2)[0] for step in range(2000)])
-    assert abs(shares.mean() - 0.5) < 5 * shares.std() / 2000**0.5
-    assert shares.var() == pytest.approx(1 / (4 * (2 * 0.4 + 1)), rel=0.1)  # of Beta(a, a)
-    assert mix_shares(0.4, seed=3, step=1, n=9)[1].sort().values.tolist() == list(range(9))
-
-
-@pytest.mark.parametrize("kind", ["classes", "several labels", "numbers"])
-def test_the_loss_of_a_blend_has_the_gradient_of_blended_labels(kind: str) -> None:
-    random = torch.Generator().manual_seed(0)
-    outputs = torch.randn(5, 3, generator=random, dtype=torch.float64, requires_grad=True)
-    one, other = {
-        "classes": (torch.tensor([0, 1, 2, 1, 0]), torch.tensor([1, 1, 0, 2, 0])),
-        "several labels": tuple(torch.rand(2, 5, 3, generator=random) > 0.5),
-        "numbers": tuple(torch.randn(2, 5, 3, generator=random, dtype=torch.float64)),
-    }[kind]
-    found = torch.autograd.grad(batch_loss(outputs, Batch(outputs, one, other, 0.3)), outputs)[0]
-    if kind == "classes":
-        soft = 0.3 * F.one_hot(one, 3).double() + 0.7 * F.one_hot(other, 3).double()
-        loss = F.cross_entropy(outputs, soft)
-    else:
-        soft = 0.3 * one.double() + 0.7 * other.double()
-        loss = F.mse_loss(outputs, soft) if kind == "numbers" else F.binary_cross_entropy_with_logits(outputs, soft)
-    assert found.numpy() == pytest.approx(torch.autograd.grad(loss, outputs)[0].numpy(), abs=1e-12)
-
-
 def test_a_method_that_does_not_know_them_says_so() -> None:
-    with pytest.raises(SettingsError, match="supports neither mix_up nor class_weights"):
+    with pytest.raises(SettingsError, match="does not support class_weights"):
         _ = Batch(torch.zeros(2, 1), torch.tensor([0, 1]), weights=torch.ones(2)).labels
 
 
@@ -151,11 +103,8 @@ def test_what_cannot_be_done_is_refused_in_a_sentence() -> None:
         Scratch().fit(numbers, network_for(numbers, Scratch()), options(class_weights="balanced"))
     with pytest.raises(SettingsError, match='batch_norm = "target", but the network has no batch normalisation'):
         FineTune().fit(uneven(), network_for(uneven(), FineTune()), options(batch_norm="target"))
-    with pytest.raises(SettingsError, match="supports neither mix_up nor class_weights"):
-        Merlin(inner="unrolled").fit(uneven(), network_for(uneven(), Merlin()), options(mix_up=0.1))
-    tokens = LabelledSet(np.zeros((3, 2, 4), np.int32), np.array([0, 1, 0]), ("a", "b"))
-    with pytest.raises(DataError, match=r"mix_up = .* tokens of texts cannot be blended"):
-        check_data(replace(ALL, class_weights="none"), tokens)
+    with pytest.raises(SettingsError, match="does not support class_weights"):
+        Merlin(inner="unrolled").fit(uneven(), network_for(uneven(), Merlin()), options(class_weights="balanced"))
 
 
 QUICK = {"linear-probe", "fine-tune", "delta", "co-tuning", "distill", "joint", "merlin", "merlin-ft", "surgical"}

@@ -23,6 +23,7 @@ from transferscope.methods import (
     Scratch,
     Soup,
 )
+from transferscope.methods.merlin import MerlinWithoutSource
 from transferscope.methods.method import Value
 from transferscope.methods.tuning import Tuned, combinations, runs_of_a_search, search_grid, tune
 from transferscope.models import Network
@@ -143,7 +144,7 @@ def test_every_method_that_trains_is_searched_with_as_many_trials(method: Method
     ("method", "expected"),
     [
         (Merlin(), {"lr": [0.3, 0.06, 1.5], "rho": [2, 8]}),
-        (Merlin(rho=0.5, source_term=False), {"lr": [0.3, 0.06, 1.5], "weight_decay": [0.002, 0.04]}),
+        (MerlinWithoutSource(rho=0.5), {"lr": [0.3, 0.06, 1.5], "weight_decay": [0.002, 0.04]}),
         (Merlin(initial="pretrained"), {"lr_scale": [1, 0.2, 5], "rho": [2, 8]}),
         (Merlin(initial="pretrained", lr_scale=0.2), {"lr_scale": [0.2, 1, 5], "rho": [2, 8]}),
         (Merlin(initial="pretrained", lr_scale=0.3), {"lr_scale": [0.3, 0.06, 1.5], "rho": [2, 8]}),

@@ -177,7 +177,6 @@ def test_what_changes_the_last_digits_is_in_every_key_and_goes_with_the_cell(mon
     ("changes", "unchanged"),
     [
         ({"training": {"lr": 0.02}}, {"pretrain"}),
-        ({"training": {"mix_up": 0.2}}, {"pretrain"}),
         ({"training": {"batch_norm": "source"}}, {"pretrain"}),
         ({"pretraining": {"class_weights": "balanced"}}, {"scratch", "merlin"}),
         ({"network": {"name": "mlp"}}, set()),

@@ -128,7 +128,7 @@ def test_a_study_as_json_says_everything_and_can_be_stored() -> None:
         ({"training": {"lr": 5e-324}}, "[training] lr = 5e-324 is out of range; expected at least 1e-12"),
         ({"training": {"optimiser": "adam"}}, "[training] optimiser = \"adam\" is unknown; expected 'sgd' or 'adamw'"),
         ({"training": {"epochs": 3}}, "[training] both of steps and epochs are given; give exactly one"),
-        ({"training": {"mix_up": -1.0}}, "[training] mix_up = -1.0 is out of range; expected at least 0"),
+        ({"training": {"weight_decay": -1.0}}, "[training] weight_decay = -1.0 is out of range; expected at least 0"),
         (
             {"pretraining": {"batch_norm": "target"}},
             '[pretraining] batch_norm = "target" is about networks that are pretrained already',

@@ -1,7 +1,7 @@
 """How easily the labels are read off the features."""
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float
@@ -10,7 +10,10 @@ from transferscope.diagnostics.diagnostic import Diagnostic, Findings
 from transferscope.diagnostics.features import feature_array, label_codes
 from transferscope.diagnostics.subject import Subject
 from transferscope.estimate import Estimate
-from transferscope.records import Meaning, Positive, Says
+from transferscope.records import Meaning
+
+RIDGE = 0.1
+"""lambda on the sum of squares, of features of mean square norm 1."""
 
 
 def feature_label_alignment(
@@ -63,8 +66,6 @@ class FeatureAlignment(Diagnostic):
     )
     looks_at: ClassVar[str] = "features"
 
-    ridge: Annotated[Positive, Says("lambda on the sum of squares")] = 0.1
-
     def measure(self, subject: Subject) -> Findings:
         """Record "feature_label_alignment"; "undefined" when all features are zero."""
         features = feature_array(subject)
@@ -73,5 +74,5 @@ class FeatureAlignment(Diagnostic):
             estimate = Estimate.missing("undefined", len(features))
         else:
             codes = label_codes(subject.examples)
-            estimate = feature_label_alignment(features / scale, codes, ridge=self.ridge)
+            estimate = feature_label_alignment(features / scale, codes, ridge=RIDGE)
         return Findings.of(subject, {"feature_label_alignment": estimate})

@@ -14,7 +14,10 @@ from transferscope.diagnostics.loss_surface import batch_shares, loss_surface, m
 from transferscope.diagnostics.network_state import BatchNorm, loss_mode
 from transferscope.diagnostics.subject import Subject
 from transferscope.estimate import Estimate
-from transferscope.records import Count, Meaning, Positive, Says
+from transferscope.records import Count, Meaning, Says
+
+SCALE = 0.01
+"""Length of a step, in units of the gradient or in weight space: 100 add up to one gradient, or to a distance of 1."""
 
 
 @dataclass(frozen=True)
@@ -22,8 +25,8 @@ class DescentCurves:
     """Loss of each batch along the negative gradient g of the whole sample.
 
     Attributes:
-        gradient_steps: Losses at w - t scale g for t = 0..steps, shape (B, steps + 1).
-        fixed_steps: Losses at w - t scale g / ||g||, same shape; NaN when the gradient is zero.
+        gradient_steps: Losses at w - t SCALE g for t = 0..steps, shape (B, steps + 1).
+        fixed_steps: Losses at w - t SCALE g / ||g||, same shape; NaN when the gradient is zero.
     """
 
     gradient_norm: float
@@ -56,13 +59,6 @@ class GradientStability(Diagnostic):
     errors_over: ClassVar[str] = "batches"
 
     steps: Annotated[Count, Says("Number of steps")] = 100
-    scale: Annotated[
-        Positive,
-        Says(
-            "Length of a step: in units of the gradient, or in weight space",
-            "With the default, 100 steps add up to one gradient, or to a distance of 1.",
-        ),
-    ] = 0.01
     n_examples: Annotated[Count, Says("Size of the sample: the first so many examples")] = 1000
     batch_size: Annotated[Count, Says("Examples per pass; the standard error is taken over batches")] = 100
     batch_norm: BatchNorm = "running"
@@ -75,7 +71,7 @@ class GradientStability(Diagnostic):
             surface = loss_surface(sample)
             gradient = surface.gradient(surface.moved, batch_size=self.batch_size)
             norm = float(gradient.norm())
-            lengths = self.scale * torch.arange(self.steps + 1, dtype=torch.float64)
+            lengths = SCALE * torch.arange(self.steps + 1, dtype=torch.float64)
             units = torch.cat([lengths, lengths / norm if norm > 0 else lengths * torch.nan])
             grid = Grid(surface, -gradient[None], units[:, None].to(gradient))
             losses = grid_losses(grid, batch_size=self.batch_size)

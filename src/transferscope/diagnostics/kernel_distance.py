@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar
 
 import numpy as np
 import torch
@@ -13,7 +13,7 @@ from transferscope.diagnostics.subject import Examples, Subject
 from transferscope.errors import DataError, unsupported
 from transferscope.estimate import Estimate
 from transferscope.numerics.ntk import RIDGE, KernelTransfer, kernel_examples, kernel_transfer
-from transferscope.records import Count, Meaning, NotNegative, Says
+from transferscope.records import Count, Meaning, Says
 
 N_TARGET = 1000
 """Target examples used, the first so many: the time goes with the cube of their number."""
@@ -46,16 +46,7 @@ class KernelDistance(Diagnostic):
     looks_at: ClassVar[str] = "data"
     quick: ClassVar[Mapping[str, int]] = {"n_source": 1000}
 
-    classes: Annotated[
-        Literal["name", "index"],
-        Says(
-            "How classes are paired",
-            '"name": those of the same name, and by their index where no name is the same or names are not known; '
-            '"index": those of the same index whatever the names.',
-        ),
-    ] = "name"
     n_source: Annotated[Count, Says("Source examples used: the first so many")] = 2000
-    ridge: Annotated[NotNegative, Says("Relative ridge on both Gram matrices")] = RIDGE
 
     def transfer(self, subject: Subject) -> KernelTransfer:
         """Return all predictions of the kernel.
@@ -66,15 +57,14 @@ class KernelDistance(Diagnostic):
         if subject.source is None:
             raise DataError(f"{self.name} compares two tasks, but the subject has no source examples; give them")
         source, target = subject.source.first(self.n_source), subject.examples.first(N_TARGET)
-        if self.classes == "name":
-            source = _in_order(source, target)
+        source = _in_order(source, target)
         labels = [part.labels for part in (source, target) if not part.labels.is_floating_point()]
         n_classes = max([1, *(int(one.max()) + 1 for one in labels)])
         both = [
             kernel_examples(part.inputs.flatten(1).cpu().double().numpy(), label_codes(part, n_classes))
             for part in (source, target)
         ]
-        return kernel_transfer(*both, ridge=self.ridge)
+        return kernel_transfer(*both, ridge=RIDGE)
 
     def measure(self, subject: Subject) -> Findings:
         """Return the records "kernel_task_distance" (relative to ||y_Q||), "kernel_gradient_change" (relative to

@@ -126,13 +126,12 @@ class TangentKernel(Diagnostic):
     quick: ClassVar[Mapping[str, int]] = {"n_examples": 100}
 
     n_examples: Annotated[Count, Says("Examples used: the first so many")] = 200
-    blocks: Annotated[tuple[str, ...], Says("Submodules whose parameters count; () for the whole network")] = ()
 
     def gram(self, subject: Subject) -> Float[np.ndarray, "N N"]:
         """Return the kernel between the first `n_examples` examples."""
         sample = replace(subject, examples=subject.examples.first(self.n_examples))
         with evaluation_mode(subject.network):
-            surface = loss_surface(sample, self.blocks, outputs_only=True)
+            surface = loss_surface(sample, outputs_only=True)
             return tangent_gram(surface)
 
     def measure(self, subject: Subject) -> Findings:

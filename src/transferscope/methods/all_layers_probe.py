@@ -3,7 +3,7 @@
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -18,11 +18,13 @@ from transferscope.methods.held_out import harm, labels_needed, stratified_folds
 from transferscope.methods.method import FitOptions, Fitted, Method, Start
 from transferscope.methods.probe_head import probe_of, ridge_probe
 from transferscope.models.network import Network, evaluated, n_weights
-from transferscope.records import Count, Says, Share
 from transferscope.training import TensorSet, example_weights, frozen_features, outputs_of, stream_seed, weights_in
 
 FRACTIONS = (0.0, 0.02, 0.1, 0.3, 1.0)
 """Shares of the features that are tried; 0 is the last block alone, which wins a tie."""
+
+POOL = 2
+"""Maps are averaged over POOL x POOL parts, tokens over those that there are."""
 
 FOLDS = 4
 MOST_EXAMPLES = 4000
@@ -35,7 +37,6 @@ class AllLayers(nn.Module):
     Blocks are left out whose outputs have no row for each example, such as those of encoders that put tokens first.
 
     Args:
-        pool: Maps are averaged over pool x pool parts, tokens over those that there are.
         example: Inputs to try out which blocks those are, at least one.
     """
 
@@ -43,10 +44,9 @@ class AllLayers(nn.Module):
     factor: Tensor
     kept: Tensor
 
-    def __init__(self, network: Network, *, pool: int, example: TensorSet) -> None:
+    def __init__(self, network: Network, example: TensorSet) -> None:
         super().__init__()
         self.network = network
-        self.pool = pool
         self.read = self._with_a_row_for_each(example)
         self.register_buffer("mean", torch.zeros(()))
         self.register_buffer("factor", torch.ones(()))
@@ -62,8 +62,8 @@ class AllLayers(nn.Module):
         return together[:, self.kept] if len(self.kept) else together
 
     def extra_repr(self) -> str:
-        """Return the settings that are not in the weights, for the key of cached features."""
-        return f"pool={self.pool}, read={','.join(self.read)}"
+        """Return what is not in the weights, for the key of cached features."""
+        return f"read={','.join(self.read)}"
 
     @torch.no_grad()
     def _with_a_row_for_each(self, example: TensorSet) -> tuple[str, ...]:
@@ -85,7 +85,7 @@ class AllLayers(nn.Module):
 
     def _pooled(self, output: BlockOutput) -> Tensor:
         if output.values.ndim == 4:
-            side = min(self.pool, *output.values.shape[2:])
+            side = min(POOL, *output.values.shape[2:])
             return F.adaptive_avg_pool2d(output.values, side).flatten(1)
         return output.mean(output.by_position)
 
@@ -97,19 +97,9 @@ class AllLayersProbe(Method):
     "Head2Toe: Utilizing Intermediate Representations for Better Transfer Learning" (Evci, Dumoulin, Larochelle, Mozer
     2022, arXiv:2201.03529), with ridge regression in the place of the paper's group lasso: a ridge head is fitted to
     all numbers, standardised, each scored by the norm of its weights over outputs (the paper's relevance score), and
-    the share `fraction` with the highest scores gets the final ridge head.
+    the share of FRACTIONS with the least risk over folds of the target's training examples gets the final ridge head:
+    those numbers with the highest scores. With fewer than four examples for each class it is 0, the linear probe.
     """
-
-    fraction: Annotated[
-        Share | Literal["auto"],
-        Says(
-            "Share of the numbers to keep",
-            '0 is the last block alone: the linear probe, exactly. "auto" chooses among FRACTIONS by the risk '
-            "over folds of the target's training examples, and takes 0 where there are fewer than four for each "
-            "class.",
-        ),
-    ] = "auto"
-    pool: Annotated[Count, Says("Maps are averaged over pool x pool parts, tokens over all")] = 2
 
     name: ClassVar[str] = "all-layers-probe"
     called: ClassVar[str] = "all-layers probe"
@@ -125,16 +115,14 @@ class AllLayersProbe(Method):
         target = domain(task.target, options, network)
         own = working_copy(network, task.target.train, options, start=self.start)
         train = target.train
-        layers = AllLayers(own, pool=self.pool, example=train)
-        numbers = torch.zeros(len(train), 0)
-        if self.fraction != 0:
-            numbers = outputs_of(layers, train)
-            exact = numbers.cpu().double()
-            std = exact.std(dim=0, correction=0)
-            layers.mean = exact.mean(dim=0).to(numbers)
-            layers.factor = torch.where(std > 1e-6, 1 / std, 1.0).to(numbers)
-            numbers = (numbers - layers.mean) * layers.factor
-        fraction = self._chosen(task, own, target, numbers, options) if self.fraction == "auto" else self.fraction
+        layers = AllLayers(own, train)
+        numbers = outputs_of(layers, train)
+        exact = numbers.cpu().double()
+        std = exact.std(dim=0, correction=0)
+        layers.mean = exact.mean(dim=0).to(numbers)
+        layers.factor = torch.where(std > 1e-6, 1 / std, 1.0).to(numbers)
+        numbers = (numbers - layers.mean) * layers.factor
+        fraction = self._chosen(task, own, target, numbers, options)
         if fraction == 0:
             head = probe_of(frozen_features(own, train), train, options.training)
             fitted = own.with_head(head)

@@ -10,8 +10,11 @@ from torch import Tensor
 from transferscope.methods.method import Value
 from transferscope.methods.target_training import FineTuning, Regulariser
 from transferscope.models.network import Network
-from transferscope.records import Count, NotNegative, Says
+from transferscope.records import NotNegative, Says
 from transferscope.training import TrainingSettings
+
+K = 1
+"""How many singular values; the authors' choice."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,6 @@ class Bss(FineTuning):
     """
 
     eta: Annotated[NotNegative, Says("Weight of the penalty")] = 0.001
-    k: Annotated[Count, Says("How many singular values", "All where there are fewer.")] = 1
 
     name: ClassVar[str] = "bss"
     called: ClassVar[str] = "BSS"
@@ -38,7 +40,7 @@ class Bss(FineTuning):
                 return loss * torch.nan  # a run that diverged, of which there are no singular values
             with torch.autocast(features.device.type, enabled=False):
                 exact = features if features.dtype == torch.float64 else features.float()
-                smallest = torch.linalg.svdvals(exact)[-self.k :]
+                smallest = torch.linalg.svdvals(exact)[-K:]
             total: Tensor = loss + self.eta * smallest.square().sum()
             return total
 

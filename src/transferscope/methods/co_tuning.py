@@ -71,8 +71,7 @@ class CoTuning(FineTuning):
 
         def loss(batch: Batch) -> Float[Tensor, ""]:
             features = own.features(batch.inputs)
-            looked_like = torch.stack([share * relationship[labels] for share, labels in batch.terms]).sum(dim=0)
-            of_source = F.cross_entropy(source_head(features), looked_like)
+            of_source = F.cross_entropy(source_head(features), relationship[batch.drawn])
             return batch_loss(own.head(features), batch) + self.trade_off * of_source
 
         return loss

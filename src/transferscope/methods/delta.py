@@ -1,7 +1,7 @@
 """DELTA: fine-tuning that is held back to the feature maps of the pretrained network."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from itertools import takewhile
 from typing import Annotated, ClassVar, Literal
@@ -33,8 +33,9 @@ class Delta(AnchoredFineTuning):
     Liu, Huan 2019, arXiv:1901.09229), equations 4 to 8. FM_j is channel j of a block's output, its square is averaged
     over positions and over the examples of the batch, and the a_lj of a block sum to its number of channels. The
     pretrained network reads the same batch, in evaluation mode. The penalty (alpha/2) ||head||^2 replaces weight decay.
-    In the paper s_l is 1; squared maps differ a hundredfold between blocks and between networks, and a beta that serves
-    one makes the loss of another diverge.
+    s_l is the variance of the pretrained block's outputs over examples and positions, summed over channels. In the
+    paper it is 1; squared maps differ a hundredfold between blocks and between networks, and a beta that serves one
+    makes the loss of another diverge.
     """
 
     attention: Annotated[
@@ -47,15 +48,6 @@ class Delta(AnchoredFineTuning):
             'simplified form of the paper\'s ablation ("DELTA without attention").',
         ),
     ] = "removal"
-    units: Annotated[
-        Literal["variance", "none"],
-        Says(
-            "What s_l is",
-            "\"variance\" takes the variance of the pretrained block's outputs over examples (of the target's "
-            "training set) and positions, summed over channels, so that `beta` means the same for every network; "
-            '"none" takes 1, as the paper does.',
-        ),
-    ] = field(default="variance", kw_only=True)
 
     name: ClassVar[str] = "delta"
     called: ClassVar[str] = "DELTA"
@@ -66,7 +58,7 @@ class Delta(AnchoredFineTuning):
         own, head = begun.own, list(begun.own.head.parameters())
         reference = own.copy().eval().requires_grad_(False)
         weights = channel_weights(begun) if self.attention == "removal" else {}
-        units = block_variances(begun) if self.units == "variance" else {}
+        units = block_variances(begun)
         held = _held_blocks(own)
         now, then = BlockOutputs(own), BlockOutputs(reference)
 
@@ -80,15 +72,15 @@ class Delta(AnchoredFineTuning):
             for name in outputs:
                 if name not in held:
                     far = map_distance(outputs[name], anchors[name], weights.get(name))
-                    distance = distance + far / units.get(name, 1.0)
+                    distance = distance + far / units[name]
             decay = squared_distance(head)
             return batch_loss(own.head(features.values), batch) + 0.5 * self.beta * distance + 0.5 * self.alpha * decay
 
         return loss
 
     def searched(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
-        """Return a stronger penalty if `beta` is in units of the maps, otherwise a weaker one."""
-        return {"beta": (self.beta, 10 * self.beta or 0.1 if self.units == "variance" else self.beta / 10)}
+        """Return a stronger penalty."""
+        return {"beta": (self.beta, 10 * self.beta or 0.1)}
 
 
 def map_distance(

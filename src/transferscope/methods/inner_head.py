@@ -57,20 +57,12 @@ class Goal:
 
     @classmethod
     def of(cls, batch: Batch, n_outputs: int) -> Self:
-        """Return the goal of a batch: for mix-up, the targets and weights whose squared loss has the same gradient."""
-        parts = []
-        for share, labels in batch.terms:
-            targets = encode(labels, n_outputs)
-            weights = targets.new_ones(len(labels), 1)
-            if batch.weights is not None:
-                weights = example_weights(labels, batch.weights).to(targets).reshape(len(labels), -1)
-            parts.append((share * weights, targets))
-        total = sum(weights for weights, _ in parts)
-        assert isinstance(total, Tensor)
-        if len(parts) == 1:
-            return cls(batch.drawn, parts[0][1], None if batch.weights is None else total)
-        blended = sum(weights * targets for weights, targets in parts) / total
-        return cls(batch.drawn, blended, None if batch.weights is None else total)
+        """Return the goal of a batch."""
+        targets = encode(batch.drawn, n_outputs)
+        if batch.weights is None:
+            return cls(batch.drawn, targets)
+        weights = example_weights(batch.drawn, batch.weights).to(targets).reshape(len(targets), -1)
+        return cls(batch.drawn, targets, weights)
 
     def part(self, where: slice) -> "Goal":
         """Return the goal of some of the examples."""

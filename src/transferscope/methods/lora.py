@@ -139,10 +139,10 @@ class LoRA(FewWeights):
         return list(layers.values()) if takes_all else read_by_attention
 
     def adapt(self, own: Network, options: FitOptions) -> Sequence[nn.Module]:
-        """Put the changes in; blocks that are frozen get none.
+        """Put the changes in; weights that are not trained get none.
 
         Raises:
-            SettingsError: As of `check_network`, or blocks are frozen that have all layers to change.
+            SettingsError: As of `check_network`, or no weight that is trained is one of a layer to change.
         """
         self.check_network(own)
         backbone, of_weight = own.features, dict[int, LowRank]()

@@ -74,9 +74,6 @@ TargetBatch = Annotated[
     Annotated[int, Ge(4)] | None,
     Says("Target examples per step, both halves together", "None for the batch size of training."),
 ]
-SourceTerm = Annotated[
-    bool, Says("Whether L_source is minimised too", 'False leaves it out ("MeRLin-target-only", section A.5).')
-]
 FirstBlocks = Annotated[
     int, Ge(0), Says("How many of the pretrained backbone's blocks, from the input up, keep their weights")
 ]
@@ -105,7 +102,6 @@ class Merlin(Method):
             "section A.5).",
         ),
     ] = "random"
-    source_term: SourceTerm = True
     lr_scale: RateShare = 1.0
     frozen_blocks: FirstBlocks = 0
 
@@ -113,6 +109,7 @@ class Merlin(Method):
     called: ClassVar[str] = "MeRLin"
     version: ClassVar[int] = 3
     recipe: ClassVar[str] = "merlin"
+    uses_source: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -127,14 +124,9 @@ class Merlin(Method):
         """As `initial` says."""
         return self.initial
 
-    @property
-    def uses_source(self) -> bool:
-        """Source batches in every step, unless the source term is left out."""
-        return self.source_term
-
     def searched(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
         """Return a larger weight of the meta-objective; without other terms, the values that every method searches."""
-        return {"rho": (self.rho, 4 * self.rho)} if self.source_term else super().searched(training)
+        return {"rho": (self.rho, 4 * self.rho)} if self.uses_source else super().searched(training)
 
     def searched_rates(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
         """Return multiples of `lr_scale` if it starts pretrained, otherwise of the training settings' rate."""
@@ -145,12 +137,12 @@ class Merlin(Method):
 
         Raises:
             DataError: There are fewer than 4 target examples to split.
-            SettingsError: The training has blends or weights that the unrolled head does not know.
+            SettingsError: The training has weights of classes and the head is unrolled.
         """
         self.check_fit(task, options)
         target = training_domain(task.target, options, network)
         own = working_copy(network, task.target.train, options, start=self.start)
-        source = domain(source_of(task, self.name), options, own) if self.source_term else None
+        source = domain(source_of(task, self.name), options, own) if self.uses_source else None
         head_s = own.head
         if self.initial == "random" and source is not None:
             head_s = drawn_head(own, source.train.n_outputs, options, "source head")
@@ -165,9 +157,9 @@ class Merlin(Method):
 
     def check_fit(self, task: TransferTask, options: FitOptions) -> None:
         """Refuse what `fit` refuses."""
-        if self.inner == "unrolled" and (options.training.mix_up or options.training.class_weights != "none"):
+        if self.inner == "unrolled" and options.training.class_weights != "none":
             raise SettingsError(
-                'inner = "unrolled" supports neither mix_up nor class_weights; use inner = "ridge", or leave them out'
+                'inner = "unrolled" does not support class_weights; use inner = "ridge", or leave them out'
             )
         if len(task.target.train) < 4:
             raise unsupported("MeRLin", "at least 4 target examples", f"there are {len(task.target.train)}")
@@ -240,6 +232,13 @@ class Merlin(Method):
         else:
             fit = self.inner_head(features, goal)
         return own.under(linear_of(fit.theta.T, fit.bias, device=fit.theta.device))
+
+
+@dataclass(frozen=True)
+class MerlinWithoutSource(Merlin):
+    """MeRLin without the term L_source."""
+
+    uses_source: ClassVar[bool] = False
 
 
 def _plain(theta: Float[Tensor, "m K"]) -> InnerHead:

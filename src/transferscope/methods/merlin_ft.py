@@ -11,12 +11,15 @@ from transferscope.data.task import TransferTask
 from transferscope.errors import SettingsError
 from transferscope.methods.common import training_domain, working_copy
 from transferscope.methods.lora import LoRA, merged
-from transferscope.methods.merlin import FirstBlocks, Inner, InnerRidge, InnerSteps, Merlin, TargetBatch
+from transferscope.methods.merlin import FirstBlocks, Inner, InnerRidge, Merlin, MerlinWithoutSource, TargetBatch
 from transferscope.methods.method import FitOptions, Fitted, Method, Start, Value, searched_shares
 from transferscope.methods.target_training import BackboneRate, Beginning, first_blocks
 from transferscope.models.network import Network, seeded
-from transferscope.records import Count, Says
+from transferscope.records import Says
 from transferscope.training import TrainingSettings, frozen_features, stream_seed
+
+HIDDEN = 32
+"""Width of the small network's hidden layer."""
 
 
 class Bottleneck(nn.Module):
@@ -41,7 +44,6 @@ class MerlinFt(Method):
 
     inner: Inner = "ridge"
     ridge: InnerRidge = "auto"
-    inner_steps: InnerSteps = 20
     target_batch: TargetBatch = None
     lr_scale: BackboneRate = 0.1
     frozen_blocks: FirstBlocks = 0
@@ -51,12 +53,10 @@ class MerlinFt(Method):
             "Trained part of the backbone",
             '"none" trains its weights. "lora" trains a low-rank change of each of its weight matrices, as the '
             'method `lora` does. "head" trains a small network on the features of the backbone, which stays as it '
-            "is: its features are computed once, unless augmentation or blends change the inputs. Few weights "
+            "is: its features are computed once, unless augmentation changes the inputs. Few weights "
             "take a larger rate: lr_scale = 1.",
         ),
     ] = "none"
-    rank: Annotated[Count, Says("Rank of the low-rank changes, with alpha = rank")] = 4
-    hidden: Annotated[Count, Says("Width of the small network's hidden layer")] = 32
 
     name: ClassVar[str] = "merlin-ft"
     called: ClassVar[str] = "MeRLin-ft"
@@ -100,7 +100,7 @@ class MerlinFt(Method):
         frozen = list(first_blocks(own, self.frozen_blocks))
         for block in frozen:
             block.requires_grad_(False)
-        frozen += LoRA(rank=self.rank, alpha=float(self.rank)).adapt(own, options)
+        frozen += LoRA().adapt(own, options)
 
         def as_network() -> Network:
             return merlin.predictor(merged(plain, own), begun.target.train, options.training)
@@ -112,7 +112,7 @@ class MerlinFt(Method):
         trunk.requires_grad_(False)
         trunk.eval()
         with seeded(stream_seed(options.seed, "adapter")):
-            adapter = Bottleneck(trunk.n_features, self.hidden)
+            adapter = Bottleneck(trunk.n_features, HIDDEN)
         adapter.to(target.train.device)
         features = frozen_features(trunk, target.train)
         one = features.new_ones(1)
@@ -125,20 +125,18 @@ class MerlinFt(Method):
             network.is_frozen = True
             return network
 
-        if options.training.augment == "none" and not options.training.mix_up:
+        if options.training.augment == "none":
             return merlin.fit_from(replace(begun, own=small), options, None, (), as_network, train=known)
         both = Network(nn.Sequential(trunk.features, adapter), nn.Identity(), trunk.n_features)
         return merlin.fit_from(replace(begun, own=both), options, None, (trunk.features,), as_network)
 
     def _merlin(self) -> Merlin:
-        return Merlin(
+        return MerlinWithoutSource(
             rho=1.0,
             inner=self.inner,
             ridge=self.ridge,
-            inner_steps=self.inner_steps,
             target_batch=self.target_batch,
             initial="pretrained",
-            source_term=False,
             lr_scale=self.lr_scale,
             frozen_blocks=self.frozen_blocks,
         )

@@ -3,12 +3,12 @@
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from transferscope.methods.merlin import Merlin, SourceTerm
+from transferscope.methods.merlin import MerlinWithoutSource
 from transferscope.methods.method import Control
 
 
 @dataclass(frozen=True)
-class MerlinTargetOnly(Control, Merlin):
+class MerlinTargetOnly(Control, MerlinWithoutSource):
     """Minimise rho L_val(theta_t(phi), phi) from random weights: "MeRLin-target-only" (arXiv:2011.01418, section A.5).
 
     The settings are those of `Merlin`, whose leave-one-out head can gain over training from scratch without any source.
@@ -16,7 +16,7 @@ class MerlinTargetOnly(Control, Merlin):
     """
 
     initial: Literal["random", "pretrained"] = field(default="random", init=False)
-    source_term: SourceTerm = field(default=False, init=False)
+    frozen_blocks: int = field(default=0, init=False)  # a random block is no use
 
     name: ClassVar[str] = "merlin-target-only"
     called: ClassVar[str] = "MeRLin without pretraining"

@@ -294,7 +294,6 @@ def recipe_in_words(method: Method, training: TrainingSettings) -> str:
         training.schedule,
     ]
     parts += [_WORDS[training.augment]] if training.augment != "none" else []
-    parts += ["mixup"] if training.mix_up else []
     parts += ["head from the probe"] if settings.get("head") == "probe" else []
     parts += [f"layer decay {decay:g}"] if (decay := settings.get("layer_decay", 1.0)) != 1 else []
     parts += [f"rank {settings['rank']}"] if method.recipe == "lora" else []

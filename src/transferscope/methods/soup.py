@@ -5,8 +5,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, ClassVar
 
-from annotated_types import Ge, Le
-
 from transferscope.data.task import TransferTask
 from transferscope.methods.fine_tune import FineTune
 from transferscope.methods.held_out import blend, forget_runs, harm, held_out_part, one_of_several, total_cost
@@ -38,9 +36,7 @@ class Soup(FineTune):
         0.1
     )
     head: FirstHead = "probe"
-    rates: Annotated[int, Ge(1), Le(len(FACTORS)), Says("How many of FACTORS the members are trained with")] = field(
-        default=3, kw_only=True
-    )
+    hidden_units: int = field(default=0, init=False)  # a probe is linear
 
     name: ClassVar[str] = "soup"
     called: ClassVar[str] = "model soup"
@@ -49,20 +45,19 @@ class Soup(FineTune):
     @property
     def most_runs(self) -> int:
         """Twice all members, if all join."""
-        return 2 * self.rates if self.rates > 1 else 1
+        return 2 * len(FACTORS)
 
     def fit(self, task: TransferTask, network: Network, options: FitOptions) -> Fitted:
         """See `Method.fit`; notes how many runs it took ("runs") and how many "joined"."""
-        members = FACTORS[: self.rates]
         train = task.target.train
         part = held_out_part(train, seed=stream_seed(options.seed, "held out"))
         tried: list[Fitted] = []
-        joined = [factor for factor in members if factor == 1.0]
+        joined = [1.0]
         quiet = replace(options, curve_examples=0, snapshots=None)
-        if part is not None and len(members) > 1:
+        if part is not None:
             begun = self.begin(task.with_target_train(train.take(part.fit)), network, options)
-            several = [one_of_several(quiet, i, 2 * len(members)) for i in range(len(members))]
-            tried = self._trained(begun, members, several)
+            several = [one_of_several(quiet, i, 2 * len(FACTORS)) for i in range(len(FACTORS))]
+            tried = self._trained(begun, FACTORS, several)
             held_out = to_tensors(train.take(part.validate), begun.target.scale, begun.target.train.device)
             weights = weights_in(options.training, begun.target.train)
 
@@ -70,7 +65,7 @@ class Soup(FineTune):
                 mean = blend([tried[i].network for i in some], [1 / len(some)] * len(some))
                 return harm(outputs_of(mean, held_out), held_out.labels, weights)[0]
 
-            joined = [members[i] for i in greedy(len(members), risk_of)]
+            joined = [FACTORS[i] for i in greedy(len(FACTORS), risk_of)]
         n_runs = len(tried) + len(joined)
         several = [one_of_several(quiet if i else options, len(tried) + i, n_runs) for i in range(len(joined))]
         made = self._trained(self.begin(task, network, options), joined, several)

@@ -34,6 +34,7 @@ class Surgical(FineTuning):
     """
 
     head: FirstHead = "probe"
+    frozen_blocks: int = field(default=0, init=False)  # all but `block` are
     block: Annotated[str, Says('Name of a block, as `transferscope show` lists them; "auto" to choose it')] = field(
         default="auto", kw_only=True
     )
@@ -41,13 +42,6 @@ class Surgical(FineTuning):
     name: ClassVar[str] = "surgical"
     called: ClassVar[str] = "surgical fine-tuning"
     version: ClassVar[int] = 1
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.frozen_blocks:
-            raise SettingsError(
-                f"frozen_blocks = {self.frozen_blocks}, but surgical freezes all blocks except one; give it as block"
-            )
 
     def fit(self, task: TransferTask, network: Network, options: FitOptions) -> Fitted:
         """See `Method.fit`; notes the place of the trained "block", from 1 at the input."""

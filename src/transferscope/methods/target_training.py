@@ -211,6 +211,7 @@ class FewWeights(FineTuning):
     """Fine-tuning that adapts the backbone so that a small part of its weights is trained, at the whole rate."""
 
     lr_scale: RateShare = 1.0
+    frozen_blocks: int = field(default=0, init=False)
 
     def as_stepped(self, network: Network) -> Network:
         """Return a copy that is adapted: its steps compute no gradients of the other weights."""
@@ -229,7 +230,7 @@ class AnchoredFineTuning(FineTuning):
     """Fine-tuning that is held at what was pretrained, in the place of weight decay."""
 
     beta: Annotated[NotNegative, Says("Weight of what holds the backbone")] = 0.1
-    alpha: Annotated[NotNegative, Says("Weight decay of the new head")] = 0.01
+    alpha: ClassVar[float] = 0.01  # weight decay of the new head; `beta` is what is searched
 
     def groups(self, own: Network) -> Sequence[ParameterGroup]:
         """Return backbone and head, without weight decay."""

@@ -31,6 +31,7 @@ class WiseFt(FineTune):
     """
 
     head: FirstHead = "probe"
+    hidden_units: int = field(default=0, init=False)  # a probe is linear
     share: Annotated[
         Share | Literal["auto"],
         Says(

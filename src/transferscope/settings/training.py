@@ -94,14 +94,6 @@ class TrainingSettings:
             "or do not have it. Not for regression.",
         ),
     ] = "none"
-    mix_up: Annotated[
-        NotNegative,
-        Says(
-            "alpha of mixup",
-            "Above 0 each batch is blended with itself in another order, inputs and losses alike, with a share drawn "
-            "from Beta(alpha, alpha) (Zhang, Cisse, Dauphin, Lopez-Paz 2018). Not for texts.",
-        ),
-    ] = 0.0
 
     def __post_init__(self) -> None:
         check_settings(self)

@@ -156,7 +156,7 @@ def _in_training(
     n_steps = training.n_steps(n_train)
     read = float(n_steps * min(training.batch_size, n_train) * (2 if of_both else 1))
     views = {"none": 1, "flip": 2}.get(training.augment)  # of each example, which fixed blocks read once
-    once = min(read, views * n_train) if views and not training.mix_up else read
+    once = min(read, views * n_train) if views else read
     most, weights = FitOptions.curve_examples, passes.weights
     plan = curve_plan(training, n_steps=n_steps, n_train=n_train, n_test=n_test, n_parameters=weights, examples=most)
     shown = math.ceil(n_steps / plan.every) * (min(plan.examples, n_train) + min(plan.examples, n_test))

@@ -206,7 +206,7 @@ def fixed_blocks(learner: Learner, settings: TrainingSettings, n_steps: int) -> 
         than them.
     """
     network, draws = learner.network, list(learner.draws.values())
-    if network is None or len(draws) != 1 or settings.mix_up:
+    if network is None or len(draws) != 1:
         return None
     data = draws[0].data
     batch_size = min(draws[0].batch_size or settings.batch_size, len(data))

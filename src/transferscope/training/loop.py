@@ -20,7 +20,7 @@ from transferscope.training.curve import CURVE_POINTS
 from transferscope.training.fixed_blocks import FixedBlocks, fixed_blocks
 from transferscope.training.learner import Learner
 from transferscope.training.losses import weights_in
-from transferscope.training.stream import AUGMENTATIONS, BatchStream, flipped, mix_shares, stream_seed
+from transferscope.training.stream import AUGMENTATIONS, BatchStream, flipped, stream_seed
 from transferscope.training.tensors import Batch, choose_precision, forked_random_states, sent
 
 Curve = Callable[[int], tuple[Record, ...]]
@@ -240,13 +240,7 @@ class _Loop:
         if self.settings.augment != "none" and batch.inputs.ndim == 4:
             seed = stream_seed(self.options.seed, name, "augment")
             batch = replace(batch, inputs=AUGMENTATIONS[self.settings.augment](batch.inputs, seed=seed, step=step))
-        if not self.settings.mix_up:
-            return batch
-        seed = stream_seed(self.options.seed, name, "mix")
-        share, partners = mix_shares(self.settings.mix_up, seed=seed, step=step, n=len(index))
-        partners = sent(partners, self.device)
-        blended = share * batch.inputs + (1 - share) * batch.inputs[partners]
-        return replace(batch, inputs=blended, partners=batch.drawn[partners], share=share)
+        return batch
 
     def _measure(self, step: int) -> None:
         if self.curve is None and self.held_out is None:

@@ -15,17 +15,13 @@ def check_data(settings: TrainingSettings, train: LabelledSet) -> None:
     """Refuse settings that do not apply to this kind of training examples.
 
     Raises:
-        DataError: Weights of classes were asked for examples that have none, or blends of texts.
+        DataError: Weights of classes were asked for examples that have none.
     """
     weighs = f'class_weights = "{settings.class_weights}" weighs'
     if settings.class_weights != "none" and train.kind == "regression":
         raise DataError(f"{weighs} classes, but the labels are numbers; leave class_weights out")
     if settings.class_weights != "none" and train.grid is not None:
         raise DataError(f"{weighs} examples by class, but each image has a grid of labels; leave class_weights out")
-    if settings.mix_up and train.is_tokens:
-        raise DataError(
-            f"mix_up = {settings.mix_up} blends inputs, but the tokens of texts cannot be blended; leave it out"
-        )
 
 
 def task_loss(
@@ -63,10 +59,7 @@ def task_loss(
 
 
 def batch_loss(outputs: Float[Tensor, "n K ..."], batch: Batch) -> Float[Tensor, ""]:
-    """Return the mean loss of a batch, with class weights and both labels of each mix-up.
-
-    Of a blend with the share s it is s times the loss against the labels of the one example plus 1 - s times that
-    against those of the other, whose gradient is that of the loss against blended labels, squared errors included.
+    """Return the mean loss of a batch, with class weights.
 
     Args:
         outputs: Logits, or regression values; (n, K, h, w) on a grid.
@@ -74,8 +67,7 @@ def batch_loss(outputs: Float[Tensor, "n K ..."], batch: Batch) -> Float[Tensor,
     Raises:
         DataError: As `task_loss`.
     """
-    losses = [share * task_loss(outputs, labels, batch.weights) for share, labels in batch.terms]
-    return losses[0] if len(losses) == 1 else losses[0] + losses[1]
+    return task_loss(outputs, batch.drawn, batch.weights)
 
 
 def class_weights(labels: Tensor, n_outputs: int) -> Float[Tensor, "..."]:

@@ -58,20 +58,6 @@ class BatchStream:
         return self._order[place * self.batch_size : end]
 
 
-def mix_shares(alpha: float, *, seed: int, step: int, n: int) -> tuple[float, Int[Tensor, " n"]]:
-    """Return share and partners of a mix-up (Zhang et al. 2018, section 2, one share for a batch as in its code).
-
-    Args:
-        alpha: Of the Beta(alpha, alpha) distribution of the share, above 0.
-
-    Returns:
-        The share of the examples as drawn, in [0, 1], and which example each is blended with.
-    """
-    generator = np.random.default_rng(stream_seed(seed, f"mix {step}"))
-    share = float(generator.beta(alpha, alpha))
-    return share, torch.from_numpy(generator.permutation(n))
-
-
 class Augmentation(Protocol):
     """Random changes of the images of a batch (n, C, H, W), as a function of seed and step."""
 

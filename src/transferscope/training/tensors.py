@@ -245,37 +245,26 @@ class Batch:
         drawn: Labels of the examples that were drawn: int64 classes (n,), float32 regression targets (n, n_outputs), or
             truth values (n, n_outputs) of several labels for each input; on a grid, int64 (n, h, w) or float32
             (n, n_outputs, h, w).
-        partners: Labels of the examples that the inputs are blended with; None for inputs as they are.
-        share: Share of the drawn examples in a blend.
         weights: Weights of classes, from `class_weights`; None where all examples count the same.
     """
 
     inputs: Num[Tensor, "n ..."]
     drawn: Tensor
-    partners: Tensor | None = None
-    share: float = 1.0
     weights: Tensor | None = None
 
     @property
     def labels(self) -> Tensor:
-        """The labels of a batch without example weights and mix-up.
+        """The labels of a batch without weights of classes.
 
         Raises:
-            SettingsError: They are blended or weighted: the loss of such a batch is `batch_loss`.
+            SettingsError: They are weighted: the loss of such a batch is `batch_loss`.
         """
-        if self.partners is not None or self.weights is not None:
+        if self.weights is not None:
             raise SettingsError(
-                "this method's loss supports neither mix_up nor class_weights; leave them out (or compute the loss "
-                "with transferscope.training.batch_loss)"
+                "this method's loss does not support class_weights; leave them out (or compute the loss with "
+                "transferscope.training.batch_loss)"
             )
         return self.drawn
-
-    @property
-    def terms(self) -> tuple[tuple[float, Tensor], ...]:
-        """The labels with their shares in the loss, which sum to 1."""
-        if self.partners is None:
-            return ((1.0, self.drawn),)
-        return ((self.share, self.drawn), (1.0 - self.share, self.partners))
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,8 @@ from transferscope.analyses.diagnose.statements import WORDS, limits, weights_le
 from transferscope.analyses.diagnose.subject import FileQuestion, FileSubject, Lack
 from transferscope.analyses.diagnose.tables import expected_cell
 from transferscope.analyses.result import AnalysisResult
-from transferscope.diagnostics import Diagnostic, Findings, GradientStability, spread_of
+from transferscope.diagnostics import Diagnostic, Findings, spread_of
+from transferscope.diagnostics.gradient_stability import SCALE
 from transferscope.errors import TransferscopeError
 from transferscope.estimate import Estimate
 from transferscope.records import Record
@@ -310,8 +311,7 @@ def _draw_landscape(canvas: Canvas, diagnostic: Diagnostic, arrays: Arrays) -> N
 
 
 def _draw_descent(canvas: Canvas, diagnostic: Diagnostic, arrays: Arrays) -> None:
-    scale = diagnostic.scale if isinstance(diagnostic, GradientStability) else 1.0
-    draw_descent(canvas, arrays["descent_gradient_step"], arrays["descent_fixed_step"], scale)
+    draw_descent(canvas, arrays["descent_gradient_step"], arrays["descent_fixed_step"], SCALE)
 
 
 _FIGURES: dict[str, tuple[str, Callable[[Canvas, Diagnostic, Arrays], None]]] = {
