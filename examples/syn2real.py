@@ -293,7 +293,7 @@ def draw_complexity(tables: dict[str, pd.DataFrame], entropy: pd.DataFrame, path
 
 def entropy_of(features: np.ndarray, index: np.ndarray) -> float:
     """Negative entropy of some examples' features."""
-    from transferscope.diagnostics.data_complexity import negative_entropy
+    from transferscope_papers.mikami2021.entropy import negative_entropy
 
     return negative_entropy(features[index])
 

@@ -75,7 +75,7 @@ def test_a_method_on_a_device(case: str, device: str) -> None:
         assert torch.allclose(weights[name], expected, rtol=1e-4, atol=1e-5 * max(0.1, float(expected.abs().max())))
 
 
-WITHOUT_BATCH_NORM = {"curvature", "gradient-stability", "landscape", "tangent-kernel"}
+WITHOUT_BATCH_NORM = {"curvature", "gradient-stability", "landscape"}
 """Within vmap and in second derivatives batch normalisation of torch makes tensors by the true device of its inputs."""
 
 

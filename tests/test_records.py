@@ -66,7 +66,6 @@ OUTSIDE: dict[str, dict[str, float]] = {
     "gradient-stability": {"steps": 0, "n_examples": 0, "batch_size": 0},
     "kernel-distance": {"n_source": 0},
     "landscape": {"resolution": 1, "radius": 0.0, "n_examples": 0, "batch_size": 0},
-    "tangent-kernel": {"n_examples": 0},
     "knn": {"k": 0},
     "transrate": {"epsilon": 0.0},
     "gbc": {"components": 0},

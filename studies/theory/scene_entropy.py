@@ -14,10 +14,10 @@ import numpy as np
 import pandas as pd
 
 from transferscope.data import load
-from transferscope.diagnostics.data_complexity import negative_entropy
 from transferscope.methods import FitOptions, pretrain
 from transferscope.models import NetworkSettings, build_network
 from transferscope.training import TrainingSettings, outputs_of, to_tensors
+from transferscope_papers.mikami2021.entropy import negative_entropy
 from transferscope_papers.mikami2021.rows import RENDERINGS
 
 N_SCENES, STEPS = 2000, 1500

@@ -6,10 +6,10 @@ from scipy.stats import multivariate_normal, ortho_group
 from sklearn.covariance import LedoitWolf
 
 from transferscope.diagnostics.class_separation import variance_ratio
-from transferscope.diagnostics.data_complexity import negative_entropy
 from transferscope.diagnostics.feature_alignment import feature_label_alignment
 from transferscope.diagnostics.feature_gap import unexplained_share
 from transferscope.diagnostics.feature_rank import effective_rank, leading_share
+from transferscope_papers.mikami2021.entropy import negative_entropy
 
 RNG = np.random.default_rng(0)
 TALL = RNG.standard_normal((60, 8)) * np.arange(1, 9)

@@ -12,7 +12,6 @@ from typing import Any
 
 from transferscope.diagnostics.class_separation import ClassSeparation
 from transferscope.diagnostics.curvature import Curvature
-from transferscope.diagnostics.data_complexity import DataComplexity
 from transferscope.diagnostics.diagnostic import Diagnostic, Findings, Spread, check_labels_suit, spread_of
 from transferscope.diagnostics.feature_alignment import FeatureAlignment
 from transferscope.diagnostics.feature_gap import FeatureGap
@@ -23,7 +22,6 @@ from transferscope.diagnostics.gradient_stability import GradientStability
 from transferscope.diagnostics.kernel_distance import KernelDistance
 from transferscope.diagnostics.landscape import Landscape
 from transferscope.diagnostics.subject import Examples, Loss, Subject, mean_loss
-from transferscope.diagnostics.tangent_kernel import TangentKernel
 from transferscope.diagnostics.weights import Weights
 from transferscope.records import Meaning
 from transferscope.registry import Registry
@@ -50,9 +48,7 @@ _OWN: tuple[type[Diagnostic], ...] = (
     FeatureAlignment,
     FeatureRank,
     FeatureGap,
-    DataComplexity,
     KernelDistance,
-    TangentKernel,
 )
 
 DIAGNOSTICS: Registry[type[Diagnostic]] = Registry(
@@ -64,7 +60,6 @@ __all__ = [
     "DIAGNOSTICS",
     "ClassSeparation",
     "Curvature",
-    "DataComplexity",
     "Diagnostic",
     "Examples",
     "FeatureAlignment",
@@ -79,7 +74,6 @@ __all__ = [
     "Meaning",
     "Spread",
     "Subject",
-    "TangentKernel",
     "Weights",
     "check_labels_suit",
     "features_of",

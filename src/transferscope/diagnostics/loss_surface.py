@@ -7,7 +7,7 @@ from itertools import accumulate, pairwise
 from math import prod
 
 import torch
-from jaxtyping import Float, Shaped
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.func import functional_call
 
@@ -115,15 +115,10 @@ class LossSurface:
         """Names of the fixed buffers."""
         return tuple(name for name, _ in self.network.named_buffers() if name in self.fixed)
 
-    def outputs(self, parameters: Mapping[str, Tensor], inputs: Shaped[Tensor, "n ..."]) -> Tensor:
-        """Return outputs with `parameters` instead of the moved ones; a forward pass writes to copies of buffers."""
-        tensors = {**self.fixed, **{name: self.fixed[name].clone() for name in self.buffers}, **parameters}
-        outputs: Tensor = functional_call(self.network, tensors, (inputs,))
-        return outputs
-
     def value(self, parameters: Mapping[str, Tensor], batch: Examples) -> Float[Tensor, ""]:
-        """Mean loss over `batch` with `parameters` in place of the moved ones."""
-        return self.loss(self.outputs(parameters, batch.inputs), batch.labels)
+        """Mean loss over `batch` with `parameters` instead of the moved ones; buffers are written to as copies."""
+        tensors = {**self.fixed, **{name: self.fixed[name].clone() for name in self.buffers}, **parameters}
+        return self.loss(functional_call(self.network, tensors, (batch.inputs,)), batch.labels)
 
     def gradient(self, parameters: Mapping[str, Tensor], *, batch_size: int) -> Float[Tensor, " P"]:
         """Return the gradient of the mean loss over all examples, shape (P,)."""
@@ -149,12 +144,11 @@ class LossSurface:
         )
 
 
-def loss_surface(subject: Subject, blocks: tuple[str, ...] = (), *, outputs_only: bool = False) -> LossSurface:
+def loss_surface(subject: Subject, blocks: tuple[str, ...] = ()) -> LossSurface:
     """Return the loss of the subject's network on its examples.
 
     Args:
         blocks: Names of submodules or parameters that may move, such as ("head", "features.0"); () for all.
-        outputs_only: Whether the loss is never asked for, so that labels need not fit the outputs.
 
     Returns:
         The surface at the network's weights, detached from them; in float32 for a network of half precision, in which
@@ -175,19 +169,17 @@ def loss_surface(subject: Subject, blocks: tuple[str, ...] = (), *, outputs_only
     surface = LossSurface(subject.network, subject.examples, subject.loss, moved, {**fixed, **state.buffers})
     if any(parameter.dtype in (torch.float16, torch.bfloat16) for parameter in state.parameters.values()):
         surface = surface.to(torch.float32)
-    _check(surface, outputs_only=outputs_only)
+    _check(surface)
     return surface
 
 
-def _check(surface: LossSurface, *, outputs_only: bool) -> None:
+def _check(surface: LossSurface) -> None:
     """Look at a few examples, at even distances, for what every mean over batches of examples relies on."""
     labels = surface.examples.labels
     few = surface.examples.take(torch.linspace(0, len(labels) - 1, min(_LOOKED_AT, len(labels))).round().long())
     fixed = {name: tensor for name, tensor in surface.fixed.items() if name not in surface.buffers}
     buffers = {name: surface.fixed[name] for name in surface.buffers}
     outputs = first_outputs(surface.network, few.inputs, FrozenState({**fixed, **surface.moved}, buffers))
-    if outputs_only:
-        return
     if not labels.is_floating_point() and not few.several_labels and outputs.dim() > 1:
         low, high = int(labels.min()), int(labels.max())
         if low < 0 or high >= outputs.shape[1]:

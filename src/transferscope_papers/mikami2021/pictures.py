@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from transferscope.diagnostics.data_complexity import negative_entropy
 from transferscope.estimate import Estimate
 from transferscope.numerics.intervals import t_interval
 from transferscope_papers import figure as fig
+from transferscope_papers.mikami2021.entropy import negative_entropy
 from transferscope_papers.mikami2021.rows import RENDERINGS, rendering_pairs
 from transferscope_papers.sources.scenes import SceneSettings, scenes
 

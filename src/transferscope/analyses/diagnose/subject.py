@@ -138,7 +138,7 @@ class FileSubject:
         findings = diagnostic.measure(self.subject)
         if not self.backbone_only:
             return findings
-        of_heads = ("weight_deviation/head", "weight_deviation_relative/head", "ntk_change")
+        of_heads = ("weight_deviation/head", "weight_deviation_relative/head")
         return replace(findings, records=tuple(r for r in findings.records if not r.name.startswith(of_heads)))
 
     def measure_beside(self, diagnostic: Diagnostic) -> Findings | None:
