@@ -7,13 +7,14 @@ Curves of classical learners (LCDB), of few-shot image classification and of fin
 the largest seen one. The widths of `scaling/advice/label_plan.py` were chosen on those of LCDB, by data set; `--others`
 asks the curves of benchmarks/learning_curves.py instead, which chose nothing. Curves that leave chance late are
 simulated: sigmoids in log labels whose middle lies at half to 16 times the largest size. Rivals: the last value, and a
-power law through the last three points.
+power law through the last three points. The others, whose largest size is smaller, are cut at 1/4, 1/8 and 1/16.
 """
 
 import argparse
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +24,8 @@ from transferscope.scaling.advice.label_plan import draw_curve, label_grid
 from transferscope.scaling.observations import observe
 
 SIZES = (3, 4, 5, 7)
-CUTS = (8, 16, 32)
+CUTS, OTHER_CUTS = (8, 16, 32), (4, 8, 16)
+FAMILIES = ("lcdb", "nsl_ic", "language models")
 AHEAD = (2, 4, 8)
 LATE = 120
 
@@ -87,8 +89,8 @@ def score(curve: Curve) -> Iterator[dict[str, object]]:
     digest = hashlib.sha256(f"plan/{curve.family}/{curve.data_set}".encode()).digest()
     part = "development" if digest[-1] % 2 == 0 else "confirmation"
     x = curve.x
-    for place, sizes in enumerate(SIZES):
-        cut = CUTS[(digest[0] + place) % len(CUTS)]
+    chosen = [(sizes, CUTS[(digest[0] + place) % len(CUTS)]) for place, sizes in enumerate(SIZES)]
+    for sizes, cut in chosen if curve.family in FAMILIES else product(SIZES, OTHER_CUTS):
         wanted = x.max() / cut / 2.0 ** np.arange(sizes)[::-1]
         seen = np.unique([np.abs(np.log(x / size)).argmin() for size in wanted])
         if wanted[0] < 0.9 * x.min() or len(seen) < sizes or (curve.y[seen] <= 0).any():
