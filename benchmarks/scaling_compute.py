@@ -52,13 +52,17 @@ TRUTHS = {
     "slow D": lambda n, d: 0.9 + 420 * n**-0.34 + 8 / np.log(d / 1e6),
     "repeated data": lambda n, d: 1.7 + 400 * n**-0.34 + 420 * (2e12 * (1 - np.exp(-d / 2e12))) ** -0.28,
     "steep D": lambda n, d: 1.8 + 250 * n**-0.3 + 3e4 * d**-0.47,
+    "joint": lambda n, d: 1.65 + 380 * n**-0.33 + 300 * d**-0.27 + 40 * (n * d) ** -0.15,
+    "flattening D": lambda n, d: 1.75 + 420 * n**-0.345 + 500 * d**-0.29 * (1 + d / 5e10) ** 0.06,
+    "step in N": lambda n, d: 1.5 + 400 * n**-0.33 + 480 * d**-0.285 + 0.15 / (1 + (n / 2e9) ** 0.5),
+    "coupled .1": lambda n, d: ((2e13 / n) ** 0.9 + 2e13 / d) ** 0.1,
     "product": lambda n, d: 1.75 + 350 * n**-0.34 + 600 * d**-0.3 + 6e3 * n**-0.28 * d**-0.2,
 }
 DEVELOPMENT = (
     *("Hoffmann", "Kaplan", "coupled .5", "offset N", "offset D", "two rates", "offset both", "shallow", "too large"),
-    "two rates of D",
+    *("two rates of D", "bent N", "slow D", "repeated data", "steep D"),
 )
-FRESH = ("bent N", "slow D", "repeated data", "steep D")
+FRESH = ("joint", "flattening D", "step in N", "coupled .1")
 BEYOND = (4, 16, 64)
 BAD = (0.0, 0.04, 0.1)
 FAMILIES = ("Cerebras", "OPT", "GPT2")

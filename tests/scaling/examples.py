@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 
 from transferscope.scaling import Surface, fit_law, observe
+from transferscope.scaling.surface import HeldOutScore
 
 SIZES = 1000.0 * 2.0 ** np.arange(7)
 
@@ -20,7 +21,7 @@ GRID = np.stack([GRID_N, GRID_S], axis=1)
 def product_surface(errors: np.ndarray, sizes: np.ndarray = GRID) -> Surface:
     """A surface of the product law alone, log f = log D - alpha log n - beta log s, without held-out scores."""
     fit = fit_law(sizes, errors, law="product")
-    return Surface({"product": fit}, {}, {"product": 1.0}, observe(sizes, errors), ())
+    return Surface({"product": fit}, {"product": HeldOutScore(0.0, 0.0)}, {"product": 1.0}, observe(sizes, errors), ())
 
 
 def language_models(seed: int = 0, m: int = 80) -> pd.DataFrame:

@@ -12,10 +12,10 @@ from transferscope.scaling.forecast import LEVEL, Forecast
 from transferscope.scaling.surface import Surface
 
 DRAWS = 100
-OFF, GROWS = 0.1, 0.05
+OFF, GROWS = 0.1, 0.03
 """What the best N is off besides, in log N, where no law is that of the table: at the largest measured budget, and for
 each unit of the logarithm of a budget beyond it. Chosen on development tables of ten truths, six of them outside of the
-laws: with them .95 are held by budgets and .91 with free sizes (docs/results/scaling-compute.md)."""
+laws (docs/results/forecast-defaults.md)."""
 PATH = 160
 """Splits of a budget among which the best one of each draw is looked for."""
 
