@@ -268,9 +268,9 @@ def test_planning_loads_the_data_and_writes_down_what_they_are() -> None:
             "[pretraining] for flipped: sizes asks for 1439 examples and digits has 1438 training examples",
         ),
         (
-            {"training": {"batch_norm": "target"}},
+            {"training": {"batch_norm": "source"}},
             SettingsError,
-            'batch_norm = "target", but the network has no batch normalisation',
+            'batch_norm = "source", but the network has no batch normalisation',
         ),
         (
             {"sources": {"net": {"network": "gone.safetensors"}}},

@@ -1,7 +1,6 @@
 """The parts of the loop, each against a naive truth."""
 
 from dataclasses import replace
-from itertools import product
 
 import numpy as np
 import pytest
@@ -23,7 +22,7 @@ from transferscope.training import (
     scale_of,
     to_tensors,
 )
-from transferscope.training.stream import PADDING, flip_crop, resized_crop
+from transferscope.training.stream import PADDING, flip_crop
 
 
 def test_every_pass_visits_every_example_once() -> None:
@@ -89,51 +88,6 @@ def test_half_of_the_images_are_flipped() -> None:
     ramp = torch.arange(8, dtype=torch.float32).expand(2000, 1, 8, 8) + 1
     flipped = sum(int((row[row > 0].diff() < 0).any()) for row in flip_crop(ramp, seed=0, step=0).amax(dim=(1, 2)))
     assert abs(flipped - 1000) < 4 * 500**0.5
-
-
-def test_resized_crops_are_parts_of_the_image_enlarged_to_its_size_or_their_mirrors() -> None:
-    images = torch.rand(8, 2, 6, 7, generator=torch.Generator().manual_seed(0))
-    cropped = resized_crop(images, seed=3, step=8)
-    for image, whole in zip(cropped, images, strict=True):
-        found = 0
-        for top, left in product(range(6), range(7)):
-            for bottom, right in product(range(top + 1, 7), range(left + 1, 8)):
-                part = whole[None, :, top:bottom, left:right]
-                enlarged = torch.nn.functional.interpolate(part, size=(6, 7), mode="bilinear", align_corners=False)[0]
-                found += any(torch.allclose(image, one, atol=1e-5) for one in (enlarged, enlarged.flip(2)))
-        assert found == 1
-    assert torch.equal(cropped, resized_crop(images, seed=3, step=8))
-    assert not torch.equal(cropped, resized_crop(images, seed=3, step=9))
-
-
-def test_resized_crops_are_drawn_as_szegedy_et_al_say() -> None:
-    side, n = 64, 3000
-    ramps = torch.stack((torch.arange(side).expand(side, side), torch.arange(side).expand(side, side).T)).float()
-    across, down = resized_crop(ramps.expand(n, 2, side, side), seed=1, step=0).unbind(dim=1)
-    width = (across.amax(dim=(1, 2)) - across.amin(dim=(1, 2))).round() + 1
-    height = (down.amax(dim=(1, 2)) - down.amin(dim=(1, 2))).round() + 1
-    flipped = int((across[:, 0, -1] < across[:, 0, 0]).sum())
-    assert abs(flipped - n / 2) < 4 * (n / 4) ** 0.5
-    shares, ratios = (width * height / side**2).numpy(), (width / height).numpy()
-    assert 0.07 < shares.min() < 0.09
-    assert 0.99 < shares.max() <= 1
-    assert 0.72 < ratios.min() < 0.78
-    assert 1.28 < ratios.max() < 1.38
-    rng = np.random.default_rng(5)  # the same by drawing until a part fits
-    area, ratio = rng.uniform(0.08, 1, 100_000), np.exp(rng.uniform(np.log(3 / 4), np.log(4 / 3), 100_000))
-    fits = np.maximum(area * ratio, area / ratio) <= (1 + 0.5 / side) ** 2
-    for drawn, expected in ((shares, area[fits]), (np.log(ratios), np.log(ratio[fits]))):
-        assert abs(drawn.mean() - expected.mean()) < 4 * expected.std() * (1 / n + 1 / fits.sum()) ** 0.5
-    left = across.amin(dim=(1, 2)).numpy()[shares < 0.2]
-    free = side - width.numpy()[shares < 0.2]
-    assert abs((left / free).mean() - 0.5) < 4 * (1 / 12 / len(left)) ** 0.5
-
-
-def test_a_part_that_never_fits_becomes_the_largest_middle_one() -> None:
-    strip = torch.arange(100, dtype=torch.float32).expand(5, 1, 2, 100)  # 3 pixels wide at most, and areas above 16
-    cropped = resized_crop(strip, seed=0, step=0)
-    assert cropped.amin(dim=(1, 2, 3)).tolist() == pytest.approx([48.0] * 5)
-    assert cropped.amax(dim=(1, 2, 3)).tolist() == pytest.approx([50.0] * 5)
 
 
 def images(n: int, *, seed: int) -> LabelledSet:

@@ -15,7 +15,7 @@ from transferscope.errors import NetworkError, SettingsError, unsupported
 from transferscope.methods.held_out import harm, held_out_part
 from transferscope.methods.method import FitOptions, Fitted, Snapshots, Start
 from transferscope.models.initialise import reinitialise
-from transferscope.models.network import Network, Scaled, device_of, evaluated, n_weights, new_head, preserved_mode
+from transferscope.models.network import Network, Scaled, device_of, n_weights, new_head, preserved_mode
 from transferscope.records import Cost, Record
 from transferscope.training import (
     Curve,
@@ -39,9 +39,6 @@ from transferscope.training import (
 )
 from transferscope.training.curve import curve_plan
 from transferscope.training.loop import memory_in_use
-
-STATISTICS_BATCH = 256
-"""Examples that statistics of batch normalisation are computed from at once."""
 
 LEAST_MOMENTUM = 0.1
 """Least share of a batch in the running statistics of batch normalisation where training begins with random weights.
@@ -141,8 +138,6 @@ def working_copy(
         quicken_statistics(own)
     if start == "pretrained" and options.training.batch_norm != "train":
         check_batch_norm(own, options.training)
-        if options.training.batch_norm == "target":
-            estimate_statistics(own, to_tensors(example, scale_of(own, example), device_of(own)))
     return own
 
 
@@ -186,7 +181,7 @@ def quicken_statistics(network: nn.Module) -> None:
 
 def check_batch_norm(network: Network, training: TrainingSettings) -> None:
     """Refuse, with a SettingsError, statistics of batch normalisation for a network without any."""
-    if training.batch_norm in ("source", "target") and not batch_norms(network.features):
+    if training.batch_norm == "source" and not batch_norms(network.features):
         raise SettingsError(
             f'batch_norm = "{training.batch_norm}", but the network has no batch normalisation; leave it out, or use '
             "a network such as resnet20"
@@ -196,27 +191,6 @@ def check_batch_norm(network: Network, training: TrainingSettings) -> None:
 def held_statistics(network: Network, options: FitOptions) -> list[_BatchNorm]:
     """Return the layers whose running statistics are frozen while a pretrained network is trained."""
     return [] if options.training.batch_norm == "train" else batch_norms(network.features)
-
-
-@torch.no_grad()
-def estimate_statistics(network: Network, data: TensorSet) -> None:
-    """Replace the running statistics of a backbone, in place, by the means over all inputs (AdaBN; Li et al. 2017).
-
-    The inputs are read once, in training mode of the normalising layers alone; the network's mode stays what it was. A
-    variance is the mean over batches of almost equal size of those within each.
-    """
-    layers = batch_norms(network.features)
-    momenta = [layer.momentum for layer in layers]
-    with evaluated(network):
-        for layer in layers:
-            layer.train()
-            layer.momentum = None  # the plain mean over batches
-            layer.reset_running_stats()
-        n_batches = max(1, round(len(data) / STATISTICS_BATCH))
-        for index in torch.arange(len(data), device=data.device).tensor_split(n_batches):
-            network.features(data.batch(index).inputs)
-    for layer, momentum in zip(layers, momenta, strict=True):
-        layer.momentum = momentum
 
 
 def drawn_head(

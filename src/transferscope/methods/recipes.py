@@ -277,7 +277,6 @@ _WORDS = {
     "warp": "shifts and rotations",
     "flip": "flips",
     "flip-crop": "flips and crops",
-    "standard": "random resized crops",
 }
 
 

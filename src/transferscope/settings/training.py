@@ -4,13 +4,16 @@ import math
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from annotated_types import Ge, Gt, Le, Lt
+from annotated_types import Ge, Lt
 
 from transferscope.errors import SettingsError
 from transferscope.records import Count, NotNegative, Positive, Says, check_settings
 
 LEAST_LR = 1e-12
 """With a smaller learning rate a gradient 60,000 times its weight would not yet move that weight in float32."""
+
+STEP_FACTOR = 0.1
+"""What the rate of the step schedule is multiplied by after a third of the run, as in torchvision's reference."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,18 +45,16 @@ class TrainingSettings:
         Literal["constant", "step", "linear", "cosine"],
         Says(
             "How the rate changes",
-            '"step": times `decay` after every third of the run; "linear": to 0 in a line; "cosine": to 0.',
+            '"step": a tenth after every third of the run; "linear": to 0 in a line; "cosine": to 0.',
         ),
     ] = "cosine"
-    decay: Annotated[float, Gt(0), Le(1), Says("Factor of the step schedule")] = 0.1
     warmup: Annotated[float, Ge(0), Lt(1), Says("Share of the steps over which the rate rises linearly from 0")] = 0.0
     augment: Annotated[
-        Literal["none", "warp", "flip", "flip-crop", "standard"],
+        Literal["none", "warp", "flip", "flip-crop"],
         Says(
             "How images are augmented",
             '"warp": small random shifts, rotations and scales, which keep characters readable; "flip": random '
-            'horizontal flips; "flip-crop": flips and crops after padding by 4 pixels; "standard": random parts of 8 '
-            "to 100 % of the area, enlarged to the image's size, and flips.",
+            'horizontal flips; "flip-crop": flips and crops after padding by 4 pixels.',
         ),
     ] = "none"
     eval_every: Annotated[
@@ -68,13 +69,12 @@ class TrainingSettings:
         ),
     ] = "float32"
     batch_norm: Annotated[
-        Literal["train", "source", "target", "auto"],
+        Literal["train", "source", "auto"],
         Says(
             "Statistics of batch normalisation in a pretrained network",
             '"train": those of each batch, and predicts with their running means; "source": the running means of '
-            'pretraining, which stay as they are; "target": the means over the target\'s training inputs, computed '
-            'once before training (AdaBN; Li, Wang, Shi, Liu, Hou 2017); "auto": like "source", also where the '
-            "network has no batch normalisation, which the two refuse. Scales and shifts are trained in any case.",
+            'pretraining, which stay as they are; "auto": like "source", also where the network has no batch '
+            'normalisation, which "source" refuses. Scales and shifts are trained in any case.',
         ),
     ] = "train"
     early_stopping: Annotated[
@@ -141,7 +141,7 @@ def lr_factor(settings: TrainingSettings, step: int, n_steps: int) -> float:
         case "constant":
             return warm
         case "step":
-            return warm * settings.decay ** math.floor(3 * progress)
+            return warm * STEP_FACTOR ** math.floor(3 * progress)
         case "linear":
             return warm * (1.0 - progress)
         case "cosine":

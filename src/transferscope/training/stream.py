@@ -67,8 +67,6 @@ class Augmentation(Protocol):
 
 
 PADDING = 4
-AREAS, RATIOS, TRIALS = (0.08, 1.0), (3 / 4, 4 / 3), 10
-"""Of random resized crops: shares of the image's area, width over height, and draws before the middle is taken."""
 
 
 TURN, ZOOM, SHIFT = math.radians(10), 0.1, 0.1
@@ -125,55 +123,9 @@ def flip_crop(images: Float[Tensor, "n C H W"], *, seed: int, step: int) -> Floa
     return picked.permute(0, 3, 1, 2)
 
 
-def resized_crop(images: Float[Tensor, "n C H W"], *, seed: int, step: int) -> Float[Tensor, "n C H W"]:
-    """Crop each image to a random part, resize it to the image's size and flip it with probability one half.
-
-    The crops of section 6 of "Going Deeper with Convolutions" (Szegedy et al. 2015), drawn as torchvision's
-    RandomResizedCrop does: the area is uniform between 8 % and 100 % of the image's, the logarithm of width over height
-    between those of 3/4 and 4/3, and the place uniform; after ten draws that do not fit into the image, the largest
-    middle part of an allowed ratio is taken. Pixels are interpolated bilinearly within the part.
-    """
-    generator = torch.Generator().manual_seed(stream_seed(seed, f"resized crop {step}"))
-    n, _, height, width = images.shape
-
-    def uniform(low: float, high: float, *shape: int) -> Tensor:
-        return low + (high - low) * torch.rand(*shape, generator=generator, dtype=torch.float64)
-
-    flips = torch.rand(n, generator=generator) < 0.5
-    areas = uniform(*AREAS, n, TRIALS) * height * width
-    ratios = uniform(math.log(RATIOS[0]), math.log(RATIOS[1]), n, TRIALS).exp()
-    w, h = (areas * ratios).sqrt().round(), (areas / ratios).sqrt().round()  # (n, TRIALS)
-    fits = (w >= 1) & (w <= width) & (h >= 1) & (h <= height)
-    first = fits.to(torch.uint8).argmax(dim=1, keepdim=True)  # the first that fits
-    w, h = w.gather(1, first)[:, 0], h.gather(1, first)[:, 0]
-    middle_w = min(width, round(height * RATIOS[1]))
-    middle_h = min(height, round(width / RATIOS[0]))
-    fits = fits.any(dim=1)
-    w, h = torch.where(fits, w, float(middle_w)), torch.where(fits, h, float(middle_h))
-    left = torch.where(fits, (uniform(0, 1, n) * (width - w + 1)).floor(), float((width - middle_w) // 2))
-    top = torch.where(fits, (uniform(0, 1, n) * (height - h + 1)).floor(), float((height - middle_h) // 2))
-    columns = _positions(left, w, width)
-    columns = torch.where(flips[:, None], columns.flip(1), columns)  # (n, W)
-    rows = _positions(top, h, height)  # (n, H)
-    grid = torch.stack((columns[:, None, :].expand(n, height, width), rows[:, :, None].expand(n, height, width)), dim=3)
-    return F.grid_sample(images, grid.to(images), mode="bilinear", padding_mode="border", align_corners=True)
-
-
-def _positions(first: Tensor, length: Tensor, side: int) -> Tensor:
-    """Return the positions of `side` pixels on resized parts of an axis, (n, side), where -1 and 1 are the first and
-    last pixel.
-
-    None lies beyond the middles of the first and the last pixel of its part.
-    """
-    within = (torch.arange(side, dtype=torch.float64) + 0.5) * length[:, None] / side - 0.5
-    pixels = first[:, None] + within.clamp(torch.zeros_like(length)[:, None], (length - 1)[:, None])
-    return 2 * pixels / max(side - 1, 1) - 1
-
-
 AUGMENTATIONS: Mapping[str, Augmentation] = {
     "warp": warp,
     "flip": flip,
     "flip-crop": flip_crop,
-    "standard": resized_crop,
 }
 """What `TrainingSettings.augment` names, besides "none"."""
