@@ -7,7 +7,7 @@ from scipy import stats
 from scaling.examples import GRID, product_surface
 from transferscope.scaling import Costs, Surface, next_surface_run
 from transferscope.scaling.advice.budget import candidate_runs
-from transferscope.scaling.advice.next_run import information, next_run, share_of_value
+from transferscope.scaling.advice.next_run import information, next_run
 from transferscope.scaling.laws import law_named
 
 N = 4000
@@ -41,14 +41,6 @@ def test_information_on_a_yes_or_no_agrees_with_simulated_measurements() -> None
     assert abs(share - removed.mean()) < 4 * removed.std() / np.sqrt(len(truth)) + 0.005
 
 
-def test_the_value_of_a_sample_is_that_of_raiffa_and_schlaifer() -> None:
-    # two actions whose losses differ by a centred normal: EVSI / EVPI is the correlation of the measurement with it
-    losses = np.stack([NORMAL, np.zeros(N)], axis=1)
-    shares = share_of_value(np.exp(np.stack([NORMAL, 0.1 * NORMAL], axis=1)), losses, EQUAL, noise=0.75)
-    np.testing.assert_allclose(shares, [1 / np.hypot(1, 0.75), 0.1 / np.hypot(0.1, 0.75)], atol=0.01)
-    assert share_of_value(np.exp(NORMAL)[:, None], losses + np.array([0, 99]), EQUAL, noise=0.75) == 0
-
-
 def test_a_cheap_run_that_tells_nothing_is_not_chosen() -> None:
     candidates, gains = np.array([[1.0], [2.0], [3.0]]), np.array([0.02, 0.3, 0.5])
     assert next_run(candidates, gains, None).sizes[0] == 3
@@ -66,11 +58,10 @@ def surface() -> Surface:
     return product_surface(exact * np.exp(SIGMA * noise))
 
 
-def closed_form(runs: np.ndarray, plan: tuple[float, float]) -> np.ndarray:
-    """Squared correlation of log y at each run with log f at the plan, under ordinary least squares."""
+def closed_form(runs: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """Squared correlation of log y at each run with a linear function of the law, under ordinary least squares."""
     design, rows = _design(GRID), _design(runs)
     covariance = np.linalg.inv(design.T @ design)  # in units of sigma^2
-    at = _design(np.array([plan]))[0]
     spread = np.einsum("ri,ij,rj->r", rows, covariance, rows)
     shares: np.ndarray = (rows @ covariance @ at) ** 2 / ((spread + 1) * (at @ covariance @ at))
     return shares
@@ -86,7 +77,7 @@ def test_the_next_run_over_both_sizes_is_that_of_least_squares(surface: Surface)
     assert found is not None
     assert (*found.plan, found.reached) == (100 * n, s, 0.0)
     runs = candidate_runs(surface, most_n=100 * n, most_s=s)
-    shares = closed_form(runs, (100 * n, s))
+    shares = closed_form(runs, _design(np.array([[100 * n, s]]))[0])
     per_time = np.where(shares >= shares.max() / 4, shares / runs.sum(axis=1), 0)
     place = (runs == found.run.sizes).all(axis=1)
     assert per_time[place] > 0.8 * per_time.max()
@@ -99,7 +90,7 @@ def test_costs_turn_the_choice_as_they_should(surface: Surface) -> None:
     found = next_surface_run(surface, target_error=1e-4, costs=Costs(per_pretrain=1.0, per_run=1000.0))
     assert found is not None
     runs = candidate_runs(surface, most_n=100 * n, most_s=s)
-    shares, costs = closed_form(runs, (100 * n, s)), runs[:, 0] + 1000
+    shares, costs = closed_form(runs, _design(np.array([[100 * n, s]]))[0]), runs[:, 0] + 1000
     per_cost = np.where(shares >= shares.max() / 4, shares / costs, 0)
     place = (runs == found.run.sizes).all(axis=1)
     assert per_cost[place] > 0.8 * per_cost.max()
@@ -127,3 +118,7 @@ def test_a_budget_is_not_spent_on_a_dearer_run(surface: Surface) -> None:
     assert found.run.cost is not None
     assert found.run.cost <= budget
     assert found.target_error is None
+    # the best n is B alpha / (alpha + beta), whose logarithm has this gradient in (log D, -alpha, -beta)
+    gradient = np.array([0.0, 1 / 0.5 - 1 / 0.2, 1 / 0.5])
+    share = closed_form(np.array([found.run.sizes]), gradient)[0]
+    assert found.run.information == pytest.approx(float(share), abs=0.05)

@@ -152,6 +152,8 @@ that stands still from having no width, so that rounding would decide what it co
 
 LEAST_POINTS = 3
 DRAWS = 2000
+STEADY = 0.5
+"""A curve whose fall is this share of all its steps up and down has left chance, however little it has gained."""
 
 
 @dataclass(frozen=True)
@@ -260,7 +262,7 @@ def extrapolate(
         half = np.interp(np.log(targets / curve.x[-1]), np.log(FACTORS_AT), factors) * scale
     predicted, low, high = np.exp([combined[m:], combined[m:] - half, combined[m:] + half])
     still = share and m >= LEAST_POINTS and may_take_off(Observations(curve.x[:, None], np.exp(curve.log_y)))
-    still = still and bool((np.diff(curve.log_y) > 0).any())  # one that falls at each step has left chance
+    still = still and bool(curve.log_y[0] - curve.log_y[-1] < STEADY * np.abs(np.diff(curve.log_y)).sum())
     if still:
         z = np.random.default_rng(3).standard_normal((DRAWS, 1)) / special.ndtri((1 + LEVEL) / 2)
         falls = late_falls(np.log(np.maximum(targets / curve.x[-1], 1.0)), DRAWS)

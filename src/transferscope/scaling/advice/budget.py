@@ -17,7 +17,6 @@ from transferscope.scaling.advice.next_run import (
     NextRun,
     information,
     next_run_by_cost,
-    share_of_value,
 )
 from transferscope.scaling.bootstrap import Bootstrap, bootstrap
 from transferscope.scaling.fit import LawFit
@@ -257,8 +256,6 @@ MOST_MEASURED = 12
 UNCERTAIN = (0.02, 0.98)
 ROUNDING = 1e-6
 """A plan that is solved for has the target as its error up to this share, in every draw where points have no noise."""
-ACTIONS = 41
-"""Splits of a budget that are compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,14 +330,14 @@ def next_surface_run(
 def _next_for_split(surface: Surface, costs: Costs, budget: float, largest_size: float | None) -> SurfaceRun | None:
     draws = surface_draws(surface)
     plan = best_split(surface, costs, budget, largest_size=largest_size)
-    actions = splits(surface, costs, budget, count=ACTIONS, largest_size=largest_size)
+    actions = splits(surface, costs, budget, count=SHARES, largest_size=largest_size)
     candidates = candidate_runs(surface, most_n=actions[:, 0].max(), most_s=actions[:, 1].max())
     affordable = np.array([costs.of(n, s) <= budget for n, s in candidates])
     if not affordable.any():
         return None
     candidates = candidates[affordable]
-    losses = np.log(draws.predict(actions))
-    gains = share_of_value(draws.predict(candidates), losses, draws.weights, noise=draws.noise)
+    best = np.log(actions[draws.predict(actions).argmin(axis=1), 0])
+    gains = information(draws.predict(candidates), best, draws.weights, noise=draws.noise)
     run = next_run_by_cost(candidates, gains, costs)
     return SurfaceRun(run, (plan.n, plan.sizes[1]), target_error=None, reached=None)
 

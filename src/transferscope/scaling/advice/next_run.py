@@ -1,6 +1,5 @@
 """Which measurement would sharpen a decision most."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import pi
 
@@ -26,8 +25,7 @@ class NextRun:
 
     Attributes:
         sizes: Of the run: (n,), (n, s), or (labels,).
-        information: What the measurement is expected to bring to the decision, in [0, 1]: the share of its variance
-            that is removed, or for the split of a budget the share of the value of knowing the laws.
+        information: The share of the variance of the decision that the measurement is expected to remove, in [0, 1].
         cost: What it costs; None without costs.
     """
 
@@ -99,52 +97,14 @@ def information(
     total = weights @ centred**2
     if total <= NEGLIGIBLE:
         return np.zeros(predicted.shape[1])
-    kept = []
-    for chance, after in _outcomes(predicted, weights, noise):
-        kept.append(chance @ (after @ centred**2 - (after @ centred) ** 2))
-    return np.asarray(np.clip(1 - np.array(kept) / total, 0, 1))
-
-
-def share_of_value(
-    predicted: Float[np.ndarray, "N R"],
-    losses: Float[np.ndarray, "N A"],
-    weights: Float[np.ndarray, " N"],
-    *,
-    noise: Float[np.ndarray, " N"] | float,
-) -> Float[np.ndarray, " R"]:
-    r"""Return the expected value of sample information over that of perfect information, for a choice between actions.
-
-        (min_a E[L_a] - E_y[min_a E[L_a | y]]) / (min_a E[L_a] - E[min_a L_a])
-
-    (Raiffa and Schlaifer 1961, chapter 4).
-
-    Args:
-        losses: Loss of each action under each draw; the other arguments are those of `information`.
-
-    Returns:
-        One share for each candidate, in [0, 1]; 0 when every draw would choose the same action.
-    """
-    now = (weights @ losses).min()
-    perfect = now - weights @ losses.min(axis=1)
-    if perfect <= NEGLIGIBLE:
-        return np.zeros(predicted.shape[1])
-    least = [chance @ (after @ losses).min(axis=1) for chance, after in _outcomes(predicted, weights, noise)]
-    return np.asarray(np.clip((now - np.array(least)) / perfect, 0, 1))
-
-
-def _outcomes(
-    predicted: Float[np.ndarray, "N R"], weights: Float[np.ndarray, " N"], noise: Float[np.ndarray, " N"] | float
-) -> Iterator[tuple[Float[np.ndarray, " K"], Float[np.ndarray, "K N"]]]:
-    """Yield for each candidate the chance of each possible result, and the weights of the draws after it.
-
-    The results are quantiles of its prediction, with noise around each.
-    """
-    chance = np.tile(_W / np.sqrt(2 * pi), NODES) / NODES
+    chance, kept = np.tile(_W / np.sqrt(2 * pi), NODES) / NODES, []
     sigma = np.broadcast_to(noise, weights.shape)
-    for log_y in np.log(predicted).T:
+    for log_y in np.log(predicted).T:  # results at quantiles of the prediction, with noise around each
         order = np.argsort(log_y)
         place = order[systematic(np.cumsum(weights[order]), NODES)]
         nodes = (log_y[place, None] + sigma[place, None] * _Z).ravel()
         log_likelihood = -0.5 * ((nodes[:, None] - log_y) / sigma) ** 2 - np.log(sigma)  # (K, N)
-        likelihood = np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True)) * weights
-        yield chance, likelihood / likelihood.sum(axis=1, keepdims=True)
+        after = np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True)) * weights
+        after /= after.sum(axis=1, keepdims=True)  # the weights of the draws after each result
+        kept.append(chance @ (after @ centred**2 - (after @ centred) ** 2))
+    return np.asarray(np.clip(1 - np.array(kept) / total, 0, 1))
