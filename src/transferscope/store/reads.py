@@ -79,7 +79,7 @@ def read_standings(connection: Connection, study: int) -> list[Standing]:
     columns = (schema.cells.c.key, schema.cells.c.state, schema.outcomes.c.seconds)
     query = _of_study(select(*columns), study)
     query = query.outerjoin(schema.outcomes, schema.outcomes.c.cell_id == schema.cells.c.id)
-    keys, states, seconds = _columns(connection, query, 3)
+    keys, states, seconds = _columns(connection, query)
     _require_keys(keys)
     _require_all(seconds, *_NUMBERS)
     known = {state: _state(state) for state in set(states)}
@@ -104,7 +104,7 @@ def read_cells(connection: Connection, study: int, *, only: CellState | None = N
     )
     if only is not None:
         query = query.where(cells.state == only)
-    numbers, keys, roles, states, texts, payload_ids, *rest = _columns(connection, query, 16)
+    numbers, keys, roles, states, texts, payload_ids, *rest = _columns(connection, query)
     payloads, needs = _payloads(connection, study), _needs(connection, study)
     blocked = set(connection.scalars(select(_blocked().c.cell_id)))
     _refuse_damaged(connection, _damaged_outcomes(numbers, *rest[:7]))
@@ -186,7 +186,7 @@ def damaged_runs(connection: Connection, study: int, fits: Mapping[str, Fits]) -
     outcomes = schema.outcomes.c
     of_outcome = (schema.cells.c.id, *(outcomes[name] for name in _COST), outcomes.notes, outcomes.checksum)
     query = _of_study(select(*of_outcome), study).join(schema.outcomes, outcomes.cell_id == schema.cells.c.id)
-    damaged = set(_damaged_outcomes(*_columns(connection, query, 8)))
+    damaged = set(_damaged_outcomes(*_columns(connection, query)))
     damaged |= set(_read_records(connection, study).damaged)
     arrays = schema.arrays.c
     contents = select(schema.cells.c.id, arrays.name, arrays.content, arrays.checksum)
@@ -217,7 +217,7 @@ def read_records(connection: Connection, study: int) -> RecordColumns:
     read = _read_records(connection, study)
     _refuse_damaged(connection, read.damaged)
     cells = _of_study(select(schema.cells.c.id, schema.cells.c.key), study).order_by(_members.c.position)
-    cell_numbers, keys = _columns(connection, cells, 2)
+    cell_numbers, keys = _columns(connection, cells)
     _require_keys(keys)
     in_plan = np.array(cell_numbers, dtype=np.int64)
     by_number = np.argsort(in_plan)
@@ -302,7 +302,7 @@ def read_notes(connection: Connection, keys: Sequence[str]) -> dict[str, dict[st
     outcomes = schema.outcomes.c
     columns = (schema.cells.c.id, schema.cells.c.key, *(outcomes[name] for name in _COST), outcomes.notes)
     query = select(*columns, outcomes.checksum).join(schema.outcomes, outcomes.cell_id == schema.cells.c.id)
-    numbers, found, *rest = _columns(connection, query.where(schema.cells.c.key.in_(keys)), 9)
+    numbers, found, *rest = _columns(connection, query.where(schema.cells.c.key.in_(keys)))
     _refuse_damaged(connection, _damaged_outcomes(numbers, *rest))
     noted = tables_from_json(rest[-2])
     require_shape(NOTES, noted, "the notes of the runs")
@@ -335,9 +335,9 @@ def read_claims(connection: Connection, study: int, numbers: Sequence[int], owne
     return [Claim(cell, owner, int(row.attempt)) for cell, row in zip(planned, chosen, strict=True)]
 
 
-def _columns(connection: Connection, query: Select[Any], n: int) -> list[tuple[Any, ...]]:
+def _columns(connection: Connection, query: Select[Any]) -> list[tuple[Any, ...]]:
     rows = connection.execute(query).all()
-    return list(zip(*rows, strict=True)) if rows else [()] * n
+    return list(zip(*rows, strict=True)) if rows else [()] * len(query.selected_columns)
 
 
 def _of_study(query: Select[Any], study: int) -> Select[Any]:
