@@ -84,7 +84,7 @@ REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda _: spec(methods={"fine-tuning from fashion": {"method": "scratch"}}),
         "would both be called",
     ),
-    "columns": (_columns, "differ in case or signs alone"),
+    "columns": (_columns, "differ only in case or punctuation"),
 }
 
 

@@ -326,7 +326,7 @@ def load_model(place: str | Path, *, trust_code: bool = False) -> TrainedModel:
         raise CorruptDataError(f"{file} has another format than {_FORMAT}; use the version that wrote it")
     if scale is None:
         raise no_export
-    with planned_code(code, since=f"{file} was written", remedy="run its study again and export anew"):
+    with planned_code(code, since=f"{file} was written", remedy="run its study and export it again"):
         try:
             read = _ADAPTER.validate_python(card)
         except ValidationError as error:  # of a network that cannot be had here

@@ -28,7 +28,7 @@ class ClaimSeen:
     @property
     def words(self) -> str:
         """Whether it holds, what it says and where it stands, the numbers, and why not where that is known."""
-        verdict = {True: "holds", False: "DOES NOT HOLD", None: "cannot be told"}[self.holds]
+        verdict = {True: "holds", False: "DOES NOT HOLD", None: "undecided"}[self.holds]
         numbers = f"; {self.seen}" if self.seen else ""
         reason = f". {self.exception}" if self.exception and self.holds is not True else ""
         return f"{verdict}: {self.sentence} ({self.source}){numbers}{reason}"

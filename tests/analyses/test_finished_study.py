@@ -17,7 +17,7 @@ def test_networks_are_found_by_source_size_step_and_seed(tmp_path: Path) -> None
     with Store.open(tmp_path / "store.sqlite") as store:
         with pytest.raises(StoreError) as empty:
             finished_cells(store, "small", before="it is placed")
-        assert str(empty.value) == f"{store.place} holds no study yet; run small with `transferscope run` first"
+        assert str(empty.value) == f"the store {store.place} has no study; run small with `transferscope run` first"
         run_study(parse_spec(classification(tmp_path, pretraining=pretraining)), store, work=REMEMBERED)
         with pytest.raises(UnknownNameError, match=r"'smal': did you mean 'small'\? known are small$"):
             finished_cells(store, "smal", before="it is placed")
@@ -37,7 +37,7 @@ def test_networks_are_found_by_source_size_step_and_seed(tmp_path: Path) -> None
         assert found.file(last, seed).name == f"{pretrained[seed]}.safetensors"
         assert found.file(first, seed).name == f"{pretrained[seed]}.step5.safetensors"
     found.files[last][1].unlink()
-    with pytest.raises(DataError, match=r"^the network pretrained on source \(50 examples\) with seed 1 .* is missing"):
+    with pytest.raises(DataError, match=r"^there is no network pretrained on source \(50 examples\) with seed 1"):
         found.file(last, 1)
 
 

@@ -70,9 +70,9 @@ def test_what_is_stored_is_said(store: str) -> None:
     assert documented("status", stands)
     (study,) = stands["studies"]
     assert DOCUMENTED["run"] <= study.keys()
-    assert (study["cells"]["failed"], study["cells"]["total"]) == (
+    assert (study["runs"]["failed"], study["runs"]["total"]) == (
         1,
-        sum(study["cells"].values()) - study["cells"]["total"],
+        sum(study["runs"].values()) - study["runs"]["total"],
     )
     (failed,) = study["failed"]
     assert failed["labels"].items() >= {"source": "mnist", "method": "merlin", "n_target": 50, "seed": 1}.items()
@@ -143,10 +143,10 @@ def test_a_study_from_run_to_prediction(tmp_path: Path, monkeypatch: pytest.Monk
     _study(tmp_path)
     unrun = ask("status", "small.toml")
     assert unrun["studies"] == []
-    assert (unrun["file"]["was_run"], unrun["file"]["cells"]["total"]) == (False, 8)
+    assert (unrun["file"]["was_run"], unrun["file"]["runs"]["total"]) == (False, 8)
     done = ask("run", "small.toml")
     assert documented("run", done)
-    assert done["cells"]["done"] == done["cells"]["total"] == 8
+    assert done["runs"]["done"] == done["runs"]["total"] == 8
     assert documented("rank", ask("rank", "small.toml", "--scores", "logme", "--scores", "h-score"))
     drawn = ask("papers", "draw", "tahir2024", "fig2", *("--set", "d=10", "--set", "n=8", "--set", "seeds=5"))
     assert documented("papers draw", drawn)
@@ -169,7 +169,7 @@ def test_a_comparison_prints_its_table_and_nothing_else(tmp_path: Path, monkeypa
     assert documented("compare", result)
     assert [row["method"] for row in result["rows"]] == ["scratch", "linear-probe"]
     assert result["rows"] == open_result(result["study"]).to_dict()["rows"]
-    assert result["run"]["cells"]["failed"] == 0
+    assert result["run"]["runs"]["failed"] == 0
     assert all(Path(file).is_file() for file in result["written"])
 
 
@@ -178,7 +178,7 @@ def test_failed_cells_are_exit_code_1_after_the_document(tmp_path: Path, monkeyp
     spec = read_spec(_study(tmp_path))
     with Store.open(spec.store) as store:
         run_study(spec, store, work="study.fake_work:not_finite")
-    assert ask("run", "small.toml", code=1)["cells"]["failed"] > 0
+    assert ask("run", "small.toml", code=1)["runs"]["failed"] > 0
 
 
 @pytest.mark.parametrize(

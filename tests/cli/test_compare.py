@@ -167,7 +167,7 @@ def test_ctrl_c_says_the_answer_so_far_and_how_to_go_on(call: Call, monkeypatch:
         patch.setattr(AnswerSoFar, "__call__", stop)
         stopped = call(*given)
     assert stopped.code == 130
-    assert "the same command goes on from there" in stopped.err
+    assert "the same command resumes there" in stopped.err
     assert stopped.err.splitlines()[-1].startswith("so far, 24 labels: ")
     on = call(*given)
     assert on.code == 0

@@ -200,7 +200,7 @@ def test_a_single_class_is_answered_with_statuses_and_has_no_use_for_a_head_of_t
 @pytest.mark.parametrize(
     ("labels", "said_of_it"),
     [
-        (np.random.default_rng(0).integers(0, 2, 60), "(not settled: not_identified"),  # some labels conflict
+        (np.random.default_rng(0).integers(0, 2, 60), "(undecided: not_identified"),  # some labels conflict
         (np.arange(60) // 30, "none (undefined)"),  # each input has both labels: they cancel
     ],
 )

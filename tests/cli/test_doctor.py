@@ -49,7 +49,7 @@ def test_what_keeps_it_from_working_is_said_with_what_to_do(monkeypatch: pytest.
     assert {topic for topic, state in states.items() if state == "WRONG"} == {"pooch", "cache", "data"}
     assert "pip install" in answer.output
     assert "set TRANSFERSCOPE_CACHE" in answer.output
-    assert answer.output.endswith("3 of these must be mended first.\n")
+    assert answer.output.endswith("3 of these must be fixed first.\n")
 
 
 @pytest.mark.long

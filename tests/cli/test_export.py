@@ -348,7 +348,7 @@ def test_an_unfinished_study_and_a_folder_in_use_are_refused(classes: Path, tmp_
         with Store.open(store_of_none) as empty:
             row = store.study("classes")
             empty.plan(row, [one.cell for one in store.cells("classes")])
-            with pytest.raises(StoreError, match="no finished run yet"):
+            with pytest.raises(StoreError, match="no finished run"):
                 chosen_run(empty, "classes")
     (tmp_path / "used").mkdir()
     (tmp_path / "used/thesis.txt").write_text("mine")

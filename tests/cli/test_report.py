@@ -49,9 +49,9 @@ def test_a_study_that_cannot_be_chosen_is_one_sentence(store: Path, tmp_path: Pa
     fabricate(store, replace(SMALL, name="mnist")).close()
     Store.open(tmp_path / "empty.sqlite").close()
     for options, message in (
-        ([str(store)], r"holds 2 studies .usps, mnist.; choose one with --study$"),
+        ([str(store)], r"has 2 studies .usps, mnist.; choose one with --study$"),
         ([str(store), "usp"], f"unknown study in {store} 'usp': did you mean 'usps'"),
-        (["empty.sqlite"], "the store empty.sqlite holds no study yet; run `transferscope run`"),
+        (["empty.sqlite"], "the store empty.sqlite has no study; run `transferscope run`"),
         (["none.sqlite"], "there is no store none.sqlite"),
     ):
         with pytest.raises(TransferscopeError, match=message):

@@ -94,7 +94,7 @@ def test_the_table_of_runs_is_that_of_python(call: Call) -> None:
             "'metric' is given twice",
         ),
         (["rnus.csv"], "rnus.csv"),
-        (["."], "holds no runs that are known"),
+        (["."], "has no readable runs"),
     ],
 )
 def test_what_cannot_be_used_is_said(call: Call, arguments: list[str], words: str) -> None:

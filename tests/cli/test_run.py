@@ -70,7 +70,7 @@ def test_a_runner_does_its_share_of_a_study_that_is_planned(call: Call) -> None:
         rest = call("run", "runs/digits.sqlite", "--join", "--workers", 0, "--quiet")
         assert rest.out == "this runner: 2 runs done\ndigits: 3 of 3 runs done\n"
         result = json.loads(call(*join, "--json").out)["result"]
-        assert (result["done_here"], result["failed_here"], result["cells"]["done"]) == (0, 0, 3)
+        assert (result["done_here"], result["failed_here"], result["runs"]["done"]) == (0, 0, 3)
 
 
 def test_the_store_can_be_chosen(call: Call) -> None:

@@ -81,14 +81,14 @@ def test_the_headline_over_both_sizes_keeps_to_the_budget(budget: int, tmp_path:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (("--set", "largest_size=100"), "the largest feasible size 100 is below the largest measured one, 64000"),
+        (("--set", "largest_size=100"), "largest feasible size = 100 is out of range; expected at least 64000"),
         (
             ("--set", "cost_pretrain=1", "--budget", "300"),
-            "the budget 300 pays for a run on n = 300, below the",
+            "budget = 300 pays for n = 300, below the",
         ),
         (
             ("--set", "cost_pretrain=10", "--budget", "3"),
-            "the budget 3 does not pay for a run on one",
+            "budget = 3 is out of range; expected at least",
         ),
     ],
 )

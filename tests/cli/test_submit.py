@@ -42,10 +42,10 @@ def stand_in(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     ("options", "words"),
     [
         (["--local", "2"], "--slurm and --local are both given"),
-        (["--set", 'job.sbatch."a b"=1'], "sbatch holds 'a b', which is not an option of sbatch"),
+        (["--set", 'job.sbatch."a b"=1'], "sbatch has 'a b', which is not an option"),
         (["--set", "job.minutes=0"], "--set job.minutes = 0 is out of range; expected at least 1"),
-        (["--set", "job.logs=digits.toml/logs"], "the folder of the logs, digits.toml/logs, cannot be written"),
-        (["--set", "job.minutes=2"], "jobs of 2 minutes would end before they have made a run"),
+        (["--set", "job.logs=digits.toml/logs"], "the folder of logs digits.toml/logs cannot be written"),
+        (["--set", "job.minutes=2"], "minutes = 2 is out of range"),
         (["--store", "other.sqlite"], "--store was given too"),
     ],
 )
@@ -62,7 +62,7 @@ def test_without_submitit_or_slurm_that_is_said(call: Call, monkeypatch: pytest.
         assert "pip install 'transferscope[slurm]'" in call("run", "digits.toml", "--slurm", 2).mistake
     pytest.importorskip("submitit")
     monkeypatch.setenv("PATH", "/nowhere")
-    assert "there is no SLURM here (no srun on the path)" in call("run", "digits.toml", "--slurm", 2).mistake
+    assert "SLURM is not installed here (no srun on PATH)" in call("run", "digits.toml", "--slurm", 2).mistake
     assert not Path("runs").exists()
 
 
@@ -91,7 +91,7 @@ def test_what_sbatch_refuses_is_said_in_its_words(call: Call, stand_in: Callable
     said = "sbatch: error: invalid partition specified: nope"  # by sbatch of SLURM 22.05
     stand_in(f"echo '{said}' >&2; exit 1")
     found = call("run", "digits.toml", "--slurm", 2, "--set", "job.sbatch.partition=nope").mistake
-    assert found.startswith("SLURM refuses the job: invalid partition specified: nope; ")
+    assert found.startswith("SLURM refused the job: invalid partition specified: nope; ")
 
 
 def test_a_job_is_a_runner_of_the_command_line_and_says_on_which_machine_what_is_wrong(

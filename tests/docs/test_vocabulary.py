@@ -46,6 +46,17 @@ def _calls(names: tuple[str, ...]) -> Iterator[tuple[str, str]]:
                 yield f"{path.relative_to(SRC)}:{node.lineno}", text
 
 
+def _strings(*folders: Path) -> Iterator[tuple[str, str]]:
+    """Place and text of every string of several words that is not a docstring: figures, titles, rows, messages."""
+    for path in sorted(path for folder in folders for path in folder.rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        inside = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+        inside |= {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant | ast.JoinedStr) and id(node) not in inside and " " in _text(node):
+                yield f"{path.relative_to(ROOT)}:{node.lineno}", _text(node)
+
+
 def _commands() -> Iterator[tuple[str, str]]:
     for path in sorted((SRC / "cli/commands").glob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -63,6 +74,9 @@ GUIDES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").
 GUIDES += [path for folder in ("howto", "concepts", "theory") for path in sorted((ROOT / "docs" / folder).glob("*.md"))]
 GUIDES.remove(ROOT / "docs/dead-ends.md")  # what was tried and given up, in the words of its time
 
+QUOTING = ("words.md", "papers.md", "protocols.md", "mended.md", "trust.md")  # words of papers, or of the time before
+RESULTS = [path for path in sorted((ROOT / "docs/results").glob("*.md")) if path.name not in QUOTING]
+
 SURFACES: dict[str, Callable[[], Iterable[tuple[str, str]]]] = {
     "guides": lambda: _lines(*GUIDES),
     "templates": lambda: (
@@ -70,6 +84,8 @@ SURFACES: dict[str, Callable[[], Iterable[tuple[str, str]]]] = {
     ),
     "messages": lambda: _calls(SAYS),
     "help": lambda: (*_calls(HELPS), *_commands()),
+    "strings": lambda: _strings(SRC, ROOT / "src/transferscope_papers"),
+    "results": lambda: ((place, re.sub(r"\]\(.*?\)", "]", line)) for place, line in _lines(*RESULTS)),
 }
 
 
@@ -94,6 +110,23 @@ def test_a_cell_stays_inside_the_engine(surface: str) -> None:
         if re.search(CELL, text) and not place.startswith((*OF_TABLES, *OF_ENGINE))
     ]
     assert not found, "\n".join(found)
+
+
+def test_keys_of_the_json_are_terms_of_the_glossary() -> None:
+    documented = re.findall(r"`([a-z_]+)`", (ROOT / "docs/json.md").read_text(encoding="utf-8"))
+    fields = [
+        node.target.id
+        for folder in ("decision", "analyses", "cli")
+        for path in sorted((SRC / folder).rglob("*.py"))
+        for record in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(record, ast.ClassDef)
+        for node in record.body
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
+    ]
+    assert len(documented) > 100
+    assert len(fields) > 500
+    assert not [key for key in documented if re.search(r"(^|_)cells?($|_)|measure|pre_train|settled", key)]
+    assert not [key for key in fields if re.search(r"pre_train|settled|^told", key)]
 
 
 NOUNS = "The A An Whether What How Which Who Where When As All Every Each Its Of That Those These Both Such Everything"

@@ -50,7 +50,7 @@ def test_ctrl_c_or_being_asked_to_end_stops_cleanly_and_leaves_nothing_claimed(
     found = counts(store)
     assert (runner.returncode, errors) == (130, "")
     assert output.splitlines()[-1] == (
-        f"stopped with {found.done} of 800 runs done and stored; the same command goes on from there"
+        f"stopped with {found.done} of 800 runs done and stored; the same command resumes there"
     )
     assert (found.running, found.failed, found.done + found.planned) == (0, 0, 800)
     _, alive = psutil.wait_procs(children, timeout=10)

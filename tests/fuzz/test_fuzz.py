@@ -159,7 +159,7 @@ def _wrong_answer(ended: Ended) -> str:
         return "the output holds a password"
     if ended.arguments[:1] == ("run",) and ended.code == 0 and "--help" not in ended.arguments:
         if "--json" in ended.arguments:
-            cells = json.loads(ended.out)["result"]["cells"]
+            cells = json.loads(ended.out)["result"]["runs"]
             return "" if cells["done"] == cells["total"] else f"exit code 0 and not all cells are done: {cells}"
         lines = [line for line in ended.out.splitlines() if " runs done" in line]
         words = lines[-1].rpartition(": ")[2].split() if lines else []

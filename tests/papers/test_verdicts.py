@@ -39,7 +39,7 @@ def test_words(premise: bool, claimed: list[Estimate | bool], numbers: bool, wor
     [
         ([("paper, Figure 1", "holds"), ("paper", "holds")], "reproduced"),
         ([("paper, Figure 1", "holds"), ("paper", "does not hold")], "in part"),
-        ([("paper, Figure 1", "holds"), ("paper", "cannot be told")], "in part"),
+        ([("paper, Figure 1", "holds"), ("paper", "undecided")], "in part"),
         ([("paper, Figure 1", "does not hold"), ("corrects paper, eq. 1", "holds")], "corrected"),
         ([("paper, Figure 1", "holds"), ("corrects paper, eq. 1", "does not hold")], "in part"),
         ([("paper, Figure 1", "does not hold")], "not reproduced"),

@@ -36,16 +36,16 @@ def test_an_absolute_store_stays_as_it_is(tmp_path: Path, store: str) -> None:
     ("content", "message"),
     [
         (b"name = ", "{} is not valid TOML: Invalid value (at end of document)"),
-        (b"x = " + b"9" * 5000, "{} holds a number with thousands of digits; expected one of 64 bits"),
+        (b"x = " + b"9" * 5000, "{} has a number of thousands of digits; expected at most 64 bits"),
         (
             b"[a]\nx = " + b"[" * 3000 + b"]" * 3000,
-            "{} is nested too deeply to be read; expected tables and lists as in a study",
+            "{} is nested too deeply; expected tables and lists as in a study",
         ),
         (
             b"x = " + b"{a=" * 3000 + b"1" + b"}" * 3000,
-            "{} is nested too deeply to be read; expected tables and lists as in a study",
+            "{} is nested too deeply; expected tables and lists as in a study",
         ),
-        (b"name = 'x'\n" * 1_000_000, "{} has 11,000,000 bytes; expected a study file, of a few thousand"),
+        (b"name = 'x'\n" * 1_000_000, "{} has 11,000,000 bytes, too many for a study file; give the path of one"),
         (b"\xff\xfe", "{} is not UTF-8 text; expected a study file in TOML"),
     ],
 )
@@ -60,12 +60,12 @@ def test_a_study_without_a_name_is_refused(tmp_path: Path) -> None:
     path = written(tmp_path, b"seeds = 3")
     with pytest.raises(SettingsError) as error:
         find_study(path)
-    assert str(error.value) == f'{path} gives the study no name; begin it with name = "..."'
+    assert str(error.value) == f'{path} has no name; begin it with name = "..."'
 
 
 def test_a_store_with_a_nul_is_refused(tmp_path: Path) -> None:
     path = written(tmp_path, b'name = "x"\nstore = "a\\u0000b"')
-    with pytest.raises(SettingsError, match="store holds a NUL character"):
+    with pytest.raises(SettingsError, match="store contains a null character"):
         find_study(path)
 
 
@@ -78,6 +78,6 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["name = 1979-05-27", "[target]\ndata = 07:32:00", "labels = [1979-05-27T07:32:00Z]"])
 def test_a_date_is_no_text(text: str) -> None:
-    with pytest.raises(SettingsError, match=r"s\.toml: (name|data|labels) = .* is a date of TOML"):
+    with pytest.raises(SettingsError, match=r"s\.toml: (name|data|labels) = .* is a TOML date"):
         parse_toml(text, place="s.toml")
     assert parse_toml('name = "1979-05-27"', place="s.toml") == {"name": "1979-05-27"}

@@ -314,8 +314,8 @@ def test_cells_that_wait_for_each_other_end_the_study_with_a_sentence(
     with pytest.raises(StoreError) as error:
         do(plan, store)
     assert str(error.value) == (
-        f"3 runs of small wait for runs that cannot be made, so the store {store.place} is damaged; restore it from a "
-        "copy, or give another path and run again"
+        f"3 runs of small need runs that cannot be made, so the store {store.place} is damaged; restore it from a "
+        "copy, or run again with another path"
     )
     assert store.counts("small").done == 1
 
@@ -382,10 +382,7 @@ def test_who_works_on_a_race_is_sent_to_run(store: Store) -> None:
     store.plan(replace(plan.study, spec={"race": {"minutes": 1.0}}), plan.cells)
     with pytest.raises(SettingsError) as refused:
         share(store)
-    assert str(refused.value) == (
-        "small is a race: its next runs are chosen where its data are; start `transferscope run` on each machine "
-        "instead"
-    )
+    assert str(refused.value).startswith("small is a race")
 
 
 def test_a_sqlite_store_on_a_network_disk_is_refused_unless_that_is_allowed(
@@ -396,12 +393,8 @@ def test_a_sqlite_store_on_a_network_disk_is_refused_unless_that_is_allowed(
     for begin in (lambda: do(small_plan(1), store), lambda: share(store)):
         with pytest.raises(StoreError) as refused:
             begin()
-        assert str(refused.value) == (
-            f"the store {store.place} is a SQLite file on a network file system (nfs4), where runners on two machines "
-            'damage it; name a PostgreSQL database as store = "postgresql+psycopg://user@host/name" in the study file, '
-            "or a path on a disk of this machine; if no other machine ever uses it, allow it with --network-disk or "
-            "TRANSFERSCOPE_NETWORK_DISK=1"
-        )
+        for fact in (store.place, "(nfs4)", "postgresql+psycopg://", "TRANSFERSCOPE_NETWORK_DISK=1"):
+            assert str(fact) in str(refused.value)
     assert store.studies() == []
     monkeypatch.setenv("TRANSFERSCOPE_NETWORK_DISK", "1")
     assert do(small_plan(1), store).counts == StudyCounts(done=4)
@@ -425,7 +418,7 @@ def test_an_interruption_in_line_keeps_what_is_done(store: Store, monkeypatch: p
     monkeypatch.setattr(run, "_WAIT_SECONDS", 0.0)
     with pytest.raises(KeyboardInterrupt) as error:
         do(small_plan(), store, on_event=interrupt)
-    assert str(error.value) == "stopped with 3 of 12 runs done and stored; the same command goes on from there"
+    assert str(error.value) == "stopped with 3 of 12 runs done and stored; the same command resumes there"
     assert store.counts("small") == StudyCounts(planned=9, done=3)
     do(small_plan(), store)
     with Store.open(store.files.parent / "other.sqlite") as other:

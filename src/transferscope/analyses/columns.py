@@ -11,7 +11,7 @@ import pandas as pd
 from transferscope.data.cells import GAPS, NUMBER, as_objects, is_text, typed, without_summaries
 from transferscope.data.frame import Frame, place_of, places_of, read_frame
 from transferscope.data.split_names import ALL_NAMES
-from transferscope.errors import DataError, MissingDataError, SettingsError, unknown_name
+from transferscope.errors import DataError, SettingsError, missing_file, unknown_name
 from transferscope.settings.questions import Better
 from transferscope.wording import few, listed, size_words
 
@@ -207,8 +207,8 @@ def _read_as_written(
             largest = float(column.max()) * times
             if largest > _MOST_COUNTED and plain_name(bare) in f"{PARAMETERS} {_TOKENS}".split():
                 raise DataError(
-                    f"column {name} holds {column.max():,.6g}, which in the unit of its name is {largest:.3g}; write "
-                    f"plain numbers in a column {bare}, or numbers in that unit"
+                    f"column {name} holds {column.max():,.6g}, or {largest:.3g} in the unit of its name; write plain "
+                    f"numbers in a column {bare}, or numbers in that unit"
                 )
             read[bare] = column * times
             notes.append(f"{name} was read as {bare} in units of {size_words(times)}")
@@ -269,14 +269,12 @@ def measured_rows(
         rows = table.set_axis([str(name) for name in table.columns], axis=1).reset_index(drop=True)
         twice = rows.columns[rows.columns.duplicated()]
         if len(twice):
-            raise DataError(f"the table has several columns called {twice[0]}; give each a name of its own")
+            raise DataError(f"the table has several columns {twice[0]!r}; give each its own name")
         frame = Frame(rows, ())
     else:
         path = Path(table)
         if not path.is_file():
-            raise MissingDataError(
-                f"{path} is not a file; give a CSV, TSV or JSON table with a row for each measurement"
-            )
+            raise missing_file("table", path, "give a CSV, TSV or JSON table with a row per measurement")
         frame = read_frame(path, of_runs=of_runs)
     rows = frame.rows
     usual = [n for n in rows.columns if words_in(str(n)) & REPEATS or plain_name(str(n)) in ROLES["task"].names.split()]
@@ -458,15 +456,15 @@ def columns_by_role(
         twins = [name for name in known if name.lower() == known[0].lower()] if known else []
         if len(twins) > 1:
             raise SettingsError(
-                f"the columns {listed(twins)} could both hold {about.what}; choose one with {option(role, twins[0])}"
+                f"the columns {listed(twins)} could each be {about.what}; choose one with {option(role, twins[0])}"
             )
         if not known:
             missing.append(role)
             continue
         if known[1:] and plain_name(known[1], "²") == plain_name(known[0], "²"):
             raise SettingsError(
-                f"the columns {known[0]} and {known[1]} differ in case or signs alone, and either may hold "
-                f"{about.what}; name one with {option(role, known[0])}"
+                f"the columns {known[0]} and {known[1]} differ only in case or punctuation, and each could be "
+                f"{about.what}; choose one with {option(role, known[0])}"
             )
         found[role] = known[0]
         taken.add(known[0])
@@ -475,8 +473,7 @@ def columns_by_role(
     if missing:
         raise SettingsError(
             f"the table has no column of {listed([roles[role].what for role in missing], last='or')} among "
-            f"{few(frame.columns, 12)}; name {'it' if len(missing) == 1 else 'them'} with "
-            f"{' '.join(option(role, '') for role in missing)}"
+            f"{few(frame.columns, 12)}; add {' '.join(option(role, '') for role in missing)}"
         )
     return found, notes
 
@@ -505,7 +502,7 @@ def better_of(measure: str, named: Better | None) -> Better:
     told: Better | None = named or ("lower" if words & FALLING else "higher" if words & RISING else None)
     if told is None or (named is None and words & _REVERSING):
         raise SettingsError(
-            f"the name {measure} does not say which scores are better; give --better higher or --better lower"
+            f"the name {measure} does not say which scores are better; add --better higher or --better lower"
         )
     return told
 
@@ -529,6 +526,6 @@ def check_one_measure(frame: pd.DataFrame, score: str, *by: str) -> None:
         tops = values.groupby(frame[group]).max().dropna()
         if (tops <= 1).any() and (tops > 1).any():
             raise DataError(
-                f"column {score} mixes units: it is at most 1 for {few(tops.index[tops <= 1])} and "
-                f"above 1 for {few(tops.index[tops > 1])}; write all of it as shares or all in percent"
+                f"column {score} mixes units: at most 1 for {few(tops.index[tops <= 1])}, above 1 for "
+                f"{few(tops.index[tops > 1])}; write all as shares or all in percent"
             )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from transferscope.data.task import Dataset
-from transferscope.errors import CorruptDataError, DataError, MissingDataError, StoreError, unknown_name
+from transferscope.errors import CorruptDataError, DataError, MissingDataError, StoreError, missing_file, unknown_name
 from transferscope.models import OpenedNetwork, build_network, open_network
 from transferscope.store import Store, StoredCell
 from transferscope.study.cell import MethodRecipe
@@ -29,7 +29,7 @@ def finished_cells(store: Store, study: str, *, before: str) -> list[StoredCell]
     names = [row.name for row in store.studies()]
     if study not in names:
         if not names:
-            raise StoreError(f"{store.place} holds no study yet; run {study} with `transferscope run` first")
+            raise StoreError(f"the store {store.place} has no study; run {study} with `transferscope run` first")
         raise unknown_name(f"study in {store.place}", study, names)
     counts = store.counts(study)
     if counts.planned or counts.running or not counts.done:
@@ -40,8 +40,8 @@ def finished_cells(store: Store, study: str, *, before: str) -> list[StoredCell]
     done = [one for one in store.cells(study) if one.state == "done" and one.cell.role != "command"]
     if not done:
         raise StoreError(
-            f"the runs of {study} are commands, whose networks are not known to transferscope, and networks are read "
-            f"before {before}; `transferscope report` compares them"
+            f"the runs of {study} are commands, whose networks are unknown to transferscope, but networks are needed "
+            f"before {before}; use `transferscope report` to compare them"
         )
     for stored in done:
         lacking = [label for label in _LABELS if label not in stored.cell.labels and stored.cell.role != "theory"]
@@ -65,13 +65,13 @@ def target_data(recipe: MethodRecipe) -> Dataset:
         found = read_data(recipe.target)
     except MissingDataError as error:
         raise MissingDataError(
-            f"{error}; if the study was moved, `transferscope run STUDY.toml` in its new place brings its paths up to "
-            "date without training anything again"
+            f"{error}; if the study was moved, update its paths with `transferscope run STUDY.toml` in the new place, "
+            "which repeats no training"
         ) from error
     if recipe.contents.get("target", found.fingerprint) != found.fingerprint:
         raise CorruptDataError(
-            f"the data {recipe.target.data} have changed since the study was planned with them; restore the earlier "
-            "data, or run the study file again, which repeats the runs that read them"
+            f"the data {recipe.target.data} have changed since the study was planned; restore them, or run the study "
+            "file again, which repeats the runs that use them"
         )
     return found
 
@@ -142,9 +142,10 @@ class StudyNetworks:
         """
         file = self.files[origin][seed]
         if not file.is_file():
-            raise DataError(
-                f"the network pretrained on {self.names[origin]} with seed {seed} ({file}) is missing; restore the "
-                "folder of networks beside the store, or run the study again in a new store"
+            raise missing_file(
+                f"network pretrained on {self.names[origin]} with seed {seed}",
+                file,
+                "restore the folder of networks beside the store, or run the study again in a new store",
             )
         return file
 

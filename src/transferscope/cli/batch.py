@@ -88,7 +88,7 @@ def submit_jobs(asked: Options) -> None:
         cluster="local" if asked.slurm is None else "slurm",
     )
     if asked.as_json:
-        jobs = {"jobs": list(submitted.jobs), "cells": submitted.n_cells, "logs": str(submitted.logs)}
+        jobs = {"jobs": list(submitted.jobs), "runs": submitted.n_cells, "logs": str(submitted.logs)}
         print_json("run", {"study": spec.name, **jobs})
         return
     if not submitted.jobs:

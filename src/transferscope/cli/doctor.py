@@ -53,7 +53,7 @@ def doctor(options: Options, _: object = None) -> None:
     for finding in findings:
         say(f"{marks[finding.state]}{finding.topic:<{width}}  {finding.text}")
     if wrong:
-        say(f"\n{wrong} of these must be mended first.")
+        say(f"\n{wrong} of these must be fixed first.")
         raise typer.Exit(1)
     say("\nEverything that transferscope needs is here.")
 

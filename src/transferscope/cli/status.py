@@ -58,7 +58,7 @@ def status(options: Options, _: object = None) -> None:
     if options.as_json:
         asked: dict[str, Any] | None = None
         if edited is not None:
-            changes = {"added": edited.added, "dropped": edited.dropped, "cells": _counted(edited.counts)}
+            changes = {"added": edited.added, "dropped": edited.dropped, "runs": _counted(edited.counts)}
             asked = {"path": options.place, "was_run": planned is not None, **changes}
         print_json("status", {"studies": facts, "file": asked})
         return
@@ -122,7 +122,7 @@ def status_facts(standing: StudyStatus) -> dict[str, Any]:
         }
         for cell in standing.failed
     ]
-    return {"study": standing.name, "store": standing.store, "cells": _counted(standing.counts), "failed": failed}
+    return {"study": standing.name, "store": standing.store, "runs": _counted(standing.counts), "failed": failed}
 
 
 def _counted(counts: StudyCounts) -> dict[str, int]:

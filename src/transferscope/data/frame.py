@@ -273,7 +273,7 @@ def _decoded(path: Path, raw: bytes) -> tuple[str, tuple[str, ...]]:
             text, shown = content.decode("cp1252"), "Windows-1252"
         except UnicodeDecodeError:
             text, shown = content.decode("latin-1"), "Latin-1"
-        return text, (f"read as {shown}, since it is no UTF-8",)
+        return text, (f"read as {shown}, since it is not UTF-8",)
 
 
 def _json(text: str, form: Format, *, diverged: bool) -> pd.DataFrame:

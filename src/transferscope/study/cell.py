@@ -189,8 +189,8 @@ def _require(plain: object, *names: str) -> None:
     lacking = [name for name in names if not isinstance(plain, Mapping) or name not in plain]
     if lacking:
         raise SettingsError(
-            f"a stored recipe lacks {lacking[0]!r}: the store is damaged or of another version; restore it from a "
-            "copy, or run the study again in a new one"
+            f"a stored recipe lacks {lacking[0]!r}, so the store is damaged or of another version; restore it from a "
+            "copy, or run the study in a new store"
         )
 
 

@@ -37,7 +37,9 @@ def example_scores(
     elif {"prediction", "label"} <= set(columns):
         prediction, label = pd.Series(columns["prediction"]), pd.Series(columns["label"])
         if len(prediction) != len(label):
-            raise DataError(f"{place} has {len(prediction)} predictions and {len(label)} labels; expected as many")
+            raise DataError(
+                f"{place} has {len(prediction)} predictions and {len(label)} labels; expected one per example"
+            )
         if error is None:
             scores = (prediction.astype(str) == label.astype(str)).to_numpy(dtype=np.float64)
         else:
@@ -45,17 +47,15 @@ def example_scores(
             scores = (apart**2 if error == "squared" else apart.abs()).to_numpy(dtype=np.float64)
     else:
         raise DataError(
-            f"{place} holds {listed(list(map(str, columns)))}; expected prediction and label, or score, "
-            "which says what each test example gives to the score"
+            f"{place} has the columns {listed(list(map(str, columns)))}; expected prediction and label, or score, the "
+            "contribution of each test example"
         )
     if len(scores) < 2 or not np.isfinite(scores).all():
-        raise DataError(
-            f"{place} has scores that are not numbers, or fewer than two; expected one for each test example"
-        )
+        raise DataError(f"{place} has fewer than two scores, or some are not numbers; expected one per test example")
     mean = float(scores.mean())
     if not any(math.isclose(factor * mean, score, rel_tol=tolerance, abs_tol=1e-6) for factor in (1.0, 100.0)):
         raise DataError(
-            f"the examples of {place} have the mean {mean:.6g} and the score of the run is {score:.6g}; give a column "
-            "score whose mean is the score, or leave predictions out"
+            f"the examples of {place} have the mean {mean:.6g}, but the score of the run is {score:.6g}; give a "
+            "column score with that mean, or leave predictions out"
         )
     return scores * (score / mean if mean else 1.0)

@@ -117,7 +117,7 @@ def chosen_run(
     if not runs:
         if folders:
             raise StoreError(f"the runs of {study} are commands; what they have written is in {', '.join(folders)}")
-        raise StoreError(f"the study {study} has no finished run yet; run it with `transferscope run` first")
+        raise StoreError(f"the study {study} has no finished run; run it with `transferscope run` first")
     named = method is not None or source is not None
     decided = decisions(frames)
     runs = _of(runs, "method", method, lambda run: run.method)

@@ -222,7 +222,7 @@ def number(cell: PlannedCell, label: str) -> int:
     """Return an integer label; raises SettingsError for another value."""
     value = cell.labels[label]
     if not isinstance(value, int):
-        raise SettingsError(f"a cell's label {label} is {value!r}; expected a whole number")
+        raise SettingsError(f"label {label} of a cell is {value!r}; expected a whole number")
     return value
 
 

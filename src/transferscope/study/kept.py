@@ -124,8 +124,8 @@ def card_of(
     """
     if target.train.grid is not None:
         raise DataError(
-            f"the labels of {target.name} lie on a grid over each image, and exported networks are for whole inputs; "
-            "use the network of the store with transferscope.models.open_network"
+            f"{target.name} has a grid of labels, which exported networks do not support; open the network of the "
+            "store with transferscope.models.open_network"
         )
     known, source = input_of(recipe.network), cell.labels["source"]
     own = () if known is None else known.transforms

@@ -65,7 +65,9 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise SettingsError(f"{path} is a device or pipe; expected a study file in TOML")  # it might never end
     try:
         if path.stat().st_size > LONGEST_FILE:
-            raise SettingsError(f"{path} has {path.stat().st_size:,} bytes; expected a study file, of a few thousand")
+            raise SettingsError(
+                f"{path} has {path.stat().st_size:,} bytes, too many for a study file; give the path of one"
+            )
         text = path.read_text(encoding="utf-8-sig")  # some editors begin a file with a mark
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
         raise missing_file("study file", path, "give the path of a TOML file") from error
@@ -86,15 +88,11 @@ def parse_toml(text: str, *, place: str) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"{place} is not valid TOML: {error}") from error
     except RecursionError as error:
-        raise SettingsError(
-            f"{place} is nested too deeply to be read; expected tables and lists as in a study"
-        ) from error
+        raise SettingsError(f"{place} is nested too deeply; expected tables and lists as in a study") from error
     except ValueError as error:  # Python's limit on the digits of a number
-        raise SettingsError(f"{place} holds a number with thousands of digits; expected one of 64 bits") from error
+        raise SettingsError(f"{place} has a number of thousands of digits; expected at most 64 bits") from error
     for key, date in _dates(tables):
-        raise SettingsError(
-            f'{place}: {key} = {date} is a date of TOML, and no setting is one; write {key} = "{date}" for text'
-        )
+        raise SettingsError(f'{place}: {key} = {date} is a TOML date; write {key} = "{date}" for text')
     return tables
 
 
@@ -121,9 +119,9 @@ def find_study(path: Path) -> StudyAddress:
     tables = read_toml(path)
     name, store = tables.get("name"), tables.get("store")
     if not isinstance(name, str):
-        raise SettingsError(f'{path} gives the study no name; begin it with name = "..."')
+        raise SettingsError(f'{path} has no name; begin it with name = "..."')
     if isinstance(store, str) and "\x00" in store:
-        raise SettingsError(f"{path}: store holds a NUL character, which no path or URL has; leave it out")
+        raise SettingsError(f"{path}: store contains a null character; leave it out")
     files = tables.get("files")
     folder = str(path.parent.absolute() / expanded(files)) if isinstance(files, str) and "://" in str(store) else None
     return StudyAddress(name, store_of(path, store if isinstance(store, str) else default_store(name)), folder)
@@ -152,9 +150,8 @@ def check_place(store: Store) -> None:
     if (kind := store.network_disk) is not None and not os.environ.get(NETWORK_DISK):
         raise StoreError(
             f"the store {store.place} is a SQLite file on a network file system ({kind}), where runners on two "
-            'machines damage it; name a PostgreSQL database as store = "postgresql+psycopg://user@host/name" in the '
-            "study file, or a path on a disk of this machine; if no other machine ever uses it, allow it with "
-            f"--network-disk or {NETWORK_DISK}=1"
+            'machines would damage it; give store = "postgresql+psycopg://user@host/name" in the study file, or a '
+            f"path on a local disk; if only this machine uses it, allow it with --network-disk or {NETWORK_DISK}=1"
         )
     store.check_files()
 
@@ -189,9 +186,9 @@ def one_study(store: Store, place: str, name: str | None = None) -> str:
     if name is not None and name not in names:
         raise unknown_name(f"study in {shown}", name, names)
     if name is None and not names:
-        raise StoreError(f"the store {shown} holds no study yet; run `transferscope run` on a study file first")
+        raise StoreError(f"the store {shown} has no study; run `transferscope run` on a study file first")
     if name is None and len(names) != 1:
-        raise StoreError(f"{shown} holds {len(names)} studies ({', '.join(names)}); choose one with --study")
+        raise StoreError(f"{shown} has {len(names)} studies ({', '.join(names)}); choose one with --study")
     return name or names[0]
 
 

@@ -385,13 +385,13 @@ def _check_distinct(arms: Sequence[_Arm]) -> None:
         twin = seen.setdefault((arm.shared, arm.n_source, arm.pretrain_step), arm)
         for one in arm.diagnoses:
             if (other := measured.setdefault(one.shared, one.name)) != one.name:
-                raise SettingsError(f"[diagnostics.{other}] and [diagnostics.{one.name}] are the same; drop one")
+                raise SettingsError(f"[diagnostics.{other}] and [diagnostics.{one.name}] are the same; remove one")
         if twin is not arm and twin.method != arm.method:
             raise SettingsError(
-                f"[methods.{twin.method}] and [methods.{arm.method}] have the same settings; change or drop one"
+                f"[methods.{twin.method}] and [methods.{arm.method}] have the same settings; change or remove one"
             )
         if twin is not arm:
-            raise SettingsError(f"[sources.{twin.source}] and [sources.{arm.source}] are the same; drop one")
+            raise SettingsError(f"[sources.{twin.source}] and [sources.{arm.source}] are the same; remove one")
 
 
 def shared_digest(parts: Mapping[str, Any]) -> str:

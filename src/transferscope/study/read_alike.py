@@ -146,10 +146,10 @@ def check_columns(name: str, files: Sequence[Path]) -> None:
     for file, features in read.items():
         if features != own:
             other = next((one for one in features if one not in own), None)
-            where = "in another order" if other is None else f"among them {other!r}, which the table does not give"
+            where = "in another order" if other is None else f"among them {other!r}, which the table lacks"
             raise DataError(
-                f"{file} was trained on {len(features)} features, {where}, and {name} gives {len(own)}; compare "
-                "networks of the same features, and name their file with encoding= or leave that out"
+                f"{file} was trained on {len(features)} features, {where}, but {name} has {len(own)}; compare "
+                "networks of the same features, and give their file as encoding= or leave it out"
             )
 
 
@@ -184,8 +184,8 @@ def check_tokenizer(dataset: Dataset, networks: Sequence[NetworkSettings]) -> No
             )
         if folder is not None and f"sha256:{open_tokenizer(str(folder)).digest}" != digest:
             raise DataError(
-                f"{dataset.name} is in the tokens of another tokenizer than that of {network.name}; compare networks "
-                "of one tokenizer in a study, and name it with &tokenizer=FOLDER or leave that out"
+                f"{dataset.name} is tokenised for another network than {network.name}; compare networks of one "
+                "tokenizer, and give it as &tokenizer=FOLDER or leave it out"
             )
 
 

@@ -272,7 +272,7 @@ def work_on(
     row = store.study(name)
     if row.spec.get("race") is not None:
         raise SettingsError(
-            f"{name} is a race: its next runs are chosen where its data are; start `transferscope run` on each machine "
+            f"{name} is a race, whose runs are chosen on the machine that has its data; use `transferscope run` there "
             "instead"
         )
     counts = store.counts(name)
@@ -443,7 +443,7 @@ class _Runner:
                 self._forecast = Forecast(self._planned.values(), self._store.standings(self._name))
             raise KeyboardInterrupt(
                 f"stopped with {self._forecast.done} of {self._forecast.total} runs done and stored; the same command "
-                "goes on from there"
+                "resumes there"
             ) from None
         finally:
             self._over.set()
@@ -539,8 +539,8 @@ class _Runner:
             self._stuck_since = now
         elif now - self._stuck_since > _STUCK_SECONDS and self._claim_due > now:  # and no cell could be claimed
             raise StoreError(
-                f"{counts.planned} runs of {self._name} wait for runs that cannot be made, so the store "
-                f"{self._store.place} is damaged; restore it from a copy, or give another path and run again"
+                f"{counts.planned} runs of {self._name} need runs that cannot be made, so the store "
+                f"{self._store.place} is damaged; restore it from a copy, or run again with another path"
             )
         return counts.planned + counts.running == 0
 

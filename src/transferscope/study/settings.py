@@ -57,7 +57,7 @@ class SourceSettings:
         check_settings(self)
         if (self.data is None) == (not self.is_network):
             seen = "both" if self.data is not None else "neither"
-            raise SettingsError(f'gives {seen} of data and network; give exactly one, as in data = "mnist"')
+            raise SettingsError(f'has {seen} of data and network; give exactly one, as in data = "mnist"')
         if self.is_network and (self.transforms or self.limit or self.test_limit or self.held_out):
             raise SettingsError("is a network; transforms, limit, test_limit and held_out are for data")
         of_named = self.options or self.head is not None or self.least_share != 1.0
@@ -85,7 +85,7 @@ class SourceSettings:
     def pretrained(self, network: NetworkSettings) -> Pretrained:
         """Return the pretrained network; raises SettingsError if the source is data, or a setting is wrong."""
         if not self.is_network:
-            raise SettingsError("a source that is data was asked for its network")
+            raise SettingsError("the source is data, not a network; give a network")
         if self.names_network:
             own = NetworkSettings(str(self.network), None, self.options, self.head, self.input)
         else:

@@ -304,10 +304,10 @@ class Header:
     def __post_init__(self) -> None:
         if self.files is not None and (self.store is None or sqlite_path(self.store) is not None):
             raise SettingsError(
-                f"files = {self.files!r} is for a database; the networks of a SQLite store lie in the folder beside it"
+                f"files = {self.files!r} is for a database; a SQLite store keeps its networks in a folder beside it"
             )
         if not re.fullmatch(NAME_OF_STUDY, self.name):
-            raise SettingsError(f"name = {self.name!r} cannot name files; use letters, digits, '.', '_' and '-'")
+            raise SettingsError(f"name = {self.name!r}; expected letters, digits, '.', '_' and '-', as it names files")
         if isinstance(self.seeds, int):
             fine, shown = 1 <= self.seeds <= MOST_SEEDS, str(self.seeds)
         else:
@@ -315,8 +315,7 @@ class Header:
             fine, shown = distinct and min(self.seeds, default=-1) >= 0, str(list(self.seeds))
         if not fine:
             raise SettingsError(
-                f"seeds = {shown}; expected a number from 1 to {MOST_SEEDS}, or a list of distinct numbers, each at "
-                "least 0"
+                f"seeds = {shown}; expected a number from 1 to {MOST_SEEDS}, or a list of distinct numbers from 0"
             )
 
     @property

@@ -9,12 +9,11 @@ from typing import Annotated, Any, Literal
 
 from annotated_types import Ge
 
-from transferscope.errors import SettingsError, missing_extra
+from transferscope.errors import SettingsError, missing_extra, out_of_range
 from transferscope.records import Count, Says, check_settings
 from transferscope.study.places import open_new
 from transferscope.study.planners import AnySpec, plan_of
 from transferscope.study.run import plan_into
-from transferscope.wording import counted
 
 _MOST_TIMEOUTS = 1000
 """A job that has reached its time limit is queued again so often: the study is over when its cells are."""
@@ -47,7 +46,7 @@ class Job:
         check_settings(self)
         for name in self.sbatch:
             if not name or any(sign.isspace() for sign in name):
-                raise SettingsError(f"sbatch holds {name!r}, which is not an option of sbatch; write it as constraint")
+                raise SettingsError(f"sbatch has {name!r}, which is not an option; write it as constraint")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +89,8 @@ def submit(
     executor = _executor(job, logs, cluster, name=spec.name)
     if spec.race is not None:
         raise SettingsError(
-            f"{spec.name} is a race: its next runs are chosen where its data are; start `transferscope run` in a job "
-            "of its own instead"
+            f"{spec.name} is a race, whose runs are chosen where its data are; use `transferscope run` in one job "
+            "instead"
         )
     with open_new(spec.store, files=spec.files) as store:
         plan = plan_of(spec, store)
@@ -114,7 +113,7 @@ def _executor(job: Job, logs: Path, cluster: str, *, name: str) -> Any:
         executor = submitit.AutoExecutor(folder=logs, cluster=cluster, slurm_max_num_timeout=_MOST_TIMEOUTS)
     except RuntimeError as error:
         raise SettingsError(
-            "there is no SLURM here (no srun on the path); submit from a machine of the cluster that has it, or start "
+            "SLURM is not installed here (no srun on PATH); submit from a machine that has it, or start "
             "`transferscope run STUDY --join` by hand"
         ) from error
     asked: dict[str, Any] = {
@@ -126,9 +125,10 @@ def _executor(job: Job, logs: Path, cluster: str, *, name: str) -> Any:
     }
     if cluster == "slurm":
         if job.minutes < _LEAST_MINUTES:
-            raise SettingsError(
-                f"jobs of {counted(job.minutes, 'minute')} would end before they have made a run: SLURM tells them to "
-                f"end up to two minutes before their time is over; give minutes = {_LEAST_MINUTES} or more"
+            raise out_of_range(
+                "minutes",
+                job.minutes,
+                f"at least {_LEAST_MINUTES}, as SLURM ends jobs up to two minutes early",
             )
         asked |= {"slurm_signal_delay_s": _SECONDS_TO_END}
         asked |= {"slurm_srun_args": ["--export=ALL"]}  # of the batch script, also where jobs get nothing of the shell
@@ -149,11 +149,11 @@ def _explained(logs: Path) -> Iterator[None]:
     except (FailedJobError, FailedSubmissionError) as error:
         lines = [line.removeprefix("sbatch: error: ").strip() for line in str(error).splitlines()]
         raise SettingsError(
-            f"SLURM refuses the job: {'; '.join(line for line in lines if line)}; change the options and submit again: "
-            "the study is planned, and nothing was queued"
+            f"SLURM refused the job: {'; '.join(line for line in lines if line)}; change the options and submit again "
+            "(the study is planned, nothing was queued)"
         ) from error
     except OSError as error:
         raise SettingsError(
-            f"the folder of the logs, {logs}, cannot be written ({error.strerror or error}); give another one, which "
-            "the nodes see too, with --set job.logs=FOLDER"
+            f"the folder of logs {logs} cannot be written ({error.strerror or error}); give one that the nodes share, "
+            "with --set job.logs=FOLDER"
         ) from error

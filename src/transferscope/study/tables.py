@@ -205,7 +205,7 @@ def _unfit(value: object) -> str:
             if isinstance(item, int) and not -(2**63) <= item < 2**63:
                 return f"holds a whole number of {item.bit_length()} bits; expected at most 63"
             if isinstance(item, str) and "\x00" in item:
-                return "holds a NUL character; leave it out"
+                return "contains a null character; leave it out"
             if isinstance(item, Mapping):
                 inner += [*item.keys(), *item.values()]
             elif isinstance(item, list | tuple):

@@ -115,7 +115,7 @@ def _refuses_unknown_options(case: DataCase) -> None:
 DATA_PROMISES: dict[str, Callable[[DataCase], None]] = {
     "loaded twice it is the same": _is_repeatable,
     "it has finite inputs to learn from and to test on": _is_not_empty,
-    "it has labels that can be told apart": _has_labels,
+    "it has labels that differ": _has_labels,
     "what it is tested on is not trained on": _tests_on_others,
     "it gives few-shot subsets": _gives_subsets,
     "its paths may be absolute": _is_found_from_elsewhere,

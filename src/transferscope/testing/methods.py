@@ -240,7 +240,7 @@ def _resumes(case: MethodCase) -> None:
         resumed = weights_of(case.fit(task, kept).network)
     require(
         same(resumed, weights_of(case.fit(task, longer).network)),
-        "a run that was cut off goes on to other weights; what a step does must depend on the step and the state alone",
+        "an interrupted run resumes to other weights; what a step does must depend on the step and the state alone",
     )
 
 
@@ -274,7 +274,7 @@ METHOD_PROMISES: dict[str, Callable[[MethodCase], None]] = {
     "it says what it cost": _says_its_cost,
     "examples of one class are answered": _one_class,
     "fewer examples than features are answered": _few_examples,
-    "a run that is cut off goes on to the same weights": _resumes,
+    "an interrupted run resumes to the same weights": _resumes,
     "a run that diverges says so": _says_that_it_diverged,
     "it asks for source data where it needs them": _asks_for_source_data,
 }
@@ -284,7 +284,7 @@ ON_EVERY_NETWORK = (
     "it leaves what it is given as it was",
     "the same seed gives the same weights",
     "fewer examples than features are answered",
-    "a run that is cut off goes on to the same weights",
+    "an interrupted run resumes to the same weights",
 )
 """The promises that are tried on each of the `NETWORKS`."""
 

@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.figure import Figure as Canvas
 
 from transferscope.diagnostics.class_separation import variance_ratio
-from transferscope.errors import DataError
+from transferscope.errors import DataError, unsupported
 from transferscope.models.build import frame_network
 from transferscope.models.weights import open_network
 from transferscope.report.blocks import Figure
@@ -100,7 +100,7 @@ def features_of(stored: StoredCell, context: WorkContext) -> CellFeatures:
     recipe = MethodRecipe.from_payload(cell.payload)
     target = task_of(cell, recipe).target
     if target.train.kind != "classification":
-        raise DataError(f"{target.name} is no task of classification, whose classes Figure 2a colours")
+        raise unsupported("Figure 2a", "a classification task", f"{target.name} is {target.train.kind}")
     frame = frame_network(recipe.network, target.train.input_shape, target.train.n_outputs)
     network = open_network(frame, context.network(cell.key)).network.eval()
     values, labels = {}, {}

@@ -98,7 +98,7 @@ class RandomStartsFigure(fig.TheoryFigure):
                 x_log=True,
                 shares=True,
             ),
-            fig.Panel("examples", "The shared feature is told", "target examples n", "share of samples", shares=True),
+            fig.Panel("examples", "The shared feature is found", "target examples n", "share of samples", shares=True),
             fig.Panel("needed", f"Failure at most {_FAILURE:g}", features, "target examples n", x_log=True),
         )
         return fig.Theory(panels, curves)

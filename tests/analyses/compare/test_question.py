@@ -112,7 +112,7 @@ def test_a_comparison_names_data_from_the_current_folder_and_its_study_runs_from
 @pytest.mark.parametrize(
     ("source", "given", "message"),
     [
-        ([], {}, "there is no source to transfer from; give at least one"),
+        ([], {}, "there is no source; give at least one"),
         ("mnits", {}, "did you mean 'mnist'"),
     ],
 )

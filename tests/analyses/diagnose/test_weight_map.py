@@ -91,12 +91,12 @@ def test_a_study_without_results_or_networks_is_not_mapped(tmp_path: Path) -> No
         with pytest.raises(StoreError, match="no method of small is done; run it with"):
             map_study(store, "small")
         run_study(small, store)
-        with pytest.raises(DataError, match=r"small kept 0 networks in .* and a map needs 4; all are kept with keep ="):
+        with pytest.raises(DataError, match=r"small kept 0 networks in .*; expected at least 4: add keep ="):
             map_study(store, "small")
 
 
 def test_networks_of_other_parameters_have_no_distance() -> None:
-    with pytest.raises(NetworkError, match=r"^network 1 has other parameters than network 0; a map of weights needs "):
+    with pytest.raises(NetworkError, match=r"^network 1 has other parameters than network 0; expected "):
         weight_distances([mlp(), mlp(width=8)])
 
 

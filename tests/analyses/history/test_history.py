@@ -242,7 +242,7 @@ def test_gains_are_of_the_same_task_source_and_labels(monkeypatch: pytest.Monkey
 def test_runs_that_a_seed_does_not_tell_apart_are_not_averaged(tmp_path: Path) -> None:
     frame = pd.read_csv(table(tmp_path / "scores.csv", two_kinds(3, 4))).assign(seed=0)
     both = pd.concat([frame.assign(bands=bands) for bands in ("rgb", "all")])
-    with pytest.raises(DataError, match=r"2 rows hold the arm arm0 on task0 .* \(they differ in bands\)"):
+    with pytest.raises(DataError, match=r"2 rows have the arm arm0 on task0 .* \(they differ in bands\)"):
         propose("new", both)
     for columns in (LabelColumns(seed="bands+seed"), LabelColumns(arm="arm+bands")):
         assert propose("new", both, columns=columns).n_tasks == 3
@@ -258,19 +258,19 @@ def test_losses_are_proposed_downwards(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "asked", "message"),
     [
-        ({"task": "one"}, {}, "3 rows hold the arm arm0 on one and no column says which run they are"),
+        ({"task": "one"}, {}, "3 rows have the arm arm0 on one, and no column distinguishes them"),
         ({}, {"task": " "}, "the new task has no name"),
         ({}, {"labels": -3}, "labels = -3 is out of range; expected a number of labels above 0"),
         ({}, {"tried": {"arm0": float("nan")}}, "arm0 was tried with the score nan; expected a finite number"),
         ({}, {"tried": {"arm9": 0.5}}, "unknown arm 'arm9': did you mean 'arm3' or 'arm2' or 'arm1'?"),
-        ({}, {"tried": {"arm0": 50.0}}, "arm0 was tried with the score 50, and accuracy is read as a share of at most"),
+        ({}, {"tried": {"arm0": 50.0}}, "arm0 was tried with the score 50, but accuracy is a share of at most"),
         (
             {},
             {"columns": LabelColumns(task="tasks")},
             "unknown column 'tasks': did you mean 'task'? known are accuracy",
         ),
-        ({"task": None}, {}, "3 rows hold the arm arm0 on table"),
-        ({"accuracy": np.inf}, {}, "column accuracy holds no number in row 1; expected a score in every row"),
+        ({"task": None}, {}, "3 rows have the arm arm0 on table"),
+        ({"accuracy": np.inf}, {}, "column accuracy has no number in row 1; expected a score in every row"),
         ({"accuracy": "high"}, {}, "column accuracy holds 'high' in row 1; expected a score in every row"),
         ({"labels": "few"}, {}, "column labels holds 'few' in row 1; expected a number of labels, such as 1000"),
     ],
@@ -287,9 +287,9 @@ def test_what_cannot_be_used_is_one_sentence(
 
 def test_tables_that_do_not_go_together_are_refused(tmp_path: Path) -> None:
     path, f1 = (table(tmp_path / f"{name}.csv", two_kinds(3, 4), name=name) for name in ("accuracy", "f1"))
-    with pytest.raises(TransferscopeError, match="the tasks are measured by accuracy and f1, and nothing says which"):
+    with pytest.raises(TransferscopeError, match="the tasks have several metrics, accuracy and f1"):
         propose("new", [path, f1])
-    with pytest.raises(TransferscopeError, match=r"none\.csv is not a file"):
+    with pytest.raises(TransferscopeError, match=r"there is no table .*none\.csv"):
         propose("new", tmp_path / "none.csv")
     yields = pd.read_csv(path).rename(columns={"accuracy": "yield"})
     opposite = [
@@ -297,7 +297,7 @@ def test_tables_that_do_not_go_together_are_refused(tmp_path: Path) -> None:
     ]
     opposite[1]["task"] += " too"
     with pytest.raises(
-        TransferscopeError, match="of yield more is better on task0, task1 and task2 and less on task0 to"
+        TransferscopeError, match="higher yield is better on task0, task1 and task2 and lower on task0 to"
     ):
         _measure(pd.concat(opposite))
 

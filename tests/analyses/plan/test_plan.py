@@ -139,7 +139,7 @@ def test_guessing_among_classes_has_the_unit_of_the_table(table: pd.DataFrame, n
 def test_what_is_no_share_of_errors_has_no_error_of_guessing(table: pd.DataFrame) -> None:
     loss = table.drop(columns="accuracy").assign(loss=2 - table["accuracy"])
     for frame in (loss, table.rename(columns={"accuracy": "r2"})):
-        with pytest.raises(TransferscopeError, match="is not a share of errors"):
+        with pytest.raises(TransferscopeError, match="is for error rates"):
             plan(frame, PlanQuestion(classes=10))
 
 
@@ -247,16 +247,16 @@ def test_wide_and_long_tables_are_read_alike(table: pd.DataFrame) -> None:
 BROKEN: dict[str, tuple[Callable[[pd.DataFrame], pd.DataFrame], str]] = {
     "two called scratch": (
         lambda t: pd.concat([t, t.replace({"arm": {"fine-tune": "Random init"}})]),
-        "the arms scratch and Random init could all be training from scratch; say which is with --without",
+        "the arms scratch and Random init could each be training from scratch; choose one with --without",
     ),
-    "one size": (lambda t: t[t["labels"] == 50], "no arm was measured at two usable numbers of labels or more"),
+    "one size": (lambda t: t[t["labels"] == 50], "no arm has two usable numbers of labels"),
     "no seed": (
         lambda t: t.drop(columns="seed"),
-        "3 rows hold arm = scratch, labels = 25.0 and no column says which run they are; name it with",
+        "3 rows have arm = scratch, labels = 25.0, and no column distinguishes them; add",
     ),
     "two tasks": (
         lambda t: pd.concat([t, t]),
-        "several rows hold arm = scratch, labels = 25.0, seed = 0; keep one task",
+        "several rows have arm = scratch, labels = 25.0, seed = 0; keep one task",
     ),
     "two measures": (
         lambda t: t.assign(metric=["acc"] * 15 + ["f1"] * 15),
@@ -268,15 +268,15 @@ BROKEN: dict[str, tuple[Callable[[pd.DataFrame], pd.DataFrame], str]] = {
     ),
     "mixed units": (
         lambda t: t.assign(accuracy=t["accuracy"].where(t["arm"] == "scratch", 100 * t["accuracy"])),
-        "column accuracy mixes units: it is at most 1 for scratch and above 1 for fine-tune",
+        "column accuracy mixes units: at most 1 for scratch, above 1 for fine-tune",
     ),
     "mixed inside": (
         lambda t: t.assign(accuracy=t["accuracy"].where(t["labels"] < 150, 100 * t["accuracy"])),
-        "column accuracy mixes units: 18 of its values are at most 1 (up to 0.8485) and 12 above 1 (from 85.75)",
+        "column accuracy mixes units: 18 values are at most 1 (up to 0.8485) and 12 above 1 (from 85.75)",
     ),
     "task, no seed": (
         lambda t: t.assign(task=np.where(t["seed"] > 0, "b", "a"))[t["seed"] < 2].drop(columns="seed"),
-        "the rows are of 2 tasks (column task: a and b), and a plan is of one; keep its rows, as in --where",
+        "the rows have 2 tasks (column task: a and b), but a plan is for one; add --where",
     ),
     "tasks with their seeds": (
         lambda t: pd.concat(
@@ -289,7 +289,7 @@ BROKEN: dict[str, tuple[Callable[[pd.DataFrame], pd.DataFrame], str]] = {
         "the table has no column of numbers of labels among when, arm, seed and accuracy",
     ),
     "text": (lambda t: t.assign(accuracy=["high", *t["accuracy"][1:]]), "column accuracy holds 'high' in row 1"),
-    "no arm": (lambda t: t.assign(arm=np.nan), "no row has a name in arm"),
+    "no arm": (lambda t: t.assign(arm=np.nan), "column arm is empty in every row"),
     "an error that rises": (lambda t: t.rename(columns={"accuracy": "error"}), "column error rises with the sizes"),
 }
 

@@ -19,5 +19,5 @@ def test_features_that_are_the_same_for_all_examples_are_said() -> None:
     with torch.no_grad():
         for parameter in network.features.parameters():
             parameter.zero_()
-    with pytest.raises(NetworkError, match="features of dead are the same for all 12 target examples"):
+    with pytest.raises(NetworkError, match="features of dead are equal for all 12 target examples"):
         target.view_of(CandidateNetwork("dead", network, None))

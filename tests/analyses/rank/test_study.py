@@ -175,7 +175,7 @@ def test_mistakes_are_one_sentence(store: Store, tmp_path: Path) -> None:
     for file in store.files.glob("*.safetensors"):
         file.unlink()
     with pytest.raises(
-        DataError, match=r"^the network pretrained on source .* is missing; restore the folder of networks"
+        DataError, match=r"^there is no network pretrained on source .*; restore the folder of networks"
     ):
         rank_again(store)
 
@@ -198,7 +198,7 @@ def test_one_source_is_held_against_random_features_and_none_is_refused(store: S
 def test_too_few_labels_are_refused(store: Store, tmp_path: Path) -> None:
     study = tables(tmp_path, target={"data": f"npz:{tmp_path}/target.npz", "labels": [3, 5]})
     run_study(parse_spec(study), store, work=REMEMBERED)
-    with pytest.raises(DataError, match=r"^small has 5 labels at most, too few to rank with; give it 6 or more$"):
+    with pytest.raises(DataError, match=r"^labels of small = 5 is out of range; expected at least 6"):
         rank_again(store)
 
 
@@ -207,7 +207,7 @@ def test_a_method_that_lacks_results_of_a_candidate_cannot_judge(store: Store, t
     study = tables(tmp_path, methods={"scratch": {}, "fine-tune": {}, "joint": {}})
     run_study(parse_spec(study), store, work=REMEMBERED)
     with pytest.raises(
-        SettingsError, match=r"^joint has no result for some of source .*; hold the scores against fine-"
+        SettingsError, match=r"^joint has no result for some of source .*; compare the scores with fine-"
     ):
         rank_again(store, method="joint")
 
@@ -224,7 +224,7 @@ def test_a_study_whose_data_were_moved_says_what_brings_its_paths_up_to_date(sto
     (tmp_path / "target.npz").rename(tmp_path / "moved.npz")
     with pytest.raises(
         MissingDataError,
-        match=r"target\.npz.*; if the study was moved, `transferscope run STUDY\.toml` in its new place brings its "
+        match=r"target\.npz.*; if the study was moved, update its "
         r"paths up to date without training anything again$",
     ):
         rank_again(store)

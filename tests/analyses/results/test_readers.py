@@ -361,7 +361,7 @@ def test_a_database_that_is_damaged_or_of_others_is_said(tmp_path: Path) -> None
         path = tmp_path / place
         for content in (path.read_bytes()[:3000], b"", b"\0" * 99, b"arm,seed,accuracy\n"):
             path.write_bytes(content)
-            with pytest.raises(DataError, match=rf"{place} holds no runs .*MLflow or Optuna"):
+            with pytest.raises(DataError, match=rf"{place} has no readable runs; .*MLflow or Optuna"):
                 compare_results(read, without=["scratch"])
 
 
@@ -369,5 +369,5 @@ def test_a_place_without_runs(tmp_path: Path) -> None:
     with pytest.raises(MissingDataError, match="there is no"):
         compare_results(tmp_path / "gone")
     (tmp_path / "notes.txt").write_text("nothing")
-    with pytest.raises(DataError, match="holds no runs that are known"):
+    with pytest.raises(DataError, match="has no readable runs"):
         compare_results(tmp_path)

@@ -470,7 +470,7 @@ REFUSED: dict[str, tuple[pd.DataFrame, dict[str, Any], type[TransferscopeError],
         DataError,
         ("mixes units", "3"),
     ),
-    "a run twice": (TWICE, {}, DataError, ("2 rows", "arm = scratch, seed = 0", "one row for each run")),
+    "a run twice": (TWICE, {}, DataError, ("2 rows", "arm = scratch, seed = 0", "one row per run")),
     "several tasks": (
         pd.concat([ROWS.assign(task="a"), ROWS.assign(task="b")]),
         {},
@@ -493,13 +493,13 @@ REFUSED: dict[str, tuple[pd.DataFrame, dict[str, Any], type[TransferscopeError],
         ROWS.rename(columns={"seed": "epoch"}),
         {},
         DataError,
-        ("arm = scratch and differ in epoch", f'--where "epoch={ROWS["seed"].max()}"', "--columns seed="),
+        ("arm = scratch, but differ in epoch", f'--where "epoch={ROWS["seed"].max()}"', "--columns seed="),
     ),
     "learning rates of runs with a name each": (
         ROWS.rename(columns={"seed": "lr"}).assign(run=[f"r{i}" for i in range(len(ROWS))]),
         {},
         DataError,
-        ("arm = scratch and differ in lr",),
+        ("arm = scratch, but differ in lr",),
     ),
     **{
         f"a direction that {name} does not tell": (
@@ -532,7 +532,7 @@ REFUSED: dict[str, tuple[pd.DataFrame, dict[str, Any], type[TransferscopeError],
         DataError,
         ("column accuracy", "of 0.01' in row 1", "a score, such as 0.91"),
     ),
-    "no score at all": (ROWS.assign(accuracy=np.nan), {}, DataError, ("no row has a score",)),
+    "no score at all": (ROWS.assign(accuracy=np.nan), {}, DataError, ("column accuracy is empty in every row",)),
     "labels in words": (
         ROWS.assign(labels="1k of 2"),
         {},
@@ -628,7 +628,7 @@ def test_predictions_of_another_run_are_noticed(tmp_path: Path) -> None:
     pd.DataFrame({"score": [1, 0, 1, 0]}).to_csv(tmp_path / "p.csv", index=False)
     rows = ROWS.assign(predictions="p.csv")
     _written(rows, tmp_path / "runs.csv")
-    with pytest.raises(DataError, match=r"mean 0\.5 and the score of the run is 0\.7"):
+    with pytest.raises(DataError, match=r"mean 0\.5, but the score of the run is 0\.7"):
         compare_results(tmp_path / "runs.csv", without=CONTROLS)
 
 
@@ -643,7 +643,7 @@ def test_predictions_in_another_order_are_noticed(tmp_path: Path) -> None:
         if file != "other.csv":
             assert len(compare_results(tmp_path / "runs.csv", without=["scratch"]).runs.examples) == 2
             continue
-        with pytest.raises(DataError, match=r"other\.csv .* from example 2 on"):
+        with pytest.raises(DataError, match=r"other\.csv .* starting at example 2"):
             compare_results(tmp_path / "runs.csv", without=["scratch"])
 
 

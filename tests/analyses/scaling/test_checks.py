@@ -124,7 +124,7 @@ def test_measured_is_the_mean_over_repeats() -> None:
 def test_a_column_of_shares_and_percent_is_refused(percent: np.ndarray, order: slice) -> None:
     for values in (LAW, 1 - LAW):
         mixed = pd.Series(np.where(percent, 100 * values, values)[order], name="measured")
-        with pytest.raises(DataError, match=r"column measured mixes units: .* write all of it as shares or all in"):
+        with pytest.raises(DataError, match=r"column measured mixes units: .* write all as shares or all in"):
             check_units(mixed, [pd.Series(N[order])])
 
 
@@ -233,7 +233,7 @@ def test_frames_as_pandas_leaves_them_are_read() -> None:
     plain = scaling(curve()).verdict
     assert scaling(curve().set_index(pd.Index(list("abcdefg")))).verdict == plain
     assert scaling(curve().rename(columns={"n": 0}), columns=Columns(pretrain_size="0")).verdict == plain
-    with pytest.raises(DataError, match="several columns called error; give each a name of its own"):
+    with pytest.raises(DataError, match="several columns 'error'; give each its own name"):
         scaling(pd.concat([curve(), curve()["error"]], axis=1))
     with pytest.raises(DataError, match=re.escape("column m holds [1]; expected a name or a number for each curve")):
         scaling(curve().assign(m=pd.Series([[1]] * 7)), columns=Columns(by=("m",)))

@@ -148,9 +148,9 @@ def test_every_measure_becomes_an_error(
 @pytest.mark.parametrize(
     ("name", "values", "better", "target", "sentence"),
     [
-        ("metric", RISES, None, 0.95, "do not determine whether it is an error; say which with --better"),
-        ("metric", [0.5] * 5, None, 0.95, "do not determine whether it is an error; say which with --better"),
-        ("accuracy", FALLS, None, 0.95, "column accuracy falls with the sizes (from 0.4 to 0.18), unlike a quality"),
+        ("metric", RISES, None, 0.95, "do not show whether it is an error; say which with --better"),
+        ("metric", [0.5] * 5, None, 0.95, "do not show whether it is an error; say which with --better"),
+        ("accuracy", FALLS, None, 0.95, "column accuracy falls with the sizes (from 0.4 to 0.18), unlike a score"),
         ("error", RISES, None, 0.95, "column error rises with the sizes (from 0.6 to 0.82), unlike an error"),
         ("accuracy", RISES, None, 0.05, "if an error of 0.05 is meant, give --target-score 0.95"),
         ("reward", [-3.0, 1.0, 2.0, 4.0, 5.0], None, None, "are neither within 0 to 1 nor within 0 to 100"),

@@ -209,12 +209,12 @@ def test_parameters_and_tokens_in_millions_and_billions_are_pointed_out(
 @pytest.mark.parametrize(
     ("question", "frame", "sentence"),
     [
-        (ScalingQuestion(at=((1e3,),)), "compute", "--at 1000 has 1 sizes and the table 2"),
+        (ScalingQuestion(at=((1e3,),)), "compute", "--at 1000 has 1 sizes, but the table has 2"),
         (ScalingQuestion(at=((SIZES.min() / 10,),)), "curve", "the smallest measured size"),
-        (ScalingQuestion(at=((1e3, 1e4),)), "curve", "--at 1000,10000 has 2 sizes and the table 1"),
-        (ScalingQuestion(cost="6*N*D"), "curve", "is one of parameters and tokens"),
-        (ScalingQuestion(budget=10.0), "curve", "was given without costs"),
-        (ScalingQuestion(cost_pretrain=1.0), "compute", "one costs nothing"),
+        (ScalingQuestion(at=((1e3, 1e4),)), "curve", "--at 1000,10000 has 2 sizes, but the table has 1"),
+        (ScalingQuestion(cost="6*N*D"), "curve", "is of parameters and tokens"),
+        (ScalingQuestion(budget=10.0), "curve", "budget = 10 needs costs"),
+        (ScalingQuestion(cost_pretrain=1.0), "compute", "cost nothing"),
     ],
 )
 def test_questions_that_do_not_fit_the_sizes_are_a_sentence(

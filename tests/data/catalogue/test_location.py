@@ -109,7 +109,7 @@ def test_offline_and_absent_says_what_to_put_where(
         "data set fashion-mnist is not on this computer and cannot be downloaded: "
         f"{NOWHERE}train-images-idx3-ubyte.gz cannot be reached; put fashion-mnist.npz "
         "(x_train, y_train, x_test, y_test) or train-images-idx3-ubyte.gz, train-labels-idx1-ubyte.gz, "
-        "t10k-images-idx3-ubyte.gz, t10k-labels-idx1-ubyte.gz into the folder that TRANSFERSCOPE_DATA names (HERE)"
+        "t10k-images-idx3-ubyte.gz, t10k-labels-idx1-ubyte.gz into the folder TRANSFERSCOPE_DATA (HERE)"
     )
     with pytest.raises(MissingDataError) as caught:
         fetch(entry)

@@ -109,7 +109,7 @@ def test_a_cell_that_takes_too_long_is_stopped_and_the_next_one_is_done(
         assert (message.failure.kind, message.failure.message) == (
             "timeout",
             "the run was stopped after 0.005 minutes; raise cell_minutes in [engine] and run again with "
-            "--retry-failed, which goes on from its last checkpoint and begins a command anew",
+            "--retry-failed, which resumes at its last checkpoint and starts a command again",
         )
 
 

@@ -107,7 +107,7 @@ def checked_target(target: object) -> Data:
     target = str(target) if isinstance(target, Path) else target
     if not is_data(target) or (isinstance(target, str) and makes_network(target)):
         raise SettingsError(
-            f"the target is given as {seen(target)}, which is not data; compare(target, sources) takes the target "
-            f"first and then what to transfer from: expected {DATA_WORDS}"
+            f"the target is given as {seen(target)}; expected {DATA_WORDS}: compare(target, sources) takes the target "
+            "first"
         )
     return target

@@ -227,8 +227,8 @@ def compare(
         )
     if sources is None:
         raise SettingsError(
-            "compare was given no source; give what to transfer from after the target, as in compare(target, sources), "
-            "or results alone: a data frame, or the path of a file or folder that exists"
+            "compare was given no source; give sources, as in compare(target, sources), or only results: a data "
+            "frame, or the path of an existing file or folder"
         )
     refuse_unused(of_results, "sources are given, which are trained on")
     target = checked_target(target)

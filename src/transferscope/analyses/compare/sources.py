@@ -60,8 +60,8 @@ def source_table(pretrained: Pretrained) -> dict[str, Any]:
     network = pretrained.network
     if network.widths is not None:
         raise SettingsError(
-            f"{pretrained.name} is to be read as {network.name} of widths {network.widths}, which only the study's own "
-            "network can have; write a study file with [network] widths, and weights in [sources.NAME]"
+            f"{pretrained.name} is a {network.name} of widths {network.widths}, which only a study file can give: "
+            "[network] widths, and weights in [sources.NAME]"
         )
     table = {"network": network_seen_from(network.name, Path.cwd()), **network_settings(network)}
     if pretrained.weights is not None:
@@ -113,9 +113,9 @@ def pretrained_module(module: nn.Module, folder: Path) -> Pretrained:
             reason = f"its class cannot be called without arguments ({' '.join(str(error).split())})"
     if reason:
         raise SettingsError(
-            f"the {kind.__name__} in memory cannot be made again in another process: {reason}; save its state_dict to "
-            "a file and give Pretrained(NetworkSettings('file.py:function'), Path(FILE)) with a function that makes "
-            "it, or a model of transformers"
+            f"the {kind.__name__} in memory cannot be rebuilt in another process: {reason}; save its state_dict and "
+            "give Pretrained(NetworkSettings('file.py:function'), Path(FILE)), where function builds it, or a model "
+            "of transformers"
         )
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{slug(kind.__name__)}-{digest[:16]}.safetensors"

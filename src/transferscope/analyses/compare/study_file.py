@@ -102,7 +102,7 @@ def study_tables(
         SettingsError: There is no source.
     """
     if not sources:
-        raise SettingsError("there is no source to transfer from; give at least one")
+        raise SettingsError("there is no source; give at least one to transfer from")
     names = [
         one.network.name if isinstance(one, Pretrained) else _specify(one, folder, "source", reading) for one in sources
     ]
@@ -177,7 +177,7 @@ def study_tables(
 def _as_fitted(spec: StudySpec, tables: Mapping[str, Any]) -> StudySpec:
     """Return the study of tables that were fitted to its data (`_fitted_to`)."""
     if not tables["methods"]:
-        raise SettingsError("no method can learn the target from every source; name some with --methods")
+        raise SettingsError("no method suits the target and every source; choose some with --methods")
     transforms = {name: tuple(table.get("transforms", ())) for name, table in tables["sources"].items()}
     return replace(
         spec,
@@ -287,7 +287,7 @@ def _own_network(data: Sequence[Dataset], target: str) -> dict[str, Any]:
     shape = data[-1].train.input_shape
     if len(shape) == 2:
         raise SettingsError(
-            f"{target} is texts and no network reads them; name a text encoder, as in --network hf:FOLDER"
+            f"{target} is texts, but no network reads texts; give a text encoder, as in --network hf:FOLDER"
         )
     if any(one.train.grid is not None for one in data):
         return {"name": "resnet20"}  # reads labels on a grid

@@ -18,7 +18,7 @@ from transferscope.analyses.result import json_rows
 from transferscope.analyses.results.readers import read_place
 from transferscope.analyses.results.runs import RunColumns
 from transferscope.decision import Scores
-from transferscope.errors import DataError, SettingsError, TransferscopeError
+from transferscope.errors import DataError, SettingsError, TransferscopeError, unknown_name
 from transferscope.report.blocks import Cell, Column, Figure, Points, Section, Table, Text
 from transferscope.report.figures.choice import beside_axis
 from transferscope.report.figures.style import WITH_SOURCE, WITHOUT, drawing, new_figure
@@ -301,15 +301,15 @@ def compare_tasks(
     """
     task = columns.task
     if task is None:
-        raise SettingsError("columns names no column of tasks; give it, as RunColumns(task='dataset')")
+        raise SettingsError("columns has no task; give it, as in RunColumns(task='dataset')")
     place = None if isinstance(results, pd.DataFrame) else Path(results)
     read = None if place is None else read_place(place, columns.metric)
     table = rows_where(measured_rows(results if read is None else read, [task], of_runs=True).rows, columns.where)
     if task not in table:
-        raise DataError(f"there is no column {task!r} of tasks; the columns are {few(table.columns, 10)}")
+        raise unknown_name("column of tasks", task, map(str, table.columns))
     names = list(dict.fromkeys(str(one) for one in table[task].dropna()))
     if len(names) < 2:
-        raise DataError(f"column {task!r} holds one task, {few(names)}; leave out task={task} for a single one")
+        raise DataError(f"column {task!r} has one task, {few(names)}; leave out task={task}")
     made = {}
     for name in names:
         try:
@@ -327,5 +327,7 @@ def compare_tasks(
             raise DataError(f"task {name}: {error}; fix that, or {left_out}") from error
     found = OverTasks(made)
     if not found.arms:
-        raise DataError(f"no arm has a run on every task of {few(names)}: there is nothing to rank; compare each alone")
+        raise DataError(
+            f"no arm has a run on every task of {few(names)}, so arms cannot be ranked; compare each task alone"
+        )
     return found

@@ -62,7 +62,7 @@ def make_diagnostics(names: Sequence[str], changes: Changes) -> dict[str, Diagno
         DIAGNOSTICS[name]
     spare = [name for name in changes if names and name not in names]
     if spare:
-        raise SettingsError(f"settings of {spare[0]} were given, which is not measured; name it too, or leave them out")
+        raise SettingsError(f"settings of {spare[0]} are given, but it is not measured; add it, or leave them out")
     mistakes = Mistakes("the diagnostics")
     made = {
         name: read_table(

@@ -76,8 +76,8 @@ def _best(store: Store, study: str, labels: int | None) -> Run:
     if not runs:
         raise StoreError(
             f"the study {study} has kept no network of a transfer arm{f' with {labels} labels' if labels else ''}; "
-            'with keep = "all" in [engine] it keeps them, and `transferscope diagnose NETWORK --data DATA` measures '
-            "one of yours"
+            'keep them with keep = "all" in [engine], or measure a network of yours with `transferscope diagnose '
+            "NETWORK --data DATA`"
         )
     largest = max(run.n_labels for run in runs)
     sign = 1 if frames.metric.higher_is_better else -1

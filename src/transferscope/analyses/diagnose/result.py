@@ -299,7 +299,7 @@ def _cell(diagnostic: Diagnostic, estimate: Estimate | None) -> Cell:
         return Cell("none", estimate.status)
     share = diagnostic.meaning.share
     text, spread = number_words(estimate.value, share=share), spread_of(diagnostic, estimate)
-    notes = [] if estimate.usable else [f"not settled: {estimate.status}"]
+    notes = [] if estimate.usable else [f"undecided: {estimate.status}"]
     if spread.interval is not None:
         ends = [number_words(end, share=share) for end in (spread.interval.low, spread.interval.high)]
         notes += [" to ".join(ends)] if ends != [text, text] else []

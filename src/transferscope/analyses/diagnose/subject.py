@@ -268,8 +268,8 @@ def _source(question: FileQuestion, target: Dataset, network: Network, device: t
     source = _load(question, replace(question.source, data=name))
     if source.train.input_shape != target.train.input_shape:
         raise DataError(
-            f"source inputs have shape {source.train.input_shape} and target inputs {target.train.input_shape}; bring "
-            "both to one shape with transformations such as resize:28"
+            f"source inputs have shape {source.train.input_shape} but target inputs {target.train.input_shape}; add "
+            "transforms such as resize:28"
         )
     given = question.given_scale  # else as a study does, whose files know the scale of the target alone
     scale = scale_of(network, source.train) if given is None else given.fitted_to(source.train)
@@ -302,7 +302,7 @@ def _trained(question: FileQuestion, data: Dataset, device: torch.device) -> Net
     head = network.head
     if isinstance(head, NeighbourHead):
         raise NetworkError(
-            f"the head of {path} is nearest neighbours, which diagnostics do not look into; give a network with a "
+            f"the head of {path} is nearest neighbours, which diagnostics do not support; give a network with a "
             "trained head"
         )
     width = head.out_features if isinstance(head, TwoLayerHead) else len(head.get_parameter("weight"))
@@ -310,8 +310,8 @@ def _trained(question: FileQuestion, data: Dataset, device: torch.device) -> Net
         kind = {"regression": "regression target", "multi-label": "label", "classification": "class"}[data.train.kind]
         plural = "" if n_outputs == 1 else "es" if kind == "class" else "s"
         raise DataError(
-            f"the head of {path} has {width} outputs and {data.name} has {n_outputs} {kind}{plural}; "
-            "give the data that the head was trained on"
+            f"the head of {path} has {width} outputs, but {data.name} has {n_outputs} {kind}{plural}; give the data "
+            "it was trained on"
         )
     return network
 
@@ -340,7 +340,6 @@ def _performance(subject: Subject, path: Path) -> tuple[Record, ...]:
     records = measure(outputs, subject.examples.labels, part=subject.part).records
     if any(record.estimate.status == "non_finite" for record in records):
         raise NetworkError(
-            f"the loss of {path} on {subject.part} is not finite; check that the data are scaled as in its training, "
-            "or say how they were with scaling"
+            f"the loss of {path} on {subject.part} is not finite; scale the data as in its training, or give scaling"
         )
     return records

@@ -215,7 +215,7 @@ def weight_distances(networks: Sequence[nn.Module]) -> Float[np.ndarray, "M M"]:
     for i, other in enumerate(shapes):
         if other != shapes[0]:
             raise NetworkError(
-                f"network {i} has other parameters than network 0; a map of weights needs networks of one architecture"
+                f"network {i} has other parameters than network 0; expected networks of one architecture"
             )
     distances = np.zeros((len(networks), len(networks)))
     for i, first in enumerate(networks):
@@ -272,9 +272,8 @@ def map_study(
     listed = _listed(fits, WorkContext(store.files))
     if len(listed) < LEAST_NETWORKS:
         raise DataError(
-            f"{study} kept {len(listed)} networks in {store.files} and a map needs {LEAST_NETWORKS}; all are kept "
-            'with keep = "all" in [engine], those on the way with [diagnostics.weights] and every = 100: add both to '
-            "its file and run it in a new store"
+            f"{study} kept {len(listed)} networks in {store.files}; expected at least {LEAST_NETWORKS}: add keep = "
+            '"all" to [engine] and [diagnostics.weights] with every = 100 to its file, and run it in a new store'
         )
     with code_as_planned(code_of([fits[0]])):
         recipe = MethodRecipe.from_payload(fits[0].payload)

@@ -75,7 +75,7 @@ def propose(
     """
     tried = tried or {}
     if not task.strip():
-        raise SettingsError("the new task has no name; give the name of a data set, or any other")
+        raise SettingsError("the new task has no name; give one, such as that of a data set")
     if labels is not None and not (math.isfinite(labels) and labels > 0):
         raise out_of_range("labels", labels, "a number of labels above 0")
     for arm, score in tried.items():
@@ -97,8 +97,8 @@ def propose(
     for arm, score in tried.items():
         if measure in HEADLINES and score > 1:
             raise SettingsError(
-                f"{arm} was tried with the score {score:g}, and {measure} is read as a share of at most 1; a score in "
-                f"percent is written as {score / 100:g}"
+                f"{arm} was tried with the score {score:g}, but {measure} is a share of at most 1; write "
+                f"{score / 100:g} for percent"
             )
     sign = 1.0 if higher else -1.0
     matrix = others.pivot_table(index="task", columns="arm", values="score", sort=False)
@@ -134,7 +134,7 @@ def _others(frame: pd.DataFrame, task: str, tried: set[str]) -> pd.DataFrame:
     wanted = [group for group in groups if tried & set(frame.loc[frame["task"].isin(group), "arm"])] or groups
     if len(wanted) > 1 and not tried:
         raise DataError(
-            f"nothing was tried on {task}, and {len(wanted)} groups of tasks are known that have no arm in common "
+            f"nothing was tried on {task}, and the known tasks are in {len(wanted)} groups without common arms "
             f"({'; '.join(few(sorted(group), 3) for group in wanted[:3])}); give a first score with --tried ARM=SCORE"
         )
     return frame[frame["task"].isin(frozenset().union(*wanted))]
@@ -148,16 +148,16 @@ def _measure(others: pd.DataFrame) -> tuple[str, bool]:
     """
     if others["measure"].nunique() > 1:
         raise DataError(
-            f"the tasks are measured by {listed(sorted(others['measure'].unique()))}, and nothing says which counts; "
-            "keep the tasks of one, or add a row of the new task"
+            f"the tasks have several metrics, {listed(sorted(others['measure'].unique()))}; keep the tasks of one, or "
+            "add a row of the new task"
         )
     if others["task"].nunique() < 2:
         raise DataError(
-            f"{others['task'].nunique()} other task(s) with two or more arms are known, and a proposal takes 2; give "
-            "a table with a column of tasks, or several tables or studies"
+            f"there are {others['task'].nunique()} other tasks with two or more arms; expected at least 2: give a "
+            "table with a column of tasks, or several tables or studies"
         )
     measure = str(others["measure"].iloc[0])
     if others["better"].nunique() > 1:
         tasks = [few(sorted(set(others.loc[others["better"] == way, "task"]))) for way in ("higher", "lower")]
-        raise DataError(f"of {measure} more is better on {tasks[0]} and less on {tasks[1]}; leave one of them out")
+        raise DataError(f"higher {measure} is better on {tasks[0]} and lower on {tasks[1]}; leave one of them out")
     return measure, str(others["better"].iloc[0]) == "higher"

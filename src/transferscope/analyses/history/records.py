@@ -118,7 +118,7 @@ def table_rows(
     score = numbers_in(frame, str(named.score), "a score in every row")
     if not np.isfinite(score).all():
         place = place_of(score.index, int(np.flatnonzero(~np.isfinite(score))[0]))
-        raise DataError(f"column {named.score} holds no number in {place}; expected a score in every row")
+        raise DataError(f"column {named.score} has no number in {place}; expected a score in every row")
     tasks = frame[named.task].astype(str) if named.task else pd.Series(origin, index=frame.index)
     labels = numbers_in(frame, named.labels, "a number of labels, such as 1000") if named.labels else np.nan
     tidy = pd.DataFrame({"task": tasks, "arm": frame[named.arm], "labels": labels, "score": score})
@@ -133,9 +133,9 @@ def table_rows(
         apart = [one for one in apart if not is_numeric_dtype(frame[one])] or apart
         more = f" (they differ in {few(apart)})" if apart else ""
         raise DataError(
-            f"{len(rows)} rows hold the arm {first['arm']} on {first['task']} and no column says which run they "
-            f"are{more}; keep one of each with --where, or name what tells them apart: --columns "
-            "seed=COLUMN for runs that are averaged, arm=COLUMN+COLUMN, or task=COLUMN"
+            f"{len(rows)} rows have the arm {first['arm']} on {first['task']}, and no column distinguishes "
+            f"them{more}; keep one of each with --where, or add --columns seed=COLUMN to average runs, "
+            "arm=COLUMN+COLUMN, or task=COLUMN"
         )
     mean = tidy.groupby(keys, sort=False, dropna=False)["score"].mean().reset_index()
     measure = str(named.score)

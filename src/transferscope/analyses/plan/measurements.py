@@ -79,8 +79,8 @@ def table_measurements(frame: pd.DataFrame, columns: LabelColumns, target_score:
     if columns.task is not None and frame[columns.task].nunique() > 1:
         tasks = list(dict.fromkeys(frame[columns.task].dropna()))
         raise DataError(
-            f"the rows are of {len(tasks)} tasks (column {columns.task}: {few(tasks)}), and a plan is of one; keep its "
-            f'rows, as in --where "{columns.task}={tasks[0]}"'
+            f"the rows have {len(tasks)} tasks (column {columns.task}: {few(tasks)}), but a plan is for one; add "
+            f'--where "{columns.task}={tasks[0]}"'
         )
     scratch = _scratch_among(list(dict.fromkeys(frame[arm])), columns.scratch)
     check_units(pd.to_numeric(frame[score], errors="coerce"), [pd.to_numeric(frame[labels], errors="coerce")])
@@ -109,22 +109,22 @@ def study_measurements(frames: StudyFrames, target_score: float | None) -> Measu
     if len(frames.sizes) < 2:
         n, table = frames.sizes[0] or 100, "target" if "target" in frames.study.spec else "run"  # 0: all there are
         raise SettingsError(
-            f"the study {name} was run with {sizes_in_words(frames.sizes)} alone, and a plan takes several numbers; "
-            f"give labels = [{n}, {2 * n}, {4 * n}] under [{table}] in its file and run it again"
+            f"the study {name} has only {sizes_in_words(frames.sizes)}, but a plan needs several numbers; give labels "
+            f"= [{n}, {2 * n}, {4 * n}] under [{table}] in its file and run it again"
         )
     judged = frames.metric.judged
     if judged.unit not in ("share", "R²") or not judged.higher_is_better:
         raise SettingsError(
-            f"the study {name} is judged by {judged.name}, and a plan takes a share of 1 of which more is "
-            'better, as accuracy is; if it is one, give unit = "share" in [run] of its file and run it again'
+            f"the metric of {name} is {judged.name}; expected a share of 1 of which more is better, such as accuracy: "
+            'if it is one, give unit = "share" in [run] of its file and run it again'
         )
     words = measure_words(judged.record)
     final = frames.final(judged.record)
     best = best_without(frames)
     if best is None:
         raise DataError(
-            f"the study {name} has no finished run without a source, so that nothing can catch up with transfer; add a "
-            "method such as [methods.scratch] to its file and run it again"
+            f"the study {name} has no finished run of a baseline; add one such as [methods.scratch] to its file and "
+            "run it again"
         )
     runs = final[(final["role"] == "method") & ((final["source"] != "") | (final["method"] == best.method))]
     arms = [frames.in_prose(method, source) for method, source in zip(runs["method"], runs["source"], strict=True)]
@@ -147,8 +147,8 @@ def error_of_guessing(measured: Measured, classes: int) -> float:
     measure, worst = measured.measure, max(float(data.errors.max()) for data in measured.curves.values())
     if measure.unit == "R²" or words_in(measure.name) & UNBOUNDED or worst > 100:
         raise SettingsError(
-            f"{classes} classes were given, and {measure.name} is not a share of errors, which guessing would have 1 - "
-            f"1/{classes} of; leave out classes"
+            f"classes = {classes} is for error rates, of which guessing has 1 - 1/{classes}, but {measure.name} is "
+            "none; leave it out"
         )
     top = measure.bounds[1] if measure.higher_is_better else 1.0 if worst <= 1 else 100.0
     return top * (1 - 1 / classes)
@@ -192,7 +192,7 @@ def read_scores(
     columns = replace(columns, labels=labels, arm=arm, score=score, seed=seed, task=task, stderr=stderr)
     named = frame[arm].notna()
     if not named.any():
-        raise DataError(f"no row has a name in {arm}; expected the arm of each score, as in scratch")
+        raise DataError(f"column {arm} is empty in every row; expected the arm of each score, as in scratch")
     if not named.all():
         notes.append(f"left out {counted(int((~named).sum()), 'row')} without any {arm}")
     frame = frame[named].astype({arm: str})
@@ -215,7 +215,7 @@ def _scratch_among(arms: list[str], named: str | None) -> str | None:
         raise unknown_name("arm", named, arms)
     scratch = [arm for arm in arms if arm == named or (named is None and plain_name(arm) in SCRATCH_NAMES)]
     if len(scratch) > 1:
-        raise SettingsError(f"the arms {few(scratch)} could all be training from scratch; say which is with --without")
+        raise SettingsError(f"the arms {few(scratch)} could each be training from scratch; choose one with --without")
     return scratch[0] if scratch else None
 
 
@@ -244,10 +244,10 @@ def _check_no_repeats(frame: pd.DataFrame, columns: LabelColumns) -> None:
     where = ", ".join(f"{name} = {value}" for name, value in zip(keys, repeated.iloc[0][keys], strict=True))
     if seed is None:
         raise DataError(
-            f"{len(repeated[(repeated[keys] == repeated.iloc[0][keys]).all(axis=1)])} rows hold {where} and no column "
-            "says which run they are; name it with --columns seed=COLUMN, or keep the rows of one task"
+            f"{len(repeated[(repeated[keys] == repeated.iloc[0][keys]).all(axis=1)])} rows have {where}, and no "
+            "column distinguishes them; add --columns seed=COLUMN, or keep the rows of one task"
         )
-    raise DataError(f"several rows hold {where}; keep one task, one measure and one row for each run")
+    raise DataError(f"several rows have {where}; keep one task, one metric and one row per run")
 
 
 def _measured(frame: pd.DataFrame, columns: Columns, seed: str | None, asked: Measured) -> Measured:
@@ -270,8 +270,8 @@ def _measured(frame: pd.DataFrame, columns: Columns, seed: str | None, asked: Me
     lacking = "no arm" if not kept else scratch if scratch is not None and scratch not in kept else None
     if lacking:
         raise DataError(
-            f"{lacking} was measured at two usable numbers of labels or more, which a learning curve takes, better 4, "
-            "such as 25, 50, 100 and 200"
+            f"{lacking} has two usable numbers of labels, as a learning curve needs; give 2, better 4, such as "
+            "25, 50, 100 and 200"
         )
     by_seed: dict[str, dict[float, dict[object, float]]] = {}
     if seed is not None:

@@ -63,12 +63,12 @@ class LabelledTarget:
         features = features_of(candidate.network, self.read_by(candidate.network))
         if not torch.isfinite(features).all():
             raise NetworkError(
-                f"the features of {candidate.name} hold NaN or infinity; its training diverged, so leave it out"
+                f"the features of {candidate.name} contain NaN or infinity (diverged training?); leave it out"
             )
         if len(features) > 1 and bool((features == features[0]).all()):
             raise NetworkError(
-                f"the features of {candidate.name} are the same for all {len(features)} target examples, so no score "
-                "can rank it; check its weights and how its inputs are scaled, or leave it out"
+                f"the features of {candidate.name} are equal for all {len(features)} target examples, so no score can "
+                "rank it; check its weights and input scaling, or leave it out"
             )
         if candidate.n_source_classes is None:
             return TargetView(features.numpy(), self.labels, None)

@@ -81,7 +81,7 @@ def results_of(
         raise unknown_name("method with results of sources", against, by_method)
     if against not in complete:
         raise SettingsError(
-            f"{against} has no result for some of {', '.join(pretrained.names.values())}; hold the scores against "
+            f"{against} has no result for some of {', '.join(pretrained.names.values())}; compare the scores with "
             f"{' or '.join(complete) or 'no method'} instead"
         )
     return Results(against, measure, by_method[against])

@@ -26,7 +26,7 @@ from transferscope.data.load import seen_from
 from transferscope.data.memory import DATA_WORDS, Data, InMemory, Task, is_data, write_in_memory
 from transferscope.data.splits import few_shot
 from transferscope.data.task import Dataset, LabelledSet
-from transferscope.errors import DataError, SettingsError, refuse_unused
+from transferscope.errors import DataError, SettingsError, out_of_range, refuse_unused
 from transferscope.models import NetworkSettings, Pretrained, open_pretrained
 from transferscope.models.build import is_network_name
 from transferscope.models.pretrained import as_file_says
@@ -165,19 +165,16 @@ def _rank_files(
     if twice:
         raise SettingsError(f"{twice[0]} is given twice; give each file once")
     if not files:
-        raise SettingsError("no pretrained network was given; give at least one to rank")
+        raise SettingsError("there is no pretrained network; give at least one to rank")
     dataset = load_for(data, networks)
     train = dataset.train
     chosen, place = choose_scores(question.scores, kind=train.kind), choose_device(question.device)
     n_target, least = question.labels or len(train), least_labels(train)
     if n_target > len(train):
-        raise DataError(
-            f"{n_target} labels were asked for and {target} has {len(train)} training examples; ask for "
-            f"{len(train)} or fewer"
-        )
+        raise out_of_range("labels", n_target, f"at most {len(train)}, the training examples of {target}", DataError)
     if n_target < least:
-        why = "2 for each class" if train.kind == "classification" else "that many examples"
-        raise DataError(f"{n_target} labels are too few to rank with; give at least {least} ({why})")
+        why = "2 for each class" if train.kind == "classification" else "to rank with"
+        raise out_of_range("labels", n_target, f"at least {least} ({why})", DataError)
     short = [Path(one.name).name if one.weights is not None else one.name for one in networks]
     names = short if len(set(short)) == len(short) else files
     opened = tuple(
@@ -255,7 +252,7 @@ def _seeds_by_size(
     complete = set.intersection(*(set(files) for files in pretrained.files.values()))
     if not complete:
         names = ", ".join(pretrained.names.values())
-        raise DataError(f"no seed of {study} has a network of every candidate ({names}); run its failed runs again")
+        raise DataError(f"no seed of {study} has a network of every candidate ({names}); repeat its failed runs")
     seeds: dict[int, set[int]] = {}
     for stored in cells:
         labels = stored.cell.labels
@@ -263,7 +260,7 @@ def _seeds_by_size(
             seeds.setdefault(int(str(labels["n_target"])), set()).add(int(str(labels["seed"])))
     least = least_labels(train)
     if max(seeds) < least:
-        raise DataError(f"{study} has {max(seeds)} labels at most, too few to rank with; give it {least} or more")
+        raise out_of_range(f"labels of {study}", max(seeds), f"at least {least} to rank with", DataError)
     return {n: sorted(seeds[n]) for n in sorted(seeds) if n >= least}
 
 

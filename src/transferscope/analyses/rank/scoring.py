@@ -75,10 +75,7 @@ def choose_scores(names: Sequence[str], *, kind: Kind) -> Chosen:
     """
     wanted = {name: SCORES[name] for name in (dict.fromkeys(names) or SCORES.own)}
     if kind in ("segmentation", "dense regression"):
-        raise DataError(
-            f"the labels lie on a grid over each image ({kind}), and scores are for labels of whole inputs; "
-            "`transferscope compare` answers for labels on a grid"
-        )
+        raise DataError(f"scores do not support a grid of labels ({kind}); use `transferscope compare`")
     others: dict[Kind, Reason] = {
         "classification": "for numbers",
         "regression": "for classes",
@@ -89,7 +86,7 @@ def choose_scores(names: Sequence[str], *, kind: Kind) -> Chosen:
     chosen = {name: score for name, score in wanted.items() if kind in score.kinds}
     if not chosen:
         fit = ", ".join(name for name, score in SCORES.items() if kind in score.kinds)
-        raise DataError(f"{', '.join(wanted)}: none of these scores is for labels like these; choose among {fit}")
+        raise DataError(f"the scores {', '.join(wanted)} do not support {kind} labels; choose among {fit}")
     return Chosen(chosen, left_out)
 
 
@@ -125,7 +122,7 @@ def rank_subsets(
     rated = {name: score for name, score in chosen.scores.items() if not why_not[name]}
     if not rated:
         why = " ".join(WORDS.all_of(reasons(left_out)))
-        raise DataError(f"no score has a value for two candidates with {n_target:,} labels. {why}")
+        raise DataError(f"no score could rate two candidates with {n_target:,} labels. {why}")
     rankings = tuple(
         ScoreRanking(name, rate(candidates, scored[name], overlap=n_target / n_pool, networks_vary=networks_vary))
         for name in rated

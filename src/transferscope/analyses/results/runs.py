@@ -33,7 +33,7 @@ from transferscope.analyses.results.by_example import scores_by_example
 from transferscope.data.arrays import check_spellings
 from transferscope.data.cells import is_text, without_summaries
 from transferscope.data.frame import Frame
-from transferscope.errors import DataError, SettingsError, unknown_name
+from transferscope.errors import DataError, SettingsError, missing_file, unknown_name
 from transferscope.settings.questions import Better
 from transferscope.study.decisions import Arm
 from transferscope.study.measure import Measure
@@ -204,7 +204,7 @@ def read_runs(
         }
     )
     if values.isna().all():
-        raise DataError(f"no row has a score in column {score}; expected one of each run")
+        raise DataError(f"column {score} is empty in every row; expected a score of each run")
     again = _repeated(table, rows, columns)
     table, rows, values = table[~again], rows[~again], values[~again]
     _check_once(table.drop(columns=[score]), rows, columns)
@@ -276,8 +276,7 @@ def _long(table: pd.DataFrame, asked: RunColumns) -> tuple[pd.DataFrame, RunColu
         asked = replace(asked, metric=_measure_in(next(iter(of_seeds.values()))) or None)
     if asked.metric is None:
         raise SettingsError(
-            f"a table with a column for each of several {asked.wide} does not name what it measures; name it, as in "
-            "--metric accuracy"
+            f"the metric of a table with a column per {asked.wide} is unknown; name it, as in --metric accuracy"
         )
     name, role = asked.metric, {"arms": "arm", "labels": "labels", "seeds": "seed"}[wide]
     roles = {key: about for key, about in _ROLES.items() if key != role}
@@ -374,7 +373,7 @@ def _names(table: pd.DataFrame, column: str, what: str, *, may_lack: bool = Fals
     names = texts_of(table[column])
     if not may_lack and (names == "").any():
         row = names.index[names == ""][0]
-        raise DataError(f"{row} has no name in column {column}; expected the arm of every run")
+        raise DataError(f"column {column} is empty in {row}; expected the arm of every run")
     check_spellings(names.unique().tolist(), f"the rows of column {column}", what)
     return names
 
@@ -420,8 +419,8 @@ def _state_words(table: pd.DataFrame, column: str | None) -> "pd.Series[str]":
     if column is not None and unknown.any():
         row = unknown.index[unknown][0]
         raise DataError(
-            f"column {column} holds {_text(table[column][row])!r} in {row}; expected what became of a "
-            "run, such as finished, failed or running, or another name of the column"
+            f"column {column} holds {_text(table[column][row])!r} in {row}; expected the state of a run, such as "
+            "finished, failed or running, or rename the column"
         )
     return words
 
@@ -501,13 +500,13 @@ def _check_once(table: pd.DataFrame, rows: pd.DataFrame, columns: Mapping[str, s
     shown = ["arm", "source", "labels", *(["seed"] if paired else [])]
     which = ", ".join(f"{columns[role]} = {_text(group.iloc[0][columns[role]])}" for role in shown if role in columns)
     if not apart:
-        raise DataError(f"{len(group)} rows hold the same run, {which}; keep one row for each run")
+        raise DataError(f"{len(group)} rows are of the same run, {which}; keep one row per run")
     named = [name for name in apart if group[name].map(lambda cell: isinstance(cell, str)).all()] or apart
     values = group[named[0]]  # of numbers, such as steps and epochs, the last
     value = _text(values.max() if pd.api.types.is_numeric_dtype(values) else values.iloc[0])
     raise DataError(
-        f"{len(group)} rows hold {which} and differ in {listed(apart[:4])}; keep those of one question, as in --where "
-        f'"{named[0]}={value}", or name what tells runs apart, as in --columns seed=COLUMN or '
+        f"{len(group)} rows are of the same run, {which}, but differ in {listed(apart[:4])}; keep some of them, as in "
+        f'--where "{named[0]}={value}", or add what distinguishes runs, as in --columns seed=COLUMN or '
         f"arm={columns['arm']}+{named[0]}"
     )
 
@@ -563,7 +562,7 @@ def _seeds(
     texts = texts_of(table[column])
     if (texts == "").any():
         row = texts.index[texts == ""][0]
-        raise DataError(f"{row} has no seed in column {column}; expected one for every run")
+        raise DataError(f"column {column} is empty in {row}; expected the seed of every run")
     if not _are_shared(texts, rows):
         return in_order, None, [f"no two arms share a value of {column}: runs of an arm are numbered in their order"]
     if texts.str.fullmatch(r"\d{1,9}").all():
@@ -582,7 +581,7 @@ def _with_source(rows: pd.DataFrame, without: Collection[str] | None, *, has_col
             return frozenset(arm for arm in arms if arm.source)
         shown = [str(arm) for arm in arms]
         raise SettingsError(
-            f"nothing says which of the arms {few(shown, 9)} need no source, such as training from scratch or ridge "
+            f"it is unknown which of the arms {few(shown, 9)} are baselines, such as training from scratch or ridge "
             f"regression; name them, as in --without {shown[0]!r}, or give --without none"
         )
     for name in without:
@@ -603,8 +602,7 @@ def _measure(name: str, scores: "pd.Series[float]", asked: RunColumns) -> Measur
     if (unit == "share" and not 0 <= least <= most <= 1) or (unit == "%" and better == "higher" and 0 <= most <= 1):
         given = "shares of 1" if unit == "share" else "percent"
         raise DataError(
-            f"the scores are {least:g} to {most:g}, which are not {given}; leave unit = {unit} out, or write them as "
-            "it says"
+            f"unit = {unit}, but the scores from {least:g} to {most:g} are not {given}; leave unit out, or convert them"
         )
     return Measure(name, unit, better == "higher", "score")
 
@@ -631,7 +629,7 @@ def _examples(runs: Runs, folder: Path, predictions: Path | None) -> dict[int, F
             paths = [stem.with_name(f"{stem.name}{suffix}") for suffix in (".csv", ".npz")]
             path = next((one for one in paths if one.is_file()), None)
             if path is None:
-                raise DataError(f"there is no {paths[0]}, which should hold the predictions of that run (or .npz)")
+                raise missing_file("file of predictions", paths[0], "expected it (or .npz) for that run")
         elif column is not None and (named := _text(runs.table[column][place])):
             path = folder / named
         else:
@@ -642,14 +640,14 @@ def _examples(runs: Runs, folder: Path, predictions: Path | None) -> dict[int, F
             other = ~_same_labels(labels, known)
             if other.any():
                 raise DataError(
-                    f"the labels in {path} differ from those in earlier files, from example {int(other.argmax()) + 1} "
-                    "on; expected the same test examples in the same order for all runs"
+                    f"the labels in {path} differ from those in earlier files, starting at example "
+                    f"{int(other.argmax()) + 1}; expected the same test examples in the same order for all runs"
                 )
     for (_, one), (at, other) in pairwise(examples.items()):
         if len(one) != len(other):
             arm = str(Arm(rows["method"][at], rows["source"][at]))
             raise DataError(
-                f"the predictions of {arm}, seed {runs.seed_of(at)}, are of {len(other):,} test examples and those "
+                f"the predictions of {arm}, seed {runs.seed_of(at)}, are of {len(other):,} test examples, but those "
                 f"before of {len(one):,}; expected the same examples in the same order for all runs"
             )
     return examples

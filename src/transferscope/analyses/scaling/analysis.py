@@ -9,7 +9,7 @@ from transferscope.analyses.columns import words_in
 from transferscope.analyses.scaling.checks import UNBOUNDED
 from transferscope.analyses.scaling.measurements import by_finetune_size
 from transferscope.analyses.scaling.question import affordable, check_free, costs_of, hints, prices_of
-from transferscope.errors import DataError, SettingsError
+from transferscope.errors import DataError, out_of_range
 from transferscope.scaling.advice.advise import Advice, VariantGain, advise, variant_gain
 from transferscope.scaling.advice.budget import (
     SurfaceRun,
@@ -130,10 +130,7 @@ def analyse(
     """
     limit, measured = question.largest_size, max(float(data.sizes[:, 0].max()) for data in groups.values())
     if limit is not None and limit < measured:
-        raise SettingsError(
-            f"the largest feasible size {limit:g} is below the largest measured one, {measured:g}, which was feasible; "
-            "give a larger one, or leave out the rows above it"
-        )
+        raise out_of_range("largest feasible size", f"{limit:g}", f"at least {measured:g}, the largest measured size")
     over_both = next(iter(groups.values())).sizes.shape[1] == 2
     free = over_both and (compute or all(varies_freely(data.sizes) for data in groups.values()))
     if free:

@@ -198,9 +198,8 @@ def check_units(values: pd.Series, sizes: Sequence[pd.Series], curves: pd.Series
     )
     if CLEARER * after < before:
         raise DataError(
-            f"column {values.name} mixes units: {small.sum()} of its values are at most 1 (up to "
-            f"{values[small].max():.4g}) and {(~small).sum()} above 1 (from {values[~small].min():.4g}); write all of "
-            "it as shares or all in percent"
+            f"column {values.name} mixes units: {small.sum()} values are at most 1 (up to {values[small].max():.4g}) "
+            f"and {(~small).sum()} above 1 (from {values[~small].min():.4g}); write all as shares or all in percent"
         )
 
 
@@ -231,8 +230,8 @@ def check_quality_target(values: pd.Series, target: float, *, top: float) -> Non
     for meant, words in others.items():
         if target <= high < meant < top:
             raise SettingsError(
-                f"the target {target:g} is not above every measured {name} (up to {high:g}), so that it would be "
-                f"reached already; if {words} is meant, give --target-score {meant:g}, in the unit of {name}"
+                f"the target {target:g} was reached already: {name} is up to {high:g}; if {words} is meant, give "
+                f"--target-score {meant:g}, in the unit of {name}"
             )
 
 

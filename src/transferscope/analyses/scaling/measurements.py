@@ -202,8 +202,8 @@ def as_errors(
     r_squared = bool(R_SQUARED.search(str(name).lower())) and high <= 1
     if (low < 0 or high > 100) and not r_squared:
         raise SettingsError(
-            f"column {name} is read as a quality, of which higher values are better, and its values ({low:g} to "
-            f"{high:g}) are neither within 0 to 1 nor within 0 to 100; give a column of its best value minus it"
+            f"column {name} is read as a score of which higher is better, but its values ({low:g} to {high:g}) are "
+            "neither within 0 to 1 nor within 0 to 100; give a column of its best value minus it"
         )
     top = 1.0 if high <= 1 else 100.0
     frame = frame.assign(**{name: top - numbers_in(frame, name)})
@@ -233,12 +233,10 @@ def _rises(name: str, values: pd.Series, sizes: list[pd.Series], target: float |
         return False
     if words & RISING:
         if trend < -CLEAR_TREND:
-            raise SettingsError(f"column {name} falls with the sizes ({ends}), unlike a quality; {ask}")
+            raise SettingsError(f"column {name} falls with the sizes ({ends}), unlike a score; {ask}")
         return True
     if trend >= -CLEAR_TREND:
-        raise SettingsError(
-            f"the name and the values of column {name} ({ends}) do not determine whether it is an error; {ask}"
-        )
+        raise SettingsError(f"the name and values of column {name} ({ends}) do not show whether it is an error; {ask}")
     return False
 
 
@@ -314,8 +312,8 @@ def _parts(frame: pd.DataFrame, columns: Columns) -> dict[str, pd.DataFrame]:
     )
     if len(parts) > MOST_GROUPS:
         raise DataError(
-            f"the columns {', '.join(columns.by)} divide the table into {len(parts)} curves, more than {MOST_GROUPS}; "
-            "choose fewer columns"
+            f"the columns {', '.join(columns.by)} divide the table into {len(parts)} curves; expected at most "
+            f"{MOST_GROUPS}: choose fewer columns"
         )
     return parts
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from transferscope.errors import SettingsError, refuse_unused
+from transferscope.errors import SettingsError, out_of_range, refuse_unused
 from transferscope.scaling.advice.costs import Costs, Formula
 from transferscope.scaling.observations import Observations
 from transferscope.settings.questions import ScalingQuestion
@@ -40,23 +40,22 @@ def check_sizes(question: ScalingQuestion, names: Sequence[str], *, compute: boo
         if len(at) != len(names):
             given = ",".join(f"{size:g}" for size in at)
             raise SettingsError(
-                f"--at {given} has {len(at)} sizes and the table {len(names)} ({', '.join(names)}); give one for each, "
-                f"as in --at {','.join(['64000', '1000'][: len(names)])}"
+                f"--at {given} has {len(at)} sizes, but the table has {len(names)} ({', '.join(names)}); give one "
+                f"each, as in --at {','.join(['64000', '1000'][: len(names)])}"
             )
     if isinstance(costs, Formula) and not compute:
         raise SettingsError(
-            f"the cost {costs.text} is one of parameters and tokens, and the sizes of the table are "
-            f"{' and '.join(names)}; name its columns with --columns pretrain=params labels=tokens if that is "
-            "what they hold, or give cost_pretrain and cost_label"
+            f"cost = {costs.text!r} is of parameters and tokens, but the sizes are {' and '.join(names)}; add "
+            "--columns pretrain=params labels=tokens if they are that, or give cost_pretrain and cost_label"
         )
     if question.budget is not None and costs is None and not compute:
         raise SettingsError(
-            f"a budget of {question.budget:g} was given without costs; add what a pretraining example, a label or a "
-            "run costs (cost_pretrain, cost_label, cost_run)"
+            f"budget = {question.budget:g} needs costs; add cost_pretrain, cost_label or cost_run, the cost of a "
+            "pretraining example, a label or a run"
         )
     if compute and isinstance(costs, Costs) and not costs.of_both:
         raise SettingsError(
-            "of parameters and tokens one costs nothing; give cost, a formula such as 6*N*D, or a cost above 0 of each"
+            "parameters or tokens cost nothing; give cost, a formula such as 6*N*D, or a cost above 0 of each"
         )
 
 
@@ -120,8 +119,8 @@ def check_free(question: ScalingQuestion, *, compute: bool) -> None:
     for name, value in asked.items():
         if value is not None:
             raise SettingsError(
-                f"both sizes of the table vary freely, so that the {name} {value:g} can be reached in many ways, and "
-                "nothing says what either costs; add cost_pretrain and cost_label (of one of each), or leave it out"
+                f"{name} = {value:g} can be reached with many pairs of sizes, whose costs are unknown; add "
+                "cost_pretrain and cost_label, or leave it out"
             )
 
 
@@ -138,19 +137,19 @@ def affordable(question: ScalingQuestion, groups: Mapping[str, Observations]) ->
         return question
     if costs.per_pretrain <= 0:
         raise SettingsError(
-            f"a budget of {budget:g} says nothing of a table over pretraining sizes alone without what a pretraining "
-            "example costs; add cost_pretrain, or leave the budget out"
+            f"budget = {budget:g} needs the cost of a pretraining example; add cost_pretrain, or leave the budget out"
         )
     most = (budget - costs.per_run) / costs.per_pretrain
     if most < 1:
-        raise SettingsError(
-            f"the budget {budget:g} does not pay for a run on one pretraining example, which costs {costs.of(1):g}; "
-            "give a larger one"
+        raise out_of_range(
+            "budget",
+            f"{budget:g}",
+            f"at least {costs.of(1):g}, the cost of a run on one pretraining example",
         )
     measured = max(float(data.sizes[:, 0].max()) for data in groups.values())
     if most < measured:
         raise SettingsError(
-            f"the budget {budget:g} pays for a run on n = {most:,.0f}, below the largest measured n = {measured:,.0f}, "
-            "for which nothing needs to be predicted; give a larger one"
+            f"budget = {budget:g} pays for n = {most:,.0f}, below the largest measured n = {measured:,.0f}, so "
+            "nothing needs to be predicted; give a larger one"
         )
     return replace(question, largest_size=min(most, question.largest_size or most))

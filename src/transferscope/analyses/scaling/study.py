@@ -53,14 +53,14 @@ def analyse_study(frames: StudyFrames, asked: StudyQuestion) -> Analysis:
     """
     if "run" in frames.study.spec and "methods" not in frames.study.spec:
         raise DataError(
-            f"the runs of {frames.study.name} are commands, whose pretraining is not known to transferscope; give a "
-            "table with a row for each of its sizes"
+            f"the runs of {frames.study.name} are commands, whose pretraining is unknown to transferscope; give a "
+            "table with a row per size"
         )
     judged = frames.metric.judged
     if judged.higher_is_better and isinf(judged.bounds[1]):
         raise DataError(
-            f"the study {frames.study.name} is judged by {judged.name}, which has no best value to be an error from; "
-            'if it is a share of 1, give unit = "share" in [run] of its file and run it again'
+            f"the metric of {frames.study.name} is {judged.name}, which has no best value; if it is a share of 1, "
+            'give unit = "share" in [run] of its file and run it again'
         )
     final = frames.final(judged.record)
     trained = final[(final["role"] == "method") & ~final["method"].isin(frames.controls)]
@@ -77,8 +77,8 @@ def analyse_study(frames: StudyFrames, asked: StudyQuestion) -> Analysis:
     n_sizes = errors.loc[errors["n"] > 0, "n"].nunique()
     if n_sizes < 2:
         raise DataError(
-            f"the study {frames.study.name} has target errors at {n_sizes} pretraining size(s), and a scaling law "
-            "takes several; give sizes = [1000, 2000, 4000, 8000] under [pretraining] in its file and run it again"
+            f"the study {frames.study.name} has {n_sizes} pretraining size(s), but a scaling law needs several; give "
+            "sizes = [1000, 2000, 4000, 8000] under [pretraining] in its file and run it again"
         )
     wanted = asked.question.target_score
     if wanted is not None:

@@ -65,7 +65,7 @@ def too_slow(seconds: float) -> str:
     """Return the message for a cell that exceeded its timeout."""
     return (
         f"the run was stopped after {seconds / 60:g} minutes; raise cell_minutes in [engine] and run again with "
-        "--retry-failed, which goes on from its last checkpoint and begins a command anew"
+        "--retry-failed, which resumes at its last checkpoint and starts a command again"
     )
 
 
@@ -102,7 +102,7 @@ def find_work(name: str) -> Work:
     try:
         work: Work = getattr(import_module(module), function)
     except (ImportError, AttributeError, ValueError) as error:
-        raise SettingsError(f"{name!r} names no work; expected package.module:function ({error})") from error
+        raise SettingsError(f"{name!r} cannot be imported ({error}); expected package.module:function") from error
     return work
 
 

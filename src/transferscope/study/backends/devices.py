@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from transferscope.errors import SettingsError
+from transferscope.wording import counted
 
 WORKERS_PER_GPU = 4
 """Small networks leave a GPU idle most of the time; more processes than this only take its memory."""
@@ -46,7 +47,9 @@ def visible_gpus(device: str) -> tuple[Gpu, ...]:
     gpus = tuple(Gpu(f"cuda:{i}", torch.cuda.get_device_properties(i).total_memory) for i in all_of_them)
     chosen = tuple(gpu for gpu in gpus if device in ("cuda", gpu.name))
     if not chosen:
-        raise SettingsError(f"device = {device!r} was asked for and there are {len(gpus)} GPUs, from cuda:0")
+        raise SettingsError(
+            f"device = {device!r}, but this machine has {counted(len(gpus), 'GPU')}, counted from cuda:0"
+        )
     return chosen
 
 

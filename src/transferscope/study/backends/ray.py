@@ -69,16 +69,16 @@ class Driver:
         own = version("transferscope")
         if own != self.version:
             raise SettingsError(
-                f"the node {platform.node()} of the Ray cluster has transferscope {own}, and the driver "
-                f"{self.version}; install the same version on all"
+                f"node {platform.node()} of the Ray cluster has transferscope {own}, but the driver {self.version}; "
+                "install one version on all"
             )
         until = time.monotonic() + _SECONDS_UNTIL_SEEN
         while not self._sees(folder):
             if time.monotonic() > until:
                 raise SettingsError(
-                    f"the node {platform.node()} of the Ray cluster does not see the folder of networks {folder} of "
-                    'the driver; name one that all nodes see in the study file, as in files = "/shared/networks" '
-                    "beside a PostgreSQL store, or a store in such a folder"
+                    f"node {platform.node()} of the Ray cluster cannot see the folder of networks {folder}; give one "
+                    'that all nodes share in the study file, as in files = "/shared/networks" beside a PostgreSQL '
+                    "store, or a store in such a folder"
                 )
             time.sleep(0.2)
 
@@ -182,9 +182,9 @@ class RayBackend:
         except (ConnectionError, RuntimeError, ValueError, self._ray.exceptions.RayError) as error:
             reason = " ".join(str(error).split())
             raise SettingsError(
-                f"no Ray cluster answers at {self._address!r} ({reason[:200]}); start one with `ray start --head`, "
-                "give its address, and its token if it has one (RAY_AUTH_MODE=token, with RAY_AUTH_TOKEN or "
-                "~/.ray/auth_token), or leave the address out for this machine alone"
+                f"no Ray cluster answers at {self._address!r} ({reason[:200]}); start one with `ray start --head` and "
+                "give its address (and token: RAY_AUTH_MODE=token, with RAY_AUTH_TOKEN or ~/.ray/auth_token), or "
+                "leave the address out to use this machine"
             ) from error
         self._is_own = True
         return self
@@ -201,7 +201,7 @@ class RayBackend:
         try:
             result: Finished | Failed = self._ray.get(task)
         except (lost.TaskUnschedulableError, lost.RuntimeEnvSetupError) as error:
-            raise SettingsError(f"the Ray cluster cannot make a run of kind {cell.role}: {error}") from error
+            raise SettingsError(f"the Ray cluster cannot execute a run of kind {cell.role}: {error}") from error
         except (lost.WorkerCrashedError, lost.OutOfMemoryError, lost.NodeDiedError, lost.ObjectLostError) as error:
             message = (
                 f"the process of this run, or its node, was lost twice ({type(error).__name__}); see the logs of the "
@@ -211,7 +211,7 @@ class RayBackend:
         except lost.RayTaskError as error:  # what came of the cell cannot be sent
             if "failed to import" in str(error):  # it is this package that the node lacks
                 raise SettingsError(
-                    "a node of the Ray cluster cannot import transferscope; install the same version there as here"
+                    "a node of the Ray cluster cannot import transferscope; install the same version there"
                 ) from error
             if isinstance(error.cause, SettingsError):  # of its node; those of cells are caught there
                 raise SettingsError(str(error.cause)) from error

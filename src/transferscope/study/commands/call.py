@@ -137,8 +137,8 @@ def _held(entry: Any, met: set[int]) -> object:
         return _sha256(pickle.dumps(entry))
     except Exception as error:  # whatever the object raises
         raise SettingsError(
-            f"the function holds an object of {type(entry).__qualname__}, of which a change could not be seen; define "
-            "the function in a module, or make the object within it"
+            f"the function refers to an object of type {type(entry).__qualname__}, whose changes cannot be detected; "
+            "define the function in a module, or make the object inside it"
         ) from error
 
 
@@ -193,14 +193,14 @@ def work(cell: PlannedCell, context: WorkContext) -> Outcome:
         given = np.zeros((0, 0))
     if given.ndim > 1 or not given.size:
         raise RunFailed(
-            f"{call.command} returned {str(returned)[:80]!r}; expected its score as a number, or an array with what "
-            "each test example gives to it"
+            f"{call.command} returned {str(returned)[:80]!r}; expected a score, or an array with one score per test "
+            "example"
         )
     score = float(given.mean())
     if not math.isfinite(score):
-        raise RunFailed(f"{call.command} returned {score}, which is not a finite score", kind="non_finite")
+        raise RunFailed(f"{call.command} returned {score}; expected a finite score", kind="non_finite")
     if call.is_share and not 0 <= score <= 1:
-        raise RunFailed(f"{call.command} returned {score:g}, and a share is between 0 and 1; give another unit")
+        raise RunFailed(f"{call.command} returned {score:g}; expected a share from 0 to 1, or give another unit")
     examples = {"predictions": given} if given.ndim else {}
     return Outcome((Record(call.name, Estimate(score, None, 1)),), cost, examples, {"status": "ok"})
 
@@ -210,7 +210,7 @@ def _imported(call: Call) -> Function:
         run: Function = _named(call.command)
     except (ImportError, AttributeError) as error:
         raise SettingsError(
-            f"{call.command} cannot be found here ({error}); call compare again where the function is defined"
+            f"{call.command} cannot be imported ({error}); call compare again where it is defined"
         ) from error
     if digest_of(run) != call.digest:
         raise CorruptDataError(

@@ -14,7 +14,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Self
 
-from transferscope.errors import MissingDataError, SettingsError
+from transferscope.errors import SettingsError, missing_file
 from transferscope.files import content_digest, require_regular
 from transferscope.study.tables import settings_of
 from transferscope.user_code import files_of
@@ -88,7 +88,7 @@ class Job:
                 for sign in ("'a b'", "\ue000")
             )
         if self.shell and quoted != [word.replace("\ue000", "a b") for word in bare]:
-            raise SettingsError("a placeholder stands in quotes; leave them out, for a shell gets values in quotes")
+            raise SettingsError("a placeholder is in quotes; leave them out: values are quoted for the shell")
 
     def named(self, words: list[str]) -> list[tuple[str, str]]:
         """Return the files named in a filled command, as words, behind "=", or as a module behind "-m".
@@ -157,8 +157,7 @@ def placeholders(command: str) -> set[str]:
             names.add(name)
     except ValueError as error:
         raise SettingsError(
-            f"command = {command!r} cannot be filled in ({error}); write {{name}} for a placeholder and {{{{ }}}} "
-            "for a brace"
+            f"command = {command!r} is invalid ({error}); write {{name}} for a placeholder and {{{{ }}}} for a brace"
         ) from error
     return names
 
@@ -177,7 +176,7 @@ def digest_of(path: Path) -> str:
     try:
         stat = path.stat()
     except OSError as error:
-        raise MissingDataError(f"there is no file {path}, which the command of the study names") from error
+        raise missing_file("file", path, "correct the command of the study") from error
     require_regular(path, "a file that a command reads")
     return _digest(str(path), stat.st_ino, stat.st_size, stat.st_mtime_ns)
 

@@ -9,7 +9,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from transferscope.errors import MissingDataError, SettingsError
+from transferscope.errors import SettingsError, missing_file
 from transferscope.store import PlannedCell, Store, StudyRow
 from transferscope.study.commands.filled import digest_of, digests_of
 from transferscope.study.commands.settings import CommandSpec
@@ -108,9 +108,9 @@ def _further(spec: CommandSpec, folder: Path) -> dict[str, str]:
             paths = sorted(path for path in folder.glob(pattern) if path.is_file())
         except (OSError, ValueError, NotImplementedError) as error:
             raise SettingsError(
-                f"[run] files holds {pattern[:100]!r} ({error}); expected a path seen from the folder of the study file"
+                f"[run] files = {pattern[:100]!r} ({error}); expected a path relative to the study file"
             ) from error
         if not paths:
-            raise MissingDataError(f"[run] files holds {pattern!r}, and there is no such file in {folder}")
+            raise missing_file("file", Path(folder, pattern), "correct [run] files")
         digests |= {str(path.relative_to(folder)): digest_of(path) for path in paths}
     return digests

@@ -57,8 +57,8 @@ def work(cell: PlannedCell, context: WorkContext) -> Outcome:
     for name, digest in job.files.items():
         if digest_of(Path(job.folder, name)) != digest:
             raise CorruptDataError(
-                f"{name} has changed since the study was planned; run the study file again; a command that writes "
-                "it should write into its folder {out}"
+                f"{name} has changed since the study was planned; run the study file again (a command should write "
+                "its files into its folder {out})"
             )
     kept, log = context.run_folder(cell.key), context.output(cell.key)
     if (kept / _ENDED).is_file():  # its score could not be read, or not be stored; now it may be
@@ -109,8 +109,8 @@ def _outcome(cell: PlannedCell, job: Job, out: Path, took: Mapping[str, float]) 
     score = records[0].estimate.value
     if job.is_share and not 0 <= score <= 1:
         raise RunFailed(
-            f"{records[0].name} is {score:g}, and a share is between 0 and 1; say another unit in [run], as in "
-            'unit = "%", and run with --retry-failed, which repeats no run for that'
+            f"{records[0].name} = {score:g}; expected a share from 0 to 1, or another unit in [run], as in unit = "
+            '"%": then run with --retry-failed, which repeats no run for that'
         )
     examples = {}
     if job.predictions is not None:
@@ -173,8 +173,8 @@ def run(
             seconds = time.perf_counter() - started
             if context.seconds is not None and seconds > context.seconds:
                 raise RunFailed(
-                    f"the command was stopped after {context.seconds / 60:g} minutes; {_said(output.end(), log)}; "
-                    "raise timeout in [run] and run again with --retry-failed",
+                    f"the command exceeded timeout = {context.seconds / 60:g} minutes and was stopped; "
+                    f"{_said(output.end(), log)}; raise timeout in [run] and run again with --retry-failed",
                     kind="timeout",
                 )
             context.progress(0, 1)
@@ -188,7 +188,8 @@ def run(
     _, _, last = reported.decode().partition("\n")
     if not last:
         raise RunFailed(
-            "the process that guards the command was killed, and the command with it; run again", kind="lost"
+            "the process that supervises the command was killed, and the command too; run again",
+            kind="lost",
         )
     status, peak = last.split()
     return Ended(int(status), seconds, int(peak), output.end())

@@ -51,7 +51,7 @@ def read_numbers(score: str, out: Path) -> tuple[Record, ...]:
             else f"{name} has no {key!r}, and no number at all"
         )
     if not math.isfinite(numbers[key]):
-        raise RunFailed(f"{key} in {name} is {numbers[key]}, which is not a finite number", kind="non_finite")
+        raise RunFailed(f"{key} in {name} is {numbers[key]}; expected a finite number", kind="non_finite")
     kept = [key, *(other for other in numbers if other != key and math.isfinite(numbers[other]))][:MOST_NUMBERS]
     return tuple(Record(one, Estimate(numbers[one], None, 1)) for one in kept)
 
@@ -60,7 +60,7 @@ def _table(path: Path, name: str) -> dict[str, Any]:
     try:
         require_regular(path, "a JSON file")
         if not path.exists():
-            raise RunFailed(f"it wrote no {name} into its folder {{out}}")
+            raise RunFailed(f"the command wrote no {name} into its folder {{out}}")
         if path.stat().st_size > _LARGEST_FILE:
             raise RunFailed(f"{name} has {path.stat().st_size:,} bytes; expected a few numbers in JSON")
         content = json.loads(path.read_text(encoding="utf-8-sig"))
@@ -69,7 +69,7 @@ def _table(path: Path, name: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise RunFailed(f"{name} is not JSON ({error})") from error
     if not isinstance(content, dict):
-        raise RunFailed(f'{name} is not a table of numbers; expected JSON as in {{"accuracy": 0.91}}')
+        raise RunFailed(f'{name} is not a JSON object; expected numbers by name, as in {{"accuracy": 0.91}}')
     return content
 
 
@@ -114,6 +114,6 @@ def read_examples_table(name: str, out: Path) -> pd.DataFrame:
     try:
         return read_frame(out / name, "csv", as_it_is=True).rows
     except FileNotFoundError:
-        raise RunFailed(f"it wrote no {name} into its folder {{out}}") from None
+        raise RunFailed(f"the command wrote no {name} into its folder {{out}}") from None
     except (DataError, OSError) as error:
         raise RunFailed(str(error).replace(str(out / name), name)) from error

@@ -106,17 +106,13 @@ class RunSettings:
         file, _, key = (self.score or "").partition(":")
         for setting, path in (("score", None if self.score is None else file), ("predictions", self.predictions)):
             if path is not None and (not path or Path(path).is_absolute() or ".." in Path(path).parts):
-                raise SettingsError(
-                    f"{setting} names the file {path!r}; expected a file in the folder {{out}} of a run"
-                )
+                raise SettingsError(f"{setting} = {path!r}; expected a file in the folder {{out}} of a run")
         if self.score is not None and not key:
-            raise SettingsError(
-                f'score = "{self.score}" has no key; expected "FILE:KEY", as in "results.json:accuracy"'
-            )
+            raise SettingsError(f'score = "{self.score}"; expected "FILE:KEY", as in "results.json:accuracy"')
         check_distinct(labels=self.labels)
         for setting, text in (("unit", self.unit), ("name", self.name or "")):
             if not text.isprintable() or len(text) > LONGEST_NAME:
-                raise SettingsError(f"{setting} = {text[:LONGEST_NAME]!r}; expected a short text that can be printed")
+                raise SettingsError(f"{setting} = {text[:LONGEST_NAME]!r}; expected a short printable text")
 
     @property
     def measure(self) -> Measure:
@@ -305,10 +301,9 @@ def _arms(name: str, table: object, run: RunSettings, folder: Path, mistakes: Mi
         return
     if without == ("source" in values):
         mistakes.add(
-            f"{where} gives a source and says without_source = true; drop one of them"
+            f"{where} has both a source and without_source = true; leave one out"
             if without
-            else f'{where} says neither what it transfers from nor that it needs no source; give source = "...", or '
-            "without_source = true"
+            else f'{where} has neither a source nor without_source; give source = "...", or without_source = true'
         )
         return
     axes = {key: value if isinstance(value, list) else [value] for key, value in values.items()}
@@ -350,14 +345,11 @@ def _check_program(command: str, folder: Path, *, shell: bool) -> None:
     try:
         words = shlex.split(command)
     except ValueError as error:
-        raise SettingsError(f"command = {command!r} cannot be split into words ({error}); close the quotes") from error
+        raise SettingsError(f"command = {command!r} is invalid ({error}); close the quotes") from error
     program = words[0] if words else ""
     if not placeholders(program) and shutil.which(program) is None and shutil.which(str(folder / program)) is None:
         hint = "make it executable (chmod +x)" if is_file(folder / program) else "give its path"
-        raise SettingsError(
-            f"command begins with {program[:LONGEST_NAME]!r}, which is not a program on the PATH of this machine; "
-            f"{hint}"
-        )
+        raise SettingsError(f"command begins with {program[:LONGEST_NAME]!r}, which is not a program on PATH; {hint}")
 
 
 def _check_values(axes: Mapping[str, list[object]], wanted: set[str]) -> None:
@@ -371,9 +363,9 @@ def _check_values(axes: Mapping[str, list[object]], wanted: set[str]) -> None:
             if not isinstance(value, str | int | float) or isinstance(value, bool):
                 raise SettingsError(f"{key} holds {value!r}; expected text or numbers")
             if "\0" in str(value) or (key == "source" and not str(value).strip()):
-                raise SettingsError(f"{key} holds {value!r}, which names nothing")
+                raise SettingsError(f"{key} has the value {value!r}; expected a non-empty text without null characters")
         if len(set(map(str, choices))) < len(choices):
-            raise SettingsError(f"{key} = {choices} holds the same value twice; give each once")
+            raise SettingsError(f"{key} = {choices} contains the same value twice; give each once")
         if key not in wanted and key != "source":
             raise SettingsError(f"gives {key}, and its command has no {{{key}}}; use it there, or drop it")
     if missing := wanted - set(axes) - {*OWN, "source"}:

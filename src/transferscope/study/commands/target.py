@@ -28,8 +28,8 @@ def check_target(facts: Mapping[str, Any]) -> None:
     kind = facts.get("kind")
     if kind != "classification" and not (kind == "regression" and facts.get("n_outputs") == 1):
         raise DataError(
-            f"[run] stands beside [methods], and the target is of {kind}; commands write one class or number for each "
-            "test example: drop [run], or give a target of one class or number"
+            f"[run] with [methods] needs a target of one class or number per example, but the target is of {kind}; "
+            "leave out [run], or give another target"
         )
 
 
@@ -60,14 +60,14 @@ def measured(cell: PlannedCell, name: str, out: Path) -> Measures:
     if missing := {"prediction", "label"} - set(table):
         raise RunFailed(f"{name} has no column {min(missing)}; expected prediction and label of each test example")
     if len(table) != len(test):
-        raise RunFailed(f"{name} has {len(table):,} rows, and the target has {len(test):,} test examples; write each")
+        raise RunFailed(f"{name} has {len(table):,} rows; expected {len(test):,}, one per test example of the target")
     labels, predictions = (_numbers(table[column], column, name, test) for column in ("label", "prediction"))
     known = test.labels.reshape(len(test))
     apart = ~np.isclose(labels, known, rtol=1e-4, atol=1e-6)
     if apart.any():
         raise RunFailed(
-            f"the labels in {name} differ from those of the target's test examples, from "
-            f"{place_of(table.index, int(apart.argmax()))} on; write these examples, in their order"
+            f"the labels in {name} differ from those of the target's test examples, starting at "
+            f"{place_of(table.index, int(apart.argmax()))}; write these examples in their order"
         )
     of_classes = None if test.classes is None else np.eye(len(test.classes))[predictions.astype(np.int64)]
     outputs = torch.tensor(predictions[:, None] if of_classes is None else of_classes)

@@ -51,17 +51,15 @@ def read_place(place: Path, metric: str | None = None) -> Frame | None:
     if reader is not None:
         found = reader.read(place)
         if not any(run.series for run in found.runs):
-            raise DataError(f"no run in {place} has a score; expected a number that each measured")
+            raise DataError(f"no run in {place} has a score; expected one numeric metric of every run")
         return frame_of(found, metric)
     database = place if place.is_file() else place / "mlflow.db"
     if database.suffix in (".db", ".sqlite", ".sqlite3") and database.is_file():
-        raise DataError(
-            f"{database} holds no runs that can be read; expected a whole database of MLflow or Optuna in SQLite"
-        )
+        raise DataError(f"{database} has no readable runs; expected a complete SQLite database of MLflow or Optuna")
     if place.is_dir():
         raise DataError(
-            f"the folder {place} holds no runs that are known: expected all_results.json or trainer_state.json of a "
-            "Hugging Face Trainer in folders below it, mlflow.db or a file store of MLflow (mlruns), metrics.csv of "
-            "Lightning, or event files or CSV files of TensorBoard; otherwise write a table with a row for each run"
+            f"the folder {place} has no readable runs; expected all_results.json or trainer_state.json of a Hugging "
+            "Face Trainer in sub-folders, mlflow.db or mlruns of MLflow, metrics.csv of Lightning, or event files or "
+            "CSV files of TensorBoard; or give a table with a row per run"
         )
     return None

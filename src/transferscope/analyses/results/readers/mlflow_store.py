@@ -41,7 +41,7 @@ def read(place: Path) -> Found:
     runs |= {run.name: run for folder in (_folders(place) if place.is_dir() else ()) for run in [_of_folder(folder)]}
     kept = {name: run for name, run in runs.items() if run.state != "deleted"}
     if not kept:
-        raise DataError(f"all runs in {place} were deleted; expected some that were not")
+        raise DataError(f"all runs in {place} were deleted; expected at least one that was not")
     parents = {str(run.settings.get(_PARENT)) for run in kept.values() if run.series}
     sums = [name for name in kept if name in parents]
     return Found(

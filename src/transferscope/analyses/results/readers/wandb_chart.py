@@ -34,8 +34,8 @@ def read(place: Path) -> Found:
                 series[named["run"]].append((step, named["metric"], number(cell, place)))
     if groups := [run for run in series if re.match(r"[\w.-]+: ", run)]:
         raise DataError(
-            f"{place} is a chart of groups of runs, such as {groups[0]!r}, whose curves are means; export it without "
-            "grouping, or the table of runs"
+            f"{place} is a chart of grouped runs, such as {groups[0]!r}, whose curves are means; export it without "
+            "grouping, or as a table of runs"
         )
     here = Path()
     return Found(
