@@ -71,7 +71,7 @@ def test_the_batch_script_asks_for_what_was_given(call: Call, stand_in: Callable
     asked = "--workers 2 --set job.minutes=90 job.gpus=1 job.memory=8 job.sbatch.partition=long job.sbatch.account=me"
     further = ["job.sbatch.constraint=a100", "job.sbatch.exclusive=true"]
     said = call("run", "digits.toml", "--slurm", 3, *asked.split(), *further)
-    assert said.out.startswith("job 4711: 3 runners for 4 cells\n")
+    assert said.out.startswith("job 4711: 3 runners for 4 runs\n")
     assert "runs/digits.sqlite is a file, which jobs on other machines do not find" in said.err
     script = Path("script").read_text()
     found = dict(re.findall(r"^#SBATCH --([a-z-]+)=(.*)$", script, re.M))
@@ -110,7 +110,7 @@ def test_a_job_is_a_runner_of_the_command_line_and_says_on_which_machine_what_is
 @pytest.mark.filterwarnings("ignore")  # submitit leaves its pipes to the garbage collector
 def test_runners_in_the_background_do_the_study_and_nothing_is_left_for_more(call: Call) -> None:
     pytest.importorskip("submitit")
-    assert ": 2 runners for 4 cells\n" in call("run", "digits.toml", "--local", 2, "--workers", 0).out
+    assert ": 2 runners for 4 runs\n" in call("run", "digits.toml", "--local", 2, "--workers", 0).out
     until = time.monotonic() + 120
     with Store.open("runs/digits.sqlite", create=False) as store:
         while store.counts("digits").done < 4 and time.monotonic() < until:

@@ -147,7 +147,7 @@ def test_a_study_as_json_says_everything_and_can_be_stored() -> None:
         ({"pretraining": {"checkpoints": [5, 5]}}, "[pretraining] checkpoints = [5, 5] contains the same"),
         ({"sources": {"x": {}}}, "[sources.x] has neither of data and network; give exactly one"),
         ({"sources": {"x": {"network": "f", "limit": 3}}}, "[sources.x] is a network; transforms, limit, test_limit "),
-        ({"sources": {"fashion": {"data": "npz:\x00"}}}, "[sources.fashion] data holds a NUL character"),
+        ({"sources": {"fashion": {"data": "npz:\x00"}}}, "[sources.fashion] data contains a null character"),
         ({"sources": ["fashion"]}, "sources is not a group of tables; write one table for each, as in [sources.NAME]"),
         (
             {"sources": {"fashion": {"data": None, "network": "f"}}},

@@ -469,7 +469,7 @@ def columns_by_role(
         found[role] = known[0]
         taken.add(known[0])
         if known[0] != names[0]:
-            notes.append(f"{known[0]} was read as the {about.what}")
+            notes.append(f'using column "{known[0]}" as the {about.what}')
     if missing:
         raise SettingsError(
             f"the table has no column of {listed([roles[role].what for role in missing], last='or')} among "

@@ -9,7 +9,7 @@ from transferscope.analyses.results.runs import Runs
 from transferscope.store import StudyRow
 from transferscope.study.frames import StudyFrames, cells_frame, records_frame
 
-_FAILED = "it is marked as failed, or its score is not a finite number"
+_FAILED = "marked as failed, or without a finite score"
 
 
 def frames_of(
