@@ -108,7 +108,7 @@ def draw(
     # the command line starts faster without the numerics of a command that is not used
     if study and known.reads != "study":
         what = of_runs if known.reads == "nothing" else f"drawn {of_runs}"
-        raise SettingsError(f"{name} is {what}, and reads no study; leave --study {study} out")
+        raise SettingsError(f"{name} is {what} and reads no study; leave --study {study} out")
     if known.reads == "study" and (not study or table is not None):
         what = "takes no --table; leave it out" if study else "give its file, as in --study STUDY.toml"
         raise SettingsError(f"{name} is drawn {of_runs}; {what}")
@@ -117,7 +117,7 @@ def draw(
     if known.reads != "nothing" and change:
         raise SettingsError(f"{name} is drawn {of_runs} and has no settings; leave --set out")
     if known.reads == "nothing" and table is not None:
-        raise SettingsError(f"{name} is {simulated}, and reads no table; leave --table {table} out")
+        raise SettingsError(f"{name} is {simulated} and reads no table; leave --table {table} out")
     if known.reads == "study":
         from transferscope_papers.from_study import study_figure
 

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from jaxtyping import Float64
 
-from transferscope.errors import SettingsError, unknown_name
+from transferscope.errors import SettingsError, out_of_range, unknown_name
 from transferscope.estimate import Estimate
 from transferscope_papers.made import ClaimSeen
 from transferscope_papers.simulate.agreement import Agreement, agreement
@@ -400,7 +400,7 @@ class TheoryFigure(ABC):
         try:
             self.points()
         except SettingsError as error:
-            raise SettingsError(f"{self.name} makes no sense with these settings: {error}") from error
+            raise SettingsError(f"the settings of {self.name} are invalid: {error}") from error
 
 
 _LARGEST_BATCH = 500_000_000
@@ -414,8 +414,8 @@ def _number(name: str, text: str, kind: object, range_: Range) -> float:
     try:
         value = int(text) if whole else float(text)
     except ValueError:
-        raise SettingsError(f"{name} = {shown!r} cannot be read; expected {expected}, as in {name}=2") from None
+        raise SettingsError(f"{name} = {shown!r}; expected {expected}, as in {name}=2") from None
     if not range_.low <= value <= range_.high:
         ends = f"{range_.low:,.6g} to {range_.high:,.6g}"
-        raise SettingsError(f"{name} = {shown} is out of range; expected {expected} from {ends}")
+        raise out_of_range(name, shown, f"{expected} from {ends}")
     return value

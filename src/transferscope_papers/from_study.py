@@ -48,8 +48,8 @@ def study_figure(paper: str, figure: str, place: str, *, store: str = "") -> Fig
         if len(names) > 1:
             shown = without_password(place)
             raise StoreError(
-                f"{shown} holds {len(names)} studies ({', '.join(names)}); give the file of one, as in "
-                f"--study STUDY.toml --store {shown}"
+                f"{shown} has {len(names)} studies ({', '.join(names)}); choose one, as in --study STUDY.toml --store "
+                f"{shown}"
             )
         name = one_study(opened, place)
         cells = finished_cells(opened, name, before="it is drawn")

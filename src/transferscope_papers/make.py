@@ -33,7 +33,7 @@ def chosen_figure(name: str, changes: list[str], *, quick: bool) -> TheoryFigure
     for change in changes:
         setting, equals, value = change.partition("=")
         if not (setting and equals and value):
-            raise SettingsError(f"--set {change} cannot be read; expected NAME=VALUE, as in --set sigma=0.5")
+            raise SettingsError(f"--set {change} is invalid; write NAME=VALUE, as in --set sigma=0.5")
         values[setting] = value
     return FIGURES[name].configured(quick=quick, changes=values)
 

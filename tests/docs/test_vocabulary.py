@@ -129,6 +129,25 @@ def test_keys_of_the_json_are_terms_of_the_glossary() -> None:
     assert not [key for key in fields if re.search(r"pre_train|settled|^told", key)]
 
 
+def _everything() -> Iterator[str]:
+    """What the package and the docs say, with {} for values: strings and docstrings, templates, lines of docs."""
+    for path in sorted(SRC.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant | ast.JoinedStr):
+                yield _text(node)
+    for path in sorted(SRC.rglob("*.j2")):
+        yield from re.sub(r"{[{%].*?[%}]}", "{}", path.read_text(encoding="utf-8"), flags=re.DOTALL).split("\n\n")
+    yield from (line for _, line in _lines(*GUIDES))
+
+
+def test_texts_shown_as_rewritten_are_what_is_said_now() -> None:
+    page = (ROOT / "docs/results/words.md").read_text(encoding="utf-8")
+    shown = [line.split(" | ")[-1].removesuffix(" |") for line in page.splitlines() if line.count(" | ") == 2]
+    said = "\n".join(" ".join(text.split()) for text in _everything())
+    assert len(shown) > 20
+    assert [one for one in shown[1:] if not re.search(".*".join(map(re.escape, one.split("…"))), said)] == []
+
+
 NOUNS = "The A An Whether What How Which Who Where When As All Every Each Its Of That Those These Both Such Everything"
 
 

@@ -157,12 +157,12 @@ def test_a_figure_from_the_authors_rows_prints_published_numbers_beside_ours(tmp
         (
             ("tahir2024", "fig2", "--set", "sigma"),
             SettingsError,
-            "--set sigma cannot be read; expected NAME=VALUE, as in --set sigma=0.5",
+            "--set sigma is invalid; write NAME=VALUE, as in --set sigma=0.5",
         ),
         (
             ("tahir2024", "fig2", "--table", "rows.csv"),
             SettingsError,
-            "tahir2024 fig2 is computed and simulated, and reads no table; leave --table rows.csv out",
+            "tahir2024 fig2 is computed and simulated and reads no table; leave --table rows.csv out",
         ),
         (
             ("mikami2021", "fig5"),
@@ -181,7 +181,7 @@ def test_a_figure_from_the_authors_rows_prints_published_numbers_beside_ours(tmp
             "merlin2020 fig2a is drawn from a finished study and has no settings",
         ),
         (("tahir2024", "fig2", "--study", "a.toml"), SettingsError, "tahir2024 fig2 is computed and simulated"),
-        (("mikami2021", "fig5", "--table", "absent.csv"), MissingDataError, "absent.csv is not a file; give the table"),
+        (("mikami2021", "fig5", "--table", "absent.csv"), MissingDataError, "there is no table absent.csv"),
     ],
 )
 def test_mistakes_are_answered_in_a_sentence(

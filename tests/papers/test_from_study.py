@@ -65,7 +65,7 @@ def test_figures_of_two_sources_or_studies_are_refused_in_a_sentence(tmp_path: P
     with pytest.raises(StoreError) as several:
         draw(place := tmp_path / "two.sqlite")
     assert str(several.value) == (
-        f"{place} holds 2 studies (two, other); give the file of one, as in --study STUDY.toml --store {place}"
+        f"{place} has 2 studies (two, other); choose one, as in --study STUDY.toml --store {place}"
     )
     with pytest.raises(DataError, match=r'other kept the networks of 0 methods in .*keep = "all" in \[engine\] keeps'):
         draw(tmp_path / "other.toml")

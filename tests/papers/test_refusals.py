@@ -73,7 +73,7 @@ CASES: tuple[tuple[str, Callable[[], object]], ...] = (
     ("exponent = 0 ", lambda: negative_transfer_size(0.1, PowerLaw(1.0, 0.0))),
     ("depth = 1 ", lambda: remaining_features(0.1, 10, depth=1, width=10)),
     ("'sigmaa'", settings("tahir2024-fig6", sigmaa="1")),
-    ("d = 'many' ", settings("tahir2024-fig1", d="many")),
+    ("d = 'many'", settings("tahir2024-fig1", d="many")),
     ("d = '999", settings("tahir2024-fig1", d="9" * 5000)),
     ("d = -3 ", settings("tahir2024-fig3", d="-3")),
     ("seeds = 0 ", settings("tahir2024-fig1", seeds="0")),

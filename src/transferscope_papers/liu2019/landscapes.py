@@ -43,8 +43,8 @@ def landscapes(study: FinishedStudy) -> FigureMade:
     ways = list(dict.fromkeys(item.way for item in maps))
     if len(ways) != 2 or _SCRATCH not in ways:
         raise DataError(
-            f"{study.name} has landscapes of {len(ways)} kinds of networks ({', '.join(ways) or 'none'}); this figure "
-            "sets training from scratch beside fine-tuning from one source, as studies/why-landscapes.toml does"
+            f"{study.name} has landscapes of {len(ways)} kinds of networks ({', '.join(ways) or 'none'}); expected "
+            "training from scratch and fine-tuning from one source, as in studies/why-landscapes.toml"
         )
     tuned = next(way for way in ways if way != _SCRATCH)
     table = pd.DataFrame(

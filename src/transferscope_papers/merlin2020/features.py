@@ -58,16 +58,16 @@ def figure_2a(study: FinishedStudy) -> FigureMade:
     for label, what in (("source", "sources"), ("n_target", "numbers of labels")):
         if len(several := {str(own) for one in fits if (own := one.cell.labels[label]) is not None}) > 1:
             raise DataError(
-                f"{study.name} has runs of {len(several)} {what} ({', '.join(sorted(several))}) and Figure 2a shows "
-                "one; leave all but one out of the study file"
+                f"{study.name} has runs of {len(several)} {what} ({', '.join(sorted(several))}), but Figure 2a shows "
+                "one; keep one in the study file"
             )
     kept = [one for one in fits if context.network(one.cell.key).is_file()]
     networks = [features_of(stored, context) for stored in kept]
     methods = list(dict.fromkeys(item.method for item in networks))
     if len(methods) < 2:
         raise DataError(
-            f"{study.name} kept the networks of {len(methods)} methods in {study.store.files}; this figure compares "
-            'two or more, which keep = "all" in [engine] keeps'
+            f"{study.name} kept the networks of {len(methods)} methods in {study.store.files}; expected at least 2: "
+            'add keep = "all" to [engine]'
         )
     ratios = pd.DataFrame(
         [

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from transferscope.data import Dataset, DataSpec, LabelledSet, load
-from transferscope.errors import DataError, SettingsError
+from transferscope.errors import SettingsError, unsupported
 
 
 def tiles(spec: DataSpec, seed: int) -> Dataset:
@@ -36,13 +36,19 @@ def tiles(spec: DataSpec, seed: int) -> Dataset:
     spec.allow(("of", "tiles", "size", "rows", "shown"))
     of, n_tiles, shown = spec.one("of"), spec.integer("tiles") or 2, spec.integer("shown")
     if of is None:
-        raise SettingsError(f"{spec.text!r} says not which images; give their name, as in of=mnist")
+        raise SettingsError(f"{spec.text!r} lacks the images of its tiles; add of=DATA, as in of=mnist")
     if n_tiles < 2 or (shown or 1) > n_tiles:
-        raise SettingsError(f"{spec.text!r} has tiles={n_tiles}, shown={shown}; expected 2 or more, and one of them")
+        raise SettingsError(
+            f"{spec.text!r} has tiles={n_tiles} and shown={shown}; expected at least 2 tiles, and one of them"
+        )
     size, rows = spec.integer("size"), spec.one("rows")
     dataset = load(of, transforms=[f"train-rows:{rows}"] * bool(rows) + [f"resize:{size}"] * bool(size), seed=seed)
     if dataset.train.kind != "classification" or not dataset.train.is_image:
-        raise DataError(f"{of} holds no images with a class each, of which tiles are made")
+        raise unsupported(
+            "tiles",
+            "images with one class each",
+            f"{of} is {dataset.train.kind} of shape {dataset.train.input_shape}",
+        )
     random = np.random.default_rng(seed)
     train, test = (_tiled(part, n_tiles, shown, random) for part in (dataset.train, dataset.test))
     return replace(dataset, name=f"{dataset.name} in {n_tiles} tiles", train=train, test=test)

@@ -82,7 +82,7 @@ def common_d(
     for _ in range(max_passes):
         by_alpha, by_D = _fitted(curves, {"alpha": alpha}), _fitted(curves, {"D": D})
         if np.isnan(by_D).all():
-            raise DataError("no group has enough pretraining sizes for a fit; two different ones are the least")
+            raise DataError("no group has two different pretraining sizes, as a fit needs; add measurements")
         D_before, D, alpha = D, float(np.nanmedian(by_alpha[:, 1])), float(np.nanmedian(by_D[:, 0]))
         history.append((D, alpha))
         if abs(D - D_before) <= _SETTLED * D_before:

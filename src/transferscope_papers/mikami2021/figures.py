@@ -362,7 +362,7 @@ def draw_panel_parameters(panels: tuple[Panel, ...], *, name: str) -> Figure:
                 ends = {"median": value, "low": value - 2 * stderr, "high": value + 2 * stderr}
                 rows.append({"curve": curve, "parameter": parameter, **ends})
     if not rows:
-        raise DataError("no series of these rows has a rate or a transfer gap with a standard error; give more sizes")
+        raise DataError("no series has a rate or a transfer gap with a standard error; give more sizes")
     frame = pd.DataFrame(rows)
     curves = list(dict.fromkeys(frame["curve"]))
 

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import minimize_scalar, nnls
 
-from transferscope.errors import CorruptDataError, MissingDataError, first_line
+from transferscope.errors import CorruptDataError, first_line, missing_file
 from transferscope.scaling.fit import LawFit, fit_law, standard_errors
 from transferscope.scaling.observations import Observations, observe
 from transferscope.scaling.surface import Surface, fit_surface
@@ -62,7 +62,7 @@ def read_errors(path: Path) -> pd.DataFrame:
         CorruptDataError: It cannot be read, has other columns, or only a part of the rows.
     """
     if not path.is_file():
-        raise MissingDataError(f"{path} is not a file; give the table syn2real_finetune.csv of the authors' repository")
+        raise missing_file("table", path, "give syn2real_finetune.csv of the authors' repository")
     try:
         rows = pd.read_csv(path)
     except ValueError as error:
@@ -73,7 +73,9 @@ def read_errors(path: Path) -> pd.DataFrame:
     rows = rows.rename(columns={"pretrain.data": "n"}).dropna(subset=["n"])
     last = rows.sort_values("n_eval").groupby([*GROUP, "n"], as_index=False).last()
     if len(last) < _RUNS:
-        raise CorruptDataError(f"{path} has {len(last)} runs; the authors' table has {_RUNS}: fetch all of it")
+        raise CorruptDataError(
+            f"{path} has {len(last)} runs; expected the {_RUNS} of the authors' table: download it again"
+        )
     return last.assign(error=1 - last["value"], s=last["fratio"] / 100 * IMAGENET_IMAGES)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float64
 
-from transferscope.errors import SettingsError
+from transferscope.errors import out_of_range
 from transferscope_papers.parameters import at_least
 from transferscope_papers.problems.sample import Sample
 
@@ -53,7 +53,7 @@ def isotropic(d: int) -> Covariance:
 def two_level(d: int, *, n_top: int) -> Covariance:
     """n_top eigenvalues of 1.5, from 0 to d of them, above others of 0.3 (shachaf2021: 50 of 1000)."""
     if not 0 <= n_top <= d:
-        raise SettingsError(f"n_top = {n_top} is out of range; it must be between 0 and d = {d}")
+        raise out_of_range("n_top", n_top, f"0 to d = {d}")
     return Covariance(np.concatenate([np.full(n_top, 1.5), np.full(d - n_top, 0.3)]))
 
 
@@ -150,7 +150,7 @@ def teachers_at_angle(
     """
     at_least("d", d, 2)
     if not 0 <= theta <= math.pi:
-        raise SettingsError(f"theta = {theta} is out of range; the angle between two teachers lies in [0, pi] radians")
+        raise out_of_range("theta", theta, "an angle between two teachers in [0, pi] radians")
     plane = np.eye(d, 2) if generator is None else np.linalg.qr(generator.standard_normal((d, 2))).Q
     source = source_norm * plane[:, 0]
     target = target_norm * (math.cos(theta) * plane[:, 0] + math.sin(theta) * plane[:, 1])

@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from transferscope.errors import SettingsError
+from transferscope.errors import out_of_range
 from transferscope.numerics.ntk import relu_gram
 from transferscope_papers.simulate.descent import DescentSettings, Slope, Weights, descend, lengths
 from transferscope_papers.simulate.outcomes import StatusArray
@@ -60,7 +60,7 @@ class Labelled:
 def paired_start(seeds: Sequence[int], n_inputs: int, *, width: int) -> Float[Tensor, "B m d"]:
     """Antisymmetric neurons of N(0, 1) entries: rows r and r + width/2 are equal, their signs are +1 and -1."""
     if width % 2:
-        raise SettingsError(f"width = {width} was given; paired neurons need an even one")
+        raise out_of_range("width", width, "an even number, for paired neurons")
     half = normal(seeds, (width // 2, n_inputs), stream=PAIRED_WEIGHTS)
     return torch.cat([half, half], dim=1)
 

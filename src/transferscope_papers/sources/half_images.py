@@ -10,7 +10,7 @@ from transferscope.data import Dataset, DataSpec, LabelledSet, load, reads_name
 from transferscope.data.counter_random import TEST_START, check_seed, uniform_rows
 from transferscope.data.transforms.labels import single_classes
 from transferscope.data.transforms.pixels import full_scale
-from transferscope.errors import DataError, SettingsError
+from transferscope.errors import out_of_range, unknown_name, unsupported
 
 Parts = Literal["AB", "A", "B"]
 
@@ -70,17 +70,18 @@ def half_images(dataset: Dataset, *, parts: Parts, seed: int, noise: float = NOI
     """
     check_seed(seed)
     if parts not in get_args(Parts):
-        raise SettingsError(f"half images of parts {parts!r} were asked for; expected 'AB', 'A' or 'B'")
+        raise unknown_name("parts of half images", parts, get_args(Parts))
     if not 0 < noise <= 1:
-        raise SettingsError(f"noise = {noise:g}; expected a standard deviation above 0 and at most 1, as in 0.2")
+        raise out_of_range("noise", f"{noise:g}", "a standard deviation above 0 and at most 1, as in 0.2")
     shape = dataset.train.input_shape
     if len(shape) != 3 or shape[1] < 2:
-        raise DataError(f"{dataset.name} has inputs of shape {shape}; half images need images of at least 2 rows")
+        raise unsupported("half-images", "images of at least 2 rows", f"inputs of {dataset.name} have shape {shape}")
     classes = single_classes(dataset, "half-images")
     if len(classes) > 10:
-        raise DataError(
-            f"{dataset.name} has {len(classes)} classes; half images hold at most 10, as class c has mean c / 10 "
-            "below 1"
+        raise unsupported(
+            "half-images",
+            "at most 10 classes, of means c / 10 below 1",
+            f"{dataset.name} has {len(classes)}",
         )
     means = channel_means(dataset.train.inputs)
 

@@ -70,7 +70,9 @@ class ReluFigure(fig.TheoryFigure):
 
     def __post_init__(self) -> None:
         if self.head_mean == self.head_std == 0:
-            raise SettingsError("head_mean = 0 and head_std = 0 make a teacher that is 0 everywhere; give one of them")
+            raise SettingsError(
+                "head_mean = 0 and head_std = 0 make a teacher that is 0 everywhere; change one of them"
+            )
 
     def theory(self) -> fig.Theory:
         """The share of the target outside the features of the ablated source, over the teachers that are simulated."""

@@ -25,7 +25,7 @@ from jaxtyping import Float64
 from scipy import stats
 from scipy.special import gammaln
 
-from transferscope.errors import SettingsError
+from transferscope.errors import SettingsError, out_of_range
 from transferscope_papers.parameters import Array, Numbers, at_least, counts
 
 _ONE = 2 / 3
@@ -51,7 +51,7 @@ def recovery_probability(n: int, k: Numbers) -> Array:
         SettingsError: A parameter is out of range.
     """
     if not 2 <= n <= MOST_EXAMPLES:
-        raise SettingsError(f"n = {n} is out of range; n must be a whole number from 2 to {MOST_EXAMPLES}")
+        raise out_of_range("n", n, f"a whole number from 2 to {MOST_EXAMPLES}")
     others = at_least("k", k, 1) - 1
     weights = stats.binom.pmf(np.arange(n + 1), n, _ONE)
     return np.asarray(sum(weight * worse**others for weight, worse in zip(weights, _worse(n), strict=True)))
@@ -74,7 +74,7 @@ def examples_needed(k: float, *, failure: float) -> int:
         if before and enough:
             return n - 1
     raise SettingsError(
-        f"k = {k:g} with failure = {failure:g} takes {MOST_EXAMPLES} examples or more, which are not counted out; give "
+        f"k = {k:g} with failure = {failure:g} needs {MOST_EXAMPLES} examples or more, beyond what is computed; give "
         "fewer features or a larger failure"
     )
 
@@ -134,4 +134,4 @@ def _fitted_loss(n: int) -> Float64[np.ndarray, "n_plus_1 n_plus_1"]:
 
 def _check_failure(failure: float) -> None:
     if not 0 < failure < 1:
-        raise SettingsError(f"failure = {failure} is out of range; it must be between 0 and 1")
+        raise out_of_range("failure", failure, "a number between 0 and 1")

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float64
 
-from transferscope.errors import SettingsError
+from transferscope.errors import SettingsError, out_of_range
 from transferscope_papers.problems import Covariance
 
 
@@ -61,7 +61,7 @@ def fine_tuning_bound(difference: Float64[np.ndarray, " d"], covariance: Covaria
         SettingsError: g is negative or not a number.
     """
     if not deviation >= 0:
-        raise SettingsError(f"deviation = {deviation} is out of range; it bounds a norm and must be at least 0")
+        raise out_of_range("deviation", deviation, "the bound of a norm, at least 0")
     lam, g = covariance.eigenvalues, deviation
     squares = covariance.to_eigenbasis(difference) ** 2
     top, total = np.cumsum(squares), float(squares.sum())

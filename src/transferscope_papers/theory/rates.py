@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool
 
-from transferscope.errors import SettingsError
+from transferscope.errors import out_of_range
 from transferscope_papers.parameters import Array, Numbers, above, at_least, between
 
 
@@ -62,7 +62,7 @@ def fine_tuning_rates(r0: Numbers, r1: Numbers, xi: Numbers, *, zeta: Numbers = 
     r0, r1, xi = between("r0", r0, 0.5, 1), between("r1", r1, 0.5, 1), above("xi", xi, 1)
     zeta = at_least("zeta", zeta, 0)
     if (zeta >= 1).any():
-        raise SettingsError(f"zeta = {zeta.max():g} is out of range; zeta must be at least 0 and below 1")
+        raise out_of_range("zeta", f"{zeta.max():g}", "at least 0 and below 1")
     r = np.minimum(r0, r1)
     r, zeta = np.broadcast_arrays(r, zeta)
     small = np.asarray(zeta > r / (2 * r + 1))

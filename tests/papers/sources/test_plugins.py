@@ -99,7 +99,11 @@ def test_images_are_resized_before_they_are_halved(arrays: Path) -> None:
     [
         ("half-images:digits?parts=C", UnknownNameError, "unknown parts of half-images 'C': known are A, AB, B"),
         ("half-images:digits?part=A", UnknownNameError, "unknown option of half-images 'part': did you mean 'parts'?"),
-        ("half-images:digits?noise=0", SettingsError, "noise = 0; expected a standard deviation above 0"),
+        (
+            "half-images:digits?noise=0",
+            SettingsError,
+            "noise = 0 is out of range; expected a standard deviation above 0",
+        ),
         ("half-images:digits?noise=nan", SettingsError, "noise = nan"),
         ("half-images:digits?resize=0", SettingsError, "resize = 0 is out of range; expected a whole number"),
         ("half-images:digitz", UnknownNameError, "unknown data set 'digitz': did you mean 'digits'?"),
@@ -127,10 +131,10 @@ def test_names_that_cannot_be_read(name: str, kind: type[Exception], said: str, 
         (lambda: SceneSettings(size=513), "size = 513"),
         (lambda: SceneSettings(objects=11), "objects = 11"),
         (lambda: SceneSettings(task="count"), "task = 'count'"),
-        (lambda: scenes(0, seed=0), "0 scenes"),
+        (lambda: scenes(0, seed=0), "n = 0"),
         (lambda: half_images(images(), parts="A", seed=-1), "seed = -1"),
-        (lambda: unwrap(half_images)(images(), parts=cast(Any, "C"), seed=0), "parts 'C'"),
-        (lambda: half_images(images(n_classes=11), parts="AB", seed=0), "11 classes"),
+        (lambda: unwrap(half_images)(images(), parts=cast(Any, "C"), seed=0), "parts of half images 'C'"),
+        (lambda: half_images(images(n_classes=11), parts="AB", seed=0), "has 11"),
         (lambda: half_images(same(np.zeros((4, 5)), np.arange(4), tuple("abcd")), parts="A", seed=0), "shape (5,)"),
         (
             lambda: half_images(

@@ -12,7 +12,7 @@ from transferscope.data import Dataset, DataSpec
 from transferscope.data.counter_random import TEST_START
 from transferscope.data.readers.rendered import read_rendered
 from transferscope.data.task import LabelledSet
-from transferscope.errors import SettingsError, refuse_unused
+from transferscope.errors import out_of_range, refuse_unused
 from transferscope_papers.sources.scenes.labels import LABELS, ON_GRID, names
 from transferscope_papers.sources.scenes.render import render
 from transferscope_papers.sources.scenes.settings import SceneSettings
@@ -43,8 +43,9 @@ def scenes(n: int, settings: SceneSettings = _DEFAULT, *, seed: int, start: int 
         >>> ten.inputs.shape, ten.classes
         ((10, 3, 16, 16), ('sphere', 'cone'))
     """
-    if n < 1 or start < 0:
-        raise SettingsError(f"{n} scenes from index {start} were asked for; expected at least 1, from index 0 or more")
+    for name, value, least in (("n", n, 1), ("start", start, 0)):
+        if value < least:
+            raise out_of_range(name, value, f"at least {least}")
     alike = replace(settings, task="class")
     size = max(1, _PIXELS // settings.size**2)  # chunks are whole and start at its multiples: rounding cannot differ
     chunks = [_chunk(alike, size, seed, first) for first in range(start - start % size, start + n, size)]

@@ -57,7 +57,7 @@ class SceneSettings:
     def __post_init__(self) -> None:
         check_settings(self)
         if len(self.kinds) < 2 or len(set(self.kinds)) != len(self.kinds):
-            raise SettingsError(f"kinds = {', '.join(self.kinds)!r} must name at least two, and each only once")
+            raise SettingsError(f"kinds = {', '.join(self.kinds)!r}; expected at least two, each once")
         for kind in self.kinds:
             if kind not in SOLIDS:
                 raise unknown_name("kind of solid", kind, SOLIDS)
