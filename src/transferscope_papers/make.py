@@ -5,11 +5,11 @@ import pandas as pd
 
 from transferscope.cli.progress import study_view
 from transferscope.errors import SettingsError
+from transferscope.machine import keep_freed_memory
 from transferscope.report.blocks import Figure
 from transferscope.report.figures.style import drawing, new_figure
 from transferscope.settings.engine import EngineSettings
 from transferscope.store import Store
-from transferscope.study.backends.worker import keep_freed_memory
 from transferscope.study.run import run_plan
 from transferscope_papers.catalogue import FIGURES
 from transferscope_papers.draw import draw

@@ -14,6 +14,7 @@ from transferscope.cli.keys import made
 from transferscope.cli.options import file_in, refuse_others
 from transferscope.cli.terminal import say
 from transferscope.errors import SettingsError, refuse_unused
+from transferscope.machine import keep_freed_memory
 from transferscope.models import NetworkSettings
 from transferscope.settings.data import DataSettings
 from transferscope.study.places import is_study
@@ -53,6 +54,7 @@ def diagnose(options: Options, context: typer.Context) -> None:
         **asked,
     )
     page = None if options.out is None else file_in(options.out, "diagnosis.html")
+    keep_freed_memory()
     with counted_progress("Measuring", "diagnostics", hidden=options.quiet) as on_progress:
         result = measure_all(
             question,

@@ -9,6 +9,7 @@ from transferscope.cli.export import card_facts, in_words
 from transferscope.cli.options import file_in
 from transferscope.cli.terminal import say
 from transferscope.data.unlabelled import read_unlabelled
+from transferscope.machine import keep_freed_memory
 from transferscope.report.save import write_table
 from transferscope.trained import load_model, probabilities
 from transferscope.wording import counted
@@ -20,6 +21,7 @@ def predict(options: Options, _: object = None) -> None:
     read = read_unlabelled(options.data, model.card.inputs)
     for remark in read.remarks:
         say(f"note: {remark}", err=True)
+    keep_freed_memory()
     outputs = model.outputs_of_read(read.inputs)
     table: dict[str, object] = {"input": read.names}
     if model.card.classes is None:

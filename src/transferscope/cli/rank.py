@@ -12,6 +12,7 @@ from transferscope.cli.keys import made
 from transferscope.cli.options import file_in, refuse_others
 from transferscope.cli.terminal import say
 from transferscope.errors import SettingsError, refuse_unused
+from transferscope.machine import keep_freed_memory
 from transferscope.models import NetworkSettings
 from transferscope.report.save import file_name
 from transferscope.settings.data import DataSettings
@@ -38,6 +39,7 @@ def rank(options: Options, context: typer.Context) -> None:
     if options.out is not None:
         file_in(options.out, "ranking.html")  # before the work begins, so that a mistake in it costs nothing
     network = made(NetworkSettings, {"name": options.network, **asked.pop("network", {})})
+    keep_freed_memory()
     with counted_progress("Rating pretrained networks", "values") as on_progress:
         result = ask(
             DataSettings(options.target, tuple(options.transforms or ())) if options.source else options.target,

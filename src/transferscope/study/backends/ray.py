@@ -19,6 +19,7 @@ from types import FrameType, ModuleType
 from typing import Any, Self
 
 from transferscope.errors import SettingsError, missing_extra
+from transferscope.machine import keep_freed_memory
 from transferscope.once import keep_from_now
 from transferscope.records import Failure
 from transferscope.store import PlannedCell
@@ -32,7 +33,6 @@ from transferscope.study.backends.backend import (
     find_work,
     too_slow,
 )
-from transferscope.study.backends.worker import keep_freed_memory
 from transferscope.study.context import CellTimeout, WorkContext
 
 _SECONDS_BETWEEN_COUNTS = 5.0

@@ -13,14 +13,13 @@ from multiprocessing.connection import Connection, wait
 
 import numpy as np
 
+from transferscope.machine import keep_freed_memory
 from transferscope.once import keep_from_now
 from transferscope.study.backends.backend import Advanced, Failed, Message, Stopped, attempt, failure_of, find_work
 from transferscope.study.context import CellStopped, WorkContext
 
 _SECONDS_BETWEEN_REPORTS = 0.2
 _PR_SET_PDEATHSIG = 1  # of prctl(2)
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of glibc's mallopt(3)
-_LARGEST_BLOCKS = (2**30, 2**25)  # bytes; older versions of glibc take no more than the second
 
 
 def serve(
@@ -114,19 +113,3 @@ def _die_with_parent() -> None:
         prctl = getattr(ctypes.CDLL(None), "prctl", None)
         if prctl is not None:
             prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
-def keep_freed_memory() -> bool:
-    """Keep freed memory in this process for its next allocations; False without glibc.
-
-    By default glibc gives blocks above 32 MB back to the system as soon as they are freed and gets them again, page by
-    page, in the next step: up to two fifths of the time of training a convolutional network on a CPU. It costs that the
-    process stays as large as it ever was, so it is for processes of our own.
-    """
-    if sys.platform != "linux":
-        return False
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    if mallopt is None:  # another C library
-        return False
-    taken = any(mallopt(_M_MMAP_THRESHOLD, size) for size in _LARGEST_BLOCKS)
-    return bool(mallopt(_M_TRIM_THRESHOLD, 2**31 - 1)) and taken
