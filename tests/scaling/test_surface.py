@@ -3,6 +3,7 @@ import pytest
 
 from scaling.examples import GRID, language_models
 from transferscope.scaling import Surface, next_surface_run, observe
+from transferscope.scaling.advice.budget import forecast_at
 from transferscope.scaling.laws import FREE_LAWS, SURFACE_LAWS, law_named
 from transferscope.scaling.surface import fit_surface, held_out_score, outliers, varies_freely
 
@@ -48,6 +49,21 @@ def test_a_table_too_small_to_hold_any_out_is_judged_by_its_fit() -> None:
     without = [name for name, score in scores.items() if not np.isfinite(score.leave_s_out)]
     assert without
     assert surface.interpolating not in without or len(without) == len(scores)
+
+
+def test_runs_without_pretraining_are_part_of_a_table_of_free_sizes() -> None:
+    generator = np.random.default_rng(0)
+    n, s = np.exp(generator.uniform(5, 10, 40)), np.exp(generator.uniform(4, 9, 40))
+    n[:4] = 0
+
+    def truth(n: np.ndarray, s: np.ndarray) -> np.ndarray:
+        return np.asarray(0.05 + 2 * (n + 100) ** -0.3 + 1.5 * s**-0.3)
+
+    surface = fit_surface(n, s, truth(n, s))
+    assert surface.free
+    assert surface.later
+    interval = forecast_at(surface, None, 4e4, 1e4).interval
+    assert interval.low < truth(np.array(4e4), np.array(1e4)) < interval.high
 
 
 def test_sizes_on_a_grid_do_not_vary_freely() -> None:

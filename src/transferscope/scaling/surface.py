@@ -184,8 +184,12 @@ def later_fits(data: Observations, loss: Loss) -> dict[str, LawFit]:
 
 
 def _spent(data: Observations) -> Float[np.ndarray, " m"]:
-    """Return what each run was said to cost, or n s."""
-    return np.asarray(data.sizes.prod(axis=1)) if data.spent is None else data.spent
+    """Return what each run was said to cost, or n s; without pretraining (n = 0), as with the least n."""
+    return np.asarray(_above_zero(data.sizes).prod(axis=1)) if data.spent is None else data.spent
+
+
+def _above_zero(sizes: Float[np.ndarray, "m 2"]) -> Float[np.ndarray, "m 2"]:
+    return np.asarray(np.maximum(sizes, np.where(sizes > 0, sizes, np.inf).min(axis=0)))
 
 
 def varies_freely(sizes: Float[np.ndarray, "m 2"]) -> bool:
@@ -271,7 +275,8 @@ def held_out_score(law: Law, data: Observations, loss: Loss, *, free: bool | Non
     if free:
         last = last_budgets(data)[0]
         missed = _clipped_mean(_squares(law, data, loss, ~last, last))
-        away = float(log_distance(data.sizes[last], data.sizes[~last]).mean())
+        sizes = _above_zero(data.sizes)
+        away = float(log_distance(sizes[last], sizes[~last]).mean())
         inside = (_clipped_mean(fitted), _clipped_mean(np.concatenate(left_out)))
         return HeldOutScore(*inside, last_budget=missed, rate=missed / max(away, LEAST_AWAY))
     inside = (_root_mean(fitted), _root_mean(np.concatenate(left_out)))
