@@ -46,7 +46,7 @@ class Estimate:
     """A number with its uncertainty.
 
     Attributes:
-        value: The number; NaN when the status says that there is none, infinite only when "unbounded".
+        value: The number; NaN if the status says so, infinite only when "unbounded".
         stderr: Standard error in the unit of `value`; None when nothing can be said about it (one sample); 0 for an
             exact value such as a closed form.
         n: How many samples the value rests on; 0 for a closed form.

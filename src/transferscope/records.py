@@ -184,7 +184,7 @@ class Failure:
         kind: "exception", "non_finite" (the loss stopped being a number), "out_of_memory", "disk_full", "timeout" (it
             took longer than a cell may), "lost" (its process died), "bad_input" (the data or settings of this one cell
             cannot be used), "missing" (the machine lacks data or a package) or "untrusted" (it may not run the code).
-        details: The traceback, for whoever mends it; may be empty.
+        details: The traceback, for whoever fixes it; may be empty.
     """
 
     kind: FailureKind

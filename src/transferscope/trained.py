@@ -67,7 +67,7 @@ class ModelCard:
         n_labels: Labelled target examples that it was trained on.
         metric: What `score` is: one of `HEADLINES`.
         score: On the study's test examples.
-        stderr: Its standard error over test examples; None where there is none.
+        stderr: Its standard error over test examples; None if there is none.
         mean_score: The mean of all runs of this method with as many labels, which other examples are expected near.
         n_runs: Their number.
         transformers: How the folder of a network of transformers is read; None for any other, and for what a study

@@ -3,7 +3,7 @@
 What a file imports is read from its `import` statements, in functions too; nothing is run for it. A module is the
 user's if it lies where the file does (beside the package that the file is in) or in another folder that Python imports
 from, and not in one of Python or of installed packages; a package that a reference leads to has its own files. A name
-that is made up while the code runs is not seen. The file of "path/to/file.py:name" is run anew when its code has
+that is made up while the code runs is not seen. The file of "path/to/file.py:name" is run again when its code has
 changed; of a module that Python imports by its name such a change is an error.
 """
 

@@ -94,7 +94,7 @@ class AnswerSoFar:
         if not isinstance(event, StudyProgress) or event.done == self._done or began < self._due:
             return
         self._done = event.done
-        with suppress(Exception):  # the study goes on, whatever it is, and its end says what is wrong
+        with suppress(Exception):  # the study continues, whatever it is, and its end says what is wrong
             answer = so_far(self._store, self._study)
             for line in answer:
                 if line not in self._said:

@@ -357,7 +357,7 @@ def check_spellings(names: Iterable[object], where: str, what: str) -> None:
     """Refuse names that differ by spaces or, of two letters or more, by capital letters alone.
 
     Args:
-        names: Those of classes, arms, tasks or columns; what is no text is passed over.
+        names: Those of classes, arms, tasks or columns; what is no text is ignored.
 
     Raises:
         DataError: There are two.

@@ -40,7 +40,7 @@ class SavedSplit:
     stamp: tuple[tuple[int, ...], ...]
 
     def stored(self, name: str) -> "pa.ChunkedArray":
-        """Return a column as stored in the files; raises UnknownNameError if there is none."""
+        """Return a column as stored in the files; raises UnknownNameError if missing."""
         if name not in self.table.column_names:
             raise unknown_name(f"column of {self.path.name}", name, self.table.column_names)
         return self.table.column(name)

@@ -302,7 +302,7 @@ def _plan(paths: Sequence[ImageFile], form: ImageForm, broken: _Broken) -> tuple
 def planned_size(paths: Sequence[ImageFile], root: Path) -> tuple[int, int, bool]:
     """Return the default height and width of images, and whether their sizes are mixed.
 
-    Only the beginning of each file is read; those that cannot be are passed over.
+    Only the beginning of each file is read; those that cannot be are ignored.
     """
     (_, height, width), chosen, _ = _plan(paths, ImageForm(), _Broken(root, skip=True, n=len(paths)))
     return height, width, chosen is not None

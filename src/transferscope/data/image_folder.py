@@ -21,7 +21,7 @@ _UNREADABLE = (".heic", ".heif", ".avif", ".jxl", ".svg", ".dng", ".cr2", ".cr3"
 def load_image_folder(path: Path, *, form: ImageForm, test_share: float | None, seed: int) -> Parts:
     """Read images whose class is the name of their folder.
 
-    Hidden files, and those whose suffix belongs to no kind of image, are passed over. Images are PNG, JPEG, BMP, GIF,
+    Hidden files, and those whose suffix belongs to no kind of image, are ignored. Images are PNG, JPEG, BMP, GIF,
     TIFF, WEBP, PPM, TGA, PCX or JPEG 2000, whatever their suffix says. They are turned upright by
     their EXIF orientation and read as grey if all of them are grey, as RGB otherwise.
 
@@ -89,7 +89,7 @@ def read_images_below(path: Path, *, form: ImageForm) -> tuple[UInt8[np.ndarray,
 
     Args:
         path: The folder, or a file that is named like an image. Hidden files and folders, and files that are named like
-            no image, are passed over.
+            no image, are ignored.
 
     Returns:
         The images, uint8, and the path of each within the folder, in the order of these; or the file's name.

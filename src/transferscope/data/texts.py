@@ -327,7 +327,7 @@ class _FastTokenizer:
 
 
 _BESIDE = "tokenizer_config.json"
-_OF_CALLS = ("truncation", "padding", "version")  # of a tokenizer.json, which each call sets anew
+_OF_CALLS = ("truncation", "padding", "version")  # of a tokenizer.json, which each call sets again
 
 SENTENCE_SETTINGS = tuple(
     f"sentence_{kind}_config.json"

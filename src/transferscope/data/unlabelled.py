@@ -179,7 +179,7 @@ def as_in_study(raw: Num[np.ndarray, "N ..."], form: InputForm, *, name: str) ->
             )
     given = LabelledSet(raw, np.zeros(len(raw), dtype=np.int64), ("",))
     changes = [one for one in form.transforms if not TRANSFORMS[one.partition(":")[0]].of_labels]
-    # the training part has one example: what a transformation learns from it would be learnt anew, and none does
+    # the training part has one example: what a transformation learns from it would be learnt again, and none does
     inputs = apply_transforms(Dataset(name, given.take(np.array([0])), given), changes, seed=0).test.inputs
     if inputs.shape[1:] != form.input_shape:
         raise DataError(

@@ -23,7 +23,7 @@ def decide(
 ) -> Decision:
     """Decide from the runs whether transfer helps, and which arm to use.
 
-    A transfer arm is called better where it is better than every baseline (`whether.gains`), has three seeds, is not
+    A transfer arm is better where it is better than every baseline (`whether.gains`), has three seeds, is not
     erratic or its worst run lies above the best run of every baseline, and no baseline could still rise. The
     recommended arm is the cheapest that is not expected to lose more than half a margin (`which.select`). Where
     transfer helps, a significant arm is preferred to another transfer arm, unless it is expected to lose half a margin

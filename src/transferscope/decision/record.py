@@ -198,13 +198,13 @@ class Decision:
             is not expected to lose half a margin more; None without a run.
         chance: Probability that it is within the margin of the best arm.
         decided: Whether that is at least 95 %, and the arm has two seeds.
-        best_with: The best arm with a source; where some are called better, the best of these. None without a run.
+        best_with: The best transfer arm; where some are significantly better, the best of these. None without a run.
         best_without: The best arm without a source; None without a run.
         difference: `best_with` less `best_without`: the gain of the first. None where one of them is.
         expected: The chances that transfer helps or harms, and the gain that is to be expected; None where one of the
             two is missing, or every arm has one run.
         helping: Transfer arms that are significantly better than every baseline, best first.
-        harmful: Arms with a source called worse than the best without, worst first.
+        harmful: Transfer arms worse than the best baseline, worst first.
         arms: All arms in the order in which they were given.
         unstable: Names of arms whose variance over seeds is far above that of the others.
         unfinished: Names of arms that could still rise.

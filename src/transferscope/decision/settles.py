@@ -1,4 +1,4 @@
-"""What would settle an open question: more seeds, simulated from what is known."""
+"""What would decide an inconclusive question: more seeds, simulated from what is known."""
 
 from typing import Literal
 

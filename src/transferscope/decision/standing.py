@@ -21,9 +21,9 @@ class Standing:
         ways: Which of `at` have a source.
         controls: Which do not.
         gains: Of `ways`; None where there are none of a kind.
-        better: Which of `ways` are called better.
+        better: Which of `ways` are significantly better.
         planned: Whether this is the look that was planned; None where none was.
-        blocked: Which of `ways` would be called better if no arm without a source could still rise.
+        blocked: Which of `ways` would be significantly better if no arm without a source could still rise.
     """
 
     at: Int[np.ndarray, " arms"]

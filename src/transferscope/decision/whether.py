@@ -148,7 +148,7 @@ def gains(
 
         from min_c (d_tc - q(a / T) e_tc)  to  min_c (d_tc + q(a / (T C)) e_tc)  or  min_c max_t (d_tc + q(a / C) e_tc)
 
-    whichever is less, so an arm is called better where it beats each of those without, with no correction for their
+    whichever is less, so an arm is better where it beats each of those without, with no correction for their
     number. The last bound is for the largest gain, which takes none for the number of arms with a source.
 
     Args:

@@ -141,7 +141,7 @@ def grid_losses(
     Args:
         points_per_call: Points evaluated in one vectorised call; None for 16, but for 1 on a CPU and of recurrent
             networks, which cannot be vectorised. Memory grows with it.
-        file: Where to keep what is done (an .npz file); a grid that was interrupted goes on from there.
+        file: Where to keep what is done (an .npz file); a grid that was interrupted resumes there.
 
     Returns:
         Losses, shape (B, G) for B batches, float64; infinite or NaN where the network overflows.

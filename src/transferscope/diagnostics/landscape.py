@@ -118,7 +118,7 @@ class Landscape(Diagnostic):
         """Mean loss of each batch of the sample at each point of the grid.
 
         Args:
-            file: Where to keep what is done (.npz); a measurement that was interrupted goes on from there.
+            file: Where to keep what is done (.npz); a measurement that was interrupted resumes there.
 
         Returns:
             Shape (n_batches, n_points): points in the order of `coordinates`, and last the centre.

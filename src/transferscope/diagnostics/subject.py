@@ -135,7 +135,7 @@ class Subject:
             _check_same_shape(self.network, self.start)
 
     def needs_start(self, diagnostic: str) -> nn.Module:
-        """Return the initial network; raises NetworkError if there is none."""
+        """Return the initial network; raises NetworkError if missing."""
         if self.start is None:
             raise NetworkError(f"{diagnostic} compares a network with its start, but the subject has none; give start")
         return self.start

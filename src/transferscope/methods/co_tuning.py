@@ -23,7 +23,7 @@ class CoTuning(FineTuning):
     """Minimise L_target + trade_off * mean over examples of -sum over s of p(s | y) log q_s(x).
 
     "Co-Tuning for Transfer Learning" (You, Kou, Long, Wang 2020), equation 1: y is the target class of an example, q
-    the softmax of the source head, which goes on being trained, and p(s | y) the relationship of the classes. It is
+    the softmax of the source head, which stays in training, and p(s | y) the relationship of the classes. It is
     learned by the paper's direct approach (section 3.1): the mean of q over the target's training examples of a class,
     before training, by the pretrained network in evaluation mode. The paper's calibration and its reverse approach
     need held-out source data, and are left out.

@@ -222,7 +222,7 @@ def fit_learner(
     source_head: nn.Module | None,
     start: Start = "random",
 ) -> Fitted:
-    """Train a learner with the options' budget and wrap what came of it.
+    """Train a learner with the options' budget and wrap the result.
 
     Args:
         data: The target: epochs count passes over its training set, and the curve is measured on it.

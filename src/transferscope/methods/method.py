@@ -74,7 +74,7 @@ class Fitted:
 
     Attributes:
         network: Backbone and target head, on the device it was trained on.
-        source_head: The head that reads source labels from the same backbone; None when there is none.
+        source_head: The head that reads source labels from the same backbone; None if there is none.
         status: "converged" (closed form or solver), "max_steps" (the whole budget) or "non_finite".
         notes: Further numbers that a reader should see, by name. "inner_risk" (MeRLin with `ridge = "auto"`):
             leave-one-out risk of the inner head as a share of that of predicting the mean, averaged over steps. "runs":

@@ -93,7 +93,7 @@ def spelled_text(tokens: Sequence[str], *, is_marked: bool) -> str:
     """Return a tokenised text as its tokenizer writes it.
 
     Args:
-        is_marked: Whether it marks where words begin or end; otherwise "##" marks what goes on with a word.
+        is_marked: Whether it marks where words begin or end; otherwise "##" marks what continues a word.
     """
     if not is_marked:
         return " ".join(filter(None, tokens)).replace(" ##", "")

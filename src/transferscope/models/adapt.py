@@ -34,7 +34,7 @@ def adapt(
     """Split a module into the submodule called `head` and everything before it.
 
     The split is tried out on two random inputs: the head's outputs on the features must be what the module computes,
-    so nothing but the head may follow the features (a softmax after the head, for one).
+    so only the head may follow the features (a softmax after the head, for one).
 
     Args:
         module: Any module from inputs (N, *input_shape) to outputs (N, n_outputs), or to an object that has them as

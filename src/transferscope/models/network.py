@@ -111,7 +111,7 @@ class Network(nn.Module):
         is_random: Whether the weights are those of an initialisation, so that a method that starts from scratch takes
             them as they are; it initialises others again (see `models.reinitialise`).
         scaled: Which features of vectors are scaled for it, by the statistics of their own data; set by what trains it.
-            None to choose anew.
+            None to choose again.
 
     Attributes:
         split: Of one that `adapt` split, where its head was; "" for others.

@@ -161,7 +161,7 @@ class Extrapolation:
     """Errors predicted at sizes.
 
     Attributes:
-        low: Lower end of the 90 % interval at each size, shape (T,); NaN when the status says that there is none.
+        low: Lower end of the 90 % interval at each size, shape (T,); NaN if the status says so.
         weights: Weight of each candidate by its description.
         scale: What factors (FACTORS) make an interval of, in log error, shape (T,): the spread of the forms, the
             back-test error of the combination and the residuals on the last half of the points.

@@ -88,7 +88,7 @@ class SizeNeeded:
 
     @property
     def open(self) -> bool:
-        """Whether anything is possible, from `smallest` to beyond `limit`: nothing is told then."""
+        """Whether anything is possible, from `smallest` to beyond `limit`: nothing is said then."""
         return self.low == 0 and self.high == np.inf
 
     @property

@@ -45,7 +45,7 @@ class Observations:
 
     @property
     def zero_from(self) -> float | None:
-        """The size (of the first column) from which on every error is 0; None where there is none.
+        """The size (of the first column) from which on every error is 0; None if there is none.
 
         One rule for errors of 0, which have no logarithm: fits leave them out, and from this size on the forecast is 0.
         """

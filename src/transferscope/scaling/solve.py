@@ -116,7 +116,7 @@ def nnls(gram: Float[np.ndarray, "*batch k k"], moment: Float[np.ndarray, "*batc
         moment: b = Phi'W y.
 
     Returns:
-        The best feasible coefficients. A singular set is passed over, so that one of several equal solutions comes out.
+        The best feasible coefficients. A singular set is ignored, so that one of several equal solutions comes out.
     """
     best, best_gain = [np.zeros(moment.shape[:-1])] * (k := moment.shape[-1]), np.zeros(moment.shape[:-1])
     for size in range(1, k + 1):

@@ -219,7 +219,7 @@ def leave_groups_out(score: Score, view: TargetView, *, n_groups: int = 20, seed
         n_groups: G; with fewer examples than twice this, one group per example.
 
     Returns:
-        One value per group, NaN where there is none.
+        One value per group, NaN if there is none.
     """
     rests = all_but_one_group(len(view), n_groups=n_groups, seed=seed) if len(view) > 1 else []
     each = score.contributions(view) if rests and np.isfinite(score.value(view).value) else None

@@ -1,4 +1,4 @@
-"""The eigenvalues and left singular vectors of a feature matrix, by way of its smaller Gram matrix."""
+"""The eigenvalues and left singular vectors of a feature matrix, through its smaller Gram matrix."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -62,7 +62,7 @@ class TransRate(Score):
 
 
 def coding_rate(features: Float64[np.ndarray, "n d"], epsilon: float) -> float:
-    """Return R(Z) = 1/2 log det(I + Z' Z / (n epsilon)), in nats, by way of the smaller Gram matrix."""
+    """Return R(Z) = 1/2 log det(I + Z' Z / (n epsilon)), in nats, through the smaller Gram matrix."""
     n, d = features.shape
     gram = features.T @ features if d <= n else features @ features.T
     return float(np.linalg.slogdet(np.eye(len(gram)) + gram / (n * epsilon))[1]) / 2

@@ -157,7 +157,7 @@ def take(
     """Claim up to `at_most` free candidates and remove them and those before from the queue; return their numbers.
 
     SQLite has one writer at a time; elsewhere the rows that are looked at are locked, and those that another runner has
-    locked are passed over: two runners never reach for the same cell, and none waits for another.
+    locked are ignored: two runners never reach for the same cell, and none waits for another.
     """
     members = schema.study_cells
     taken: list[int] = []

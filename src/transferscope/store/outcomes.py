@@ -1,4 +1,4 @@
-"""Writing what came of a cell: each in one transaction of its own."""
+"""Storage of outcomes, each in one transaction."""
 
 import math
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ def write_outcome(connection: Connection, key: str, outcome: Outcome, claim: Cla
     """Store the outcome of a cell and mark it as done.
 
     Returns:
-        Whether it was stored: a cell that is done already stays as it is, and so does one that was claimed anew since
+        Whether it was stored: a cell that is done already stays as it is, and so does one that was claimed again since
         `claim` (None to store in any case).
 
     Raises:

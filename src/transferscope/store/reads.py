@@ -56,7 +56,7 @@ def read_study(connection: Connection, study: int) -> StudyRow:
 
 
 def study_id(connection: Connection, name: str) -> int:
-    """Return the number of a study; raises UnknownNameError if there is none of that name."""
+    """Return the number of a study; raises UnknownNameError if unknown."""
     known = {row.name: row.id for row in connection.execute(select(schema.studies.c.name, schema.studies.c.id))}
     if name not in known:
         raise unknown_name("study", name, known)

@@ -279,7 +279,7 @@ class Store:
             return reads.read_studies(connection)
 
     def study(self, name: str) -> StudyRow:
-        """Return one study; raises UnknownNameError if there is none of that name."""
+        """Return one study; raises UnknownNameError if unknown."""
         with self._database.read() as connection:
             return reads.read_study(connection, reads.study_id(connection, name))
 

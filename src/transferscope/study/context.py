@@ -106,7 +106,7 @@ class Work(Protocol):
     "package.module:function".
 
     It is a function of the cell alone: the same cell gives the same outcome, whichever process does it, and however
-    often it was interrupted before. What it raises becomes the cell's failure; the study goes on.
+    often it was interrupted before. What it raises becomes the cell's failure; the study continues.
     """
 
     def __call__(self, cell: PlannedCell, context: WorkContext) -> Outcome:

@@ -39,7 +39,7 @@ class Run:
         source: Name of the source as tables have it, with its size where it has several; None for none.
         metric: one of `HEADLINES`.
         score: On the test examples.
-        stderr: Its standard error over these; None where there is none.
+        stderr: Its standard error over these; None if there is none.
     """
 
     cell: StoredCell
@@ -102,7 +102,7 @@ def chosen_run(
     Args:
         method: Name of the method; None, without a source too, for the recommended arm.
         source: Name of the source, with or without its size where it has several; None for the best of the method.
-        labels: Number of labels; None for the largest at which the choice is settled, or for the largest.
+        labels: Number of labels; None for the largest at which the choice is decided, or for the largest.
         seed: The seed; None for the lowest.
 
     Raises:

@@ -492,7 +492,7 @@ def surroundings() -> dict[str, Any]:
 
 
 def checksum(path: Path) -> str:
-    """Return the SHA-256 digest of a network's file; raises MissingDataError if there is none."""
+    """Return the SHA-256 digest of a network's file; raises MissingDataError if missing."""
     require_file(path, "network file", "a file of weights")
     return content_digest(path)
 

@@ -25,7 +25,7 @@ LABELS = ["source", "method", "n_target", "n_source", "seed", "pretrain_step", "
 RECORD_COLUMNS = ["key", "name", "part", "step", "value", "stderr", "status"]
 
 
-@dataclass(frozen=True, eq=False)  # told apart by identity, by which what is derived from it is kept
+@dataclass(frozen=True, eq=False)  # distinguished by identity, by which what is derived from it is kept
 class StudyFrames:
     """The tables of a study.
 
@@ -223,7 +223,7 @@ def called_in(facts: Mapping[str, Any]) -> Called:
 
 
 def read_study(store: Store, name: str) -> StudyFrames:
-    """Read one study from the store; raises UnknownNameError if there is none, StoreError if it is damaged."""
+    """Read one study from the store; raises UnknownNameError if missing, StoreError if it is damaged."""
     cells, study = cells_frame(store.cells(name)), store.study(name)
     labels = store.study_array(name, "target_test_labels", fits=partial(are_labels, study.facts))
     predictions = store.arrays(name, "predictions", fits=partial(are_predictions, study.facts, labels))

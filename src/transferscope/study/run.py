@@ -1,4 +1,4 @@
-"""Doing a study: plan it, then claim a cell, have it done and store what came of it, until nothing is left."""
+"""Run a study: plan it, then claim, execute and store cells until none remain."""
 
 import logging
 import math
@@ -100,7 +100,7 @@ class CellFailed:
 class CellsStopped:
     """Cells stopped at the time limit of their race.
 
-    With more time they go on from their last checkpoint; commands, which have none, begin anew.
+    With more time they resume at their last checkpoint; commands, which have none, begin again.
     """
 
     cells: tuple[PlannedCell, ...]

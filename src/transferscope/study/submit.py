@@ -76,7 +76,7 @@ def submit(
 
     Args:
         runner: What each job does: cells of the study until none is left. It is pickled into the logs; its
-            method `checkpoint` makes what goes on in the job when that is queued again.
+            method `checkpoint` makes what resumes in the job when that is queued again.
         runners: How many jobs at most, at least 1.
         logs: Folder for the batch script and the logs; every machine must see it.
 

@@ -83,7 +83,7 @@ class CheckpointFile:
             history = [Record(**{**row, "estimate": Estimate(**row["estimate"])}) for row in plain.pop("history")]
             plain["best_risk"] = tuple(plain["best_risk"])
             return RunState(**plain, history=history)
-        except Exception:  # whole, and not of this run after all: training starts anew, from where it would have
+        except Exception:  # whole, and not of this run after all: training starts again, from where it would have
             module.load_state_dict(before[0])
             optimiser.load_state_dict(before[1])
             set_random_states(before[2], device)

@@ -1,6 +1,6 @@
 """Features of frozen backbones, kept on the disk: computed once for a network and data, whichever run asks.
 
-What is kept is found by the content of the weights and of the examples. A few examples are computed anew every time:
+What is kept is found by the content of the weights and of the examples. A few examples are computed again every time:
 where their features are not those of the file, bit for bit, as after a change of code, all are computed again.
 """
 
@@ -33,7 +33,7 @@ MOST_BYTES = 4 * 2**30
 none; the folder `features` of the cache may be deleted at any time."""
 
 LOOKED_AT = 4
-"""Examples that are computed anew, to be compared with what is kept: most of what a use costs, 0.02 s each for
+"""Examples that are computed again, to be compared with what is kept: most of what a use costs, 0.02 s each for
 EfficientNet-lite0, whose weights are digested in as much."""
 
 

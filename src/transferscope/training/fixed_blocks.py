@@ -130,7 +130,7 @@ class FixedBlocks:
         """Start passes of the backbone over exactly the batch's inputs from their cached outputs.
 
         Args:
-            batch: Of one training step, not blended, and augmented by nothing but flips.
+            batch: Of one training step, not blended, and augmented only by flips.
             index: Which of what is kept; of mirrors behind all examples.
         """
         plain = self.features.forward

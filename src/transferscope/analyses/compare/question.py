@@ -87,7 +87,7 @@ def compare(
     Runs of your own are made by a function, given alone with `arms`: `run(**arms[NAME], seed=...)`, and `labels=...`
     where `labels` are given, trains and returns its score, or an array with what each test example gives to it. It is
     called in worker processes if they can import it, and else in this one; after a change of its code, or of what it
-    imports, its runs are made anew.
+    imports, its runs are made again.
 
     Unless `seeds` are given, every arm is run once, the cheapest first, then come the runs that say most for their
     seconds whether transfer helps and which arm to use, until both are decided or no run is worth its seconds
@@ -98,7 +98,7 @@ def compare(
     augmentation), but for what `training` says. With `recipe = "equal"` all take the same steps, and the rate and one
     further setting of each method are chosen by cross-validation on target labels, the search equally long for all.
 
-    What was done before in the same folder is not done again, so that an interrupted call goes on where it was, and a
+    What was done before in the same folder is not done again, so that an interrupted call resumes where it was, and a
     call with more seeds, labels or methods only does the rest.
 
     Args:
@@ -120,7 +120,7 @@ def compare(
             stopped. None for no such limit.
         diagnostics: Names of diagnostics of the trained networks ("weights", "class-separation", ...), with their
             default settings, for the report's section "Why".
-        margin: Differences up to this are of no interest, above 0: points of accuracy, of average precision for several
+        margin: Differences up to this do not matter, above 0: points of accuracy, of average precision for several
             labels of each input, or of R² for numbers. None for 1.
         worth: Seconds of a run that a point is worth, above 0: the arm of the least expected loss is recommended, its
             time included. None for the cheapest within the margin. Not with `seeds` alone.

@@ -1,4 +1,4 @@
-"""What somebody else's runs say: read, decided and shown as the runs of a study are."""
+"""What other tools' runs say: read, decided and shown as the runs of a study are."""
 
 import itertools
 from collections.abc import Collection
@@ -160,7 +160,7 @@ def compare_results(
         columns: Which column holds what; None for the usual names.
         predictions: A folder with the predictions of each run as ARM/SEED.csv, or LABELS/ARM/SEED.csv where there are
             several numbers of labels: what is said then holds for other test examples too.
-        margin: Differences of no interest, above 0, in points of percent or in the unit of the score; None for one
+        margin: Differences that do not matter, above 0, in points of percent or in the unit of the score; None for one
             point, or a hundredth.
         worth: Seconds of a run that a point is worth, above 0: the arm of the least expected loss is recommended, its
             time included. None for the cheapest within the margin.

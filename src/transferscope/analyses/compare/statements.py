@@ -181,7 +181,7 @@ def which(frames: StudyFrames, decided: Mapping[int, Decision]) -> Iterator[Stat
     if sources_that_are_target(frames.study.facts):
         return
     sizes_differ = not frames.is_of_others and not set(frames.sources) <= set(frames.study.spec.get("sources", {}))
-    for n_target in () if sizes_differ else decided:  # the arms of one source are told apart by size
+    for n_target in () if sizes_differ else decided:  # the arms of one source are distinguished by size
         beside = between_sources(frames, n_target)
         if beside is None or beside.difference is None or beside.difference.low is None:
             continue

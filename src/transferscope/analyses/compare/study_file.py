@@ -440,7 +440,7 @@ def _specify(data: Data, folder: Path, role: str, reading: InMemory) -> str:
 def _keys(names: Sequence[str]) -> list[str]:
     """Return short, distinct names for tables: "fashion-mnist", "digits", "digits-2"; for code, the function's name.
 
-    Paths that end in the same name are told apart by the folders above it, and a folder called "model" is that above.
+    Paths that end in the same name are named by the folders above it, and a folder called "model" is that above.
     """
     places = []
     for name in names:

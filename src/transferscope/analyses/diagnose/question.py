@@ -103,7 +103,7 @@ def measure_all(
     Args:
         names: As `diagnostics` of `diagnose`.
         study: Where the file of the question is a store of several studies, which.
-        folder: Where an interrupted landscape is gone on with; None for nowhere.
+        folder: Where an interrupted landscape is resumed; None for nowhere.
         on_progress: Called with (diagnostics done, diagnostics in all); of a landscape that is drawn, with its share.
 
     Returns:

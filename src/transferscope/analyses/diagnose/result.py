@@ -292,7 +292,7 @@ def _side(one: Measured) -> Cell:
 
 
 def _cell(diagnostic: Diagnostic, estimate: Estimate | None) -> Cell:
-    """Return a headline with its CI; the status if there is no settled number."""
+    """Return a headline with its CI; the status if there is no final number."""
     if estimate is None:
         return Cell("–")
     if isnan(estimate.value):

@@ -124,7 +124,7 @@ class LabelPlan:
 
     @property
     def lead(self) -> ArmPlan:
-        """The arm of the answer: the one that is caught up with last, or the best without training from scratch."""
+        """The arm of the answer: the one that is caught up with last, or the best arm without training from scratch."""
         return self.others[0] if self.others else self.arms[0]
 
     @property

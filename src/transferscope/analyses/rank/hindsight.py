@@ -93,7 +93,7 @@ class SizeCases:
 
     Attributes:
         measured: What transfer gave, shape (S, C), as a fraction, higher is better; NaN where there is no result.
-        scores: Values of each score, shape (S, C); NaN where there is none.
+        scores: Values of each score, shape (S, C); NaN if there is none.
     """
 
     n_target: int

@@ -55,7 +55,7 @@ class ScoreValues:
     """One score of S subsets (one per seed) and C candidates, each subset the same for all candidates.
 
     Attributes:
-        values: Shape (S, C); NaN where there is none.
+        values: Shape (S, C); NaN if there is none.
         without: Values without each of G groups of examples, shape (S, C, G), the same groups for all candidates.
         status: Of each candidate: "ok", or why it has no value.
     """

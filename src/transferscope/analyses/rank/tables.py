@@ -24,7 +24,7 @@ def network_rows(rankings: Sequence[Ranking]) -> pd.DataFrame:
 
     Returns:
         One row for each number of labels and candidate, in order: n_target, candidate, chance, best_place, worst_place,
-        n_scores, n_above (see `RankedNetwork`); NaN where there is none.
+        n_scores, n_above (see `RankedNetwork`); NaN if there is none.
     """
     return pd.DataFrame(
         [
@@ -49,7 +49,7 @@ def ranking_rows(rankings: Sequence[Ranking]) -> pd.DataFrame:
     Returns:
         One row for each candidate, score and number of labels: n_target, score, candidate, value, stderr, low, high,
         place, behind (the best minus this one) with its stderr, low and high, above_random with the same, and
-        probability_best (of scoring highest on other examples, not of transferring best); NaN where there is none.
+        probability_best (of scoring highest on other examples, not of transferring best); NaN if there is none.
     """
     return pd.DataFrame(
         [

@@ -1,1 +1,1 @@
-"""Results that somebody else's scripts have left, a table or a folder of runs, read as a study is."""
+"""Results of other tools, a table or a folder of runs, read as a study is."""

@@ -19,7 +19,7 @@ def frames_of(
 
     Args:
         name: What they are called.
-        margin: Differences of no interest, in points; None for what the measure says.
+        margin: Differences that do not matter, in points; None for what the measure says.
         worth: Seconds of a run that a point is worth; None for the cheapest within the margin.
         planned: Number of seeds of every arm that was fixed before the first run; None where it was not.
     """

@@ -29,7 +29,7 @@ LITTLE = 0.02
 """Below this share of the variance, a run tells next to nothing."""
 
 CLEAR = 0.8
-"""Probability from which on one of two is called better."""
+"""Probability from which on one of two is better."""
 
 FAR = 30.0
 """Budgets this many times the largest measured one are called far."""

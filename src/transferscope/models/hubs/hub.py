@@ -72,7 +72,7 @@ def imported(package: str, extra: str) -> ModuleType:
     Raises:
         MissingExtraError: It is not installed.
         NetworkError: It is, and cannot be imported: of torchvision, say, a build for another torch. The sentence ends
-            in the line that mends it.
+            in the line that fixes it.
     """
     try:
         with warnings.catch_warnings():

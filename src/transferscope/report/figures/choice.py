@@ -37,7 +37,7 @@ def beside_axis(name: str, *, width: int = 18) -> str:
     """Return a name for an axis or panel title, in two lines of at most so many characters if it is longer.
 
     What stands in brackets is kept together where it fits in one. What is too long for two lines loses its middle:
-    names that are alike at first are told apart by their ends.
+    names that are alike at first are distinguished by their ends.
     """
     if len(name) <= width:
         return name

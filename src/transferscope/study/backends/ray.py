@@ -94,7 +94,7 @@ class RayBackend:
 
     A cell whose process or node is lost is begun once more elsewhere; if that is lost too, it has failed as "lost".
     Networks and checkpoints lie in the folder of the context, which every node must see under the same path, and says
-    so before its first cell. No progress within a cell is told.
+    so before its first cell. No progress within a cell is reported.
 
     Args:
         work: Dotted name of the work; every node must be able to import it.

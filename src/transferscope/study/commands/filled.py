@@ -172,7 +172,7 @@ def digests_of(folder: Path, name: str, beside: str) -> dict[str, str]:
 
 
 def digest_of(path: Path) -> str:
-    """Return the SHA-256 digest of a file; raises MissingDataError if there is none."""
+    """Return the SHA-256 digest of a file; raises MissingDataError if missing."""
     try:
         stat = path.stat()
     except OSError as error:

@@ -140,7 +140,7 @@ def run(
 
     Args:
         log: Where what it prints goes: the first and the last `MOST_OUTPUT` bytes.
-        context: Says how long it may take, and is told that it goes on.
+        context: Says how long it may take, and is told that it runs.
 
     Raises:
         RunFailed: It took too long.

@@ -110,7 +110,7 @@ def read_examples(name: str, out: Path, score: float) -> Float[np.ndarray, " N"]
 
 
 def read_examples_table(name: str, out: Path) -> pd.DataFrame:
-    """Read a CSV file with one row per test example, as text; raises RunFailed if there is none."""
+    """Read a CSV file with one row per test example, as text; raises RunFailed if missing."""
     try:
         return read_frame(out / name, "csv", as_it_is=True).rows
     except FileNotFoundError:
