@@ -9,6 +9,7 @@ from transferscope.errors import (
     missing_file,
     out_of_range,
     unknown_name,
+    unsupported,
     wrong_shape,
 )
 
@@ -37,6 +38,8 @@ def test_a_missing_file_can_be_caught_as_what_a_caller_expects(builtin: type[Exc
             ("study file a.toml", "give its path"),
         ),
         (out_of_range("margin", -1.0, "a number above 0"), SettingsError, ("margin = -1.0", "a number above 0")),
+        (out_of_range("labels", 0, "1 to 9", DataError), DataError, ("labels = 0", "1 to 9")),
+        (unsupported("lora", "classes", "labels are numbers"), DataError, ("lora needs classes", "labels are numbers")),
         (wrong_shape("labels", np.zeros((2, 3)), "integers (N,)"), DataError, ("(2, 3)", "float64", "integers (N,)")),
     ],
 )

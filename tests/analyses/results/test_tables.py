@@ -777,3 +777,12 @@ def test_a_sure_gain_below_the_margin_is_said_to_be_one(gain: float, margin: flo
     found = compare_results(pd.DataFrame(rows, columns=["arm", "seed", "accuracy"]), without=["scratch"], margin=margin)
     assert found.verdict.outcomes == {0: "helps"}
     assert ("less than 1 point" in found.verdict.headline) == said
+
+
+@pytest.mark.parametrize(("level", "harms"), [(0.60, True), (0.70, False), (0.80, False)])
+def test_only_transfer_that_is_significantly_worse_is_said_to_harm(level: float, harms: bool) -> None:
+    steps = (-0.01, -0.005, 0.0, 0.005, 0.01, 0.002)
+    runs = [("ours", seed, level + step) for seed, step in enumerate(steps)]
+    runs += [("scratch", seed, 0.70 - step) for seed, step in enumerate(steps)]
+    found = compare_results(pd.DataFrame(runs, columns=["arm", "seed", "accuracy"]), without=["scratch"])
+    assert ("harms" in found.verdict.headline.partition(".")[0]) is harms
