@@ -56,6 +56,12 @@ def test_distances_that_rounding_alone_parts_are_equal(away: float) -> None:
         np.testing.assert_allclose(neighbour_means(corners @ turn + away, targets, 2), expected)
 
 
+def test_examples_at_one_place_share_the_vote() -> None:
+    """Three at zero, where no distance has an error, and one beside them, k = 1."""
+    means = neighbour_means(np.array([[0.0, 0], [0, 0], [0, 0], [5, 0]]), np.array([[1.0], [2], [4], [8]]), 1)
+    np.testing.assert_allclose(means[:, 0], [(2 + 4) / 2, (1 + 4) / 2, (1 + 2) / 2, (1 + 2 + 4) / 3])
+
+
 def test_neighbours_that_single_precision_cannot_tell_apart_are_told() -> None:
     """Around the first example, in drawn directions, distances of 1 + i 1e-9."""
     rng = np.random.default_rng(0)
