@@ -71,14 +71,14 @@ class _Profile:
         return np.asarray(self.outside + (self.power * shrunk).sum(axis=0))
 
     def slope(self, u: Float64[np.ndarray, " K"]) -> tuple[Float64[np.ndarray, " K"], Float64[np.ndarray, " K"]]:
-        """Return the first and the second derivative of the log evidence for one u per output."""
+        """Return twice the first and the second derivative of the log evidence for one u per output."""
         shrunk = 1 / (1 + self.squares[:, None] * np.exp(-u))  # (r, K): t / (t + s)
         moving = shrunk * (1 - shrunk)  # its derivative
         residual = self.outside + (self.power * shrunk).sum(axis=0)
         first = (self.power * moving).sum(axis=0) / residual
         second = (self.power * moving * (1 - 2 * shrunk)).sum(axis=0) / residual
         slope = (1 - shrunk).sum(axis=0) - self.n * first
-        return slope / 2, (self.n * (first**2 - second) - moving.sum(axis=0)) / 2
+        return slope, self.n * (first**2 - second) - moving.sum(axis=0)
 
     def at(self, u: Float64[np.ndarray, " K"]) -> Float64[np.ndarray, " K"]:
         """Log evidence for one u per output."""
