@@ -203,7 +203,7 @@ def test_another_table_is_refused(tmp_path: Path) -> None:
         "": "cannot be read",
         "a,b\n1,2\n": r"lacks the column\(s\) n_eval, value, pretrain\.data, nparam, ptask,",
         heads: "has 0 runs",
-        heads + "5020,0.138,20000,1280k,mulclass,imagenet,1,sinclass,r101,42.8,bop\n": "has 1 runs; .* has 436",
+        heads + "5020,0.138,20000,1280k,mulclass,imagenet,1,sinclass,r101,42.8,bop\n": "has 1 runs; .* the 436",
     }.items():
         path.write_text(text)
         with pytest.raises(CorruptDataError, match=said):

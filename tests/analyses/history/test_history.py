@@ -209,7 +209,7 @@ def test_groups_are_the_connected_parts_of_tasks_and_arms() -> None:
 
 def test_tasks_without_an_arm_in_common_are_never_read_together() -> None:
     known = ["CLIP_benchmark", "torchgeo-bench"]
-    with pytest.raises(DataError, match=r"nothing was tried on birds, and 2 groups .* give a first score with --tried"):
+    with pytest.raises(DataError, match=r"nothing was tried on birds, .* 2 groups .* give a first score with --tried"):
         propose("birds", known)
     result = propose("birds", known, tried={"ViT-B-32 openai": 0.8})
     assert {one.arm.split("-")[0] for one in result.proposals} == {"ViT"}
@@ -242,7 +242,7 @@ def test_gains_are_of_the_same_task_source_and_labels(monkeypatch: pytest.Monkey
 def test_runs_that_a_seed_does_not_tell_apart_are_not_averaged(tmp_path: Path) -> None:
     frame = pd.read_csv(table(tmp_path / "scores.csv", two_kinds(3, 4))).assign(seed=0)
     both = pd.concat([frame.assign(bands=bands) for bands in ("rgb", "all")])
-    with pytest.raises(DataError, match=r"2 rows have the arm arm0 on task0 .* \(they differ in bands\)"):
+    with pytest.raises(DataError, match=r"2 rows have the arm arm0 on task0, .* \(they differ in bands\)"):
         propose("new", both)
     for columns in (LabelColumns(seed="bands+seed"), LabelColumns(arm="arm+bands")):
         assert propose("new", both, columns=columns).n_tasks == 3

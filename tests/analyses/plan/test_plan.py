@@ -369,7 +369,7 @@ def test_a_study_with_several_sizes_has_a_plan_on_its_page(tmp_path: Path) -> No
 
 def test_a_study_with_one_size_is_told_how_to_get_more(tmp_path: Path, small: Fabrication) -> None:
     fabricate(tmp_path / "made.sqlite", small).close()
-    with pytest.raises(TransferscopeError, match=r"with 600 labels alone, .* give labels = \[600, 1200, 2400\]"):
+    with pytest.raises(TransferscopeError, match=r"only 600 labels, .* give labels = \[600, 1200, 2400\]"):
         plan(tmp_path / "made.sqlite")
 
 
