@@ -439,7 +439,7 @@ def test_one_file_of_another_kind_stops_nothing_where_it_may_be_left_out_or_conv
     write(tmp_path / "photos" / "a" / f"odd.{suffix}", wide)
     name = f"folder:{tmp_path / 'photos'}?test_share=0.4"
     if write in (_of_12_bits, _float_tiff):
-        with pytest.raises(DataError, match=rf"odd\.{suffix} has (more than 8|32) bits a channel"):
+        with pytest.raises(DataError, match=rf"odd\.{suffix} has (more than 8|32) bits per channel"):
             load(name)
         skipped = load(f"{name}&broken=skip")
         assert len(skipped.train) + len(skipped.test) == 8

@@ -32,7 +32,7 @@ def saved(folder: Path, table: pd.DataFrame) -> str:
 
 def test_each_image_has_the_labels_of_its_row(tmp_path: Path) -> None:
     name = saved(tmp_path, photos(tmp_path / "photos"))
-    with pytest.raises(DataError, match=r"column 'part' holds test and train alone.*; give split=part"):
+    with pytest.raises(DataError, match=r"column 'part' has only test and train.*; give split=part"):
         load(f"{name}&label=tags&separator=|")
     data = load(f"{name}&label=tags&separator=|&test_share=0.2")
     assert (data.train.kind, data.train.classes) == ("multi-label", ("dog", "sea", "sky"))

@@ -280,7 +280,7 @@ def test_an_array_that_is_there_twice_is_refused(tmp_path: Path) -> None:
         warnings.simplefilter("ignore")
         with ZipFile(file, "a") as whole:
             whole.writestr("x_train.npy", stream.getvalue())
-    with pytest.raises(CorruptDataError, match="holds x_train 2 times"):
+    with pytest.raises(CorruptDataError, match="has x_train 2 times"):
         load_npz(file)
 
 

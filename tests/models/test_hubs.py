@@ -320,7 +320,7 @@ def test_images_are_cut_and_interpolated_as_timm_and_torchvision_say(monkeypatch
     for changes in ({"crop_mode": "border"}, {"input_size": (3, 224, 192)}):
         bordered = Timm("bordered")
         bordered.__dict__["_config"] = {**config, **changes}
-        with pytest.raises(NetworkError, match="timm:bordered reads images of 224 x "):
+        with pytest.raises(NetworkError, match="timm:bordered expects 224 x "):
             assert bordered.input
     preset = SimpleNamespace(
         crop_size=[224],

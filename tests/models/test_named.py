@@ -228,7 +228,7 @@ def test_a_fraction_of_the_weights_is_taken_only_when_that_is_said(code: Path, t
     del state["stages.1.weight"]
     torch.save(state, tmp_path / "part.pt")
     with pytest.raises(
-        NetworkError, match=r"gives 208 of the 352 numbers of the backbone and lacks stages.1.weight; all"
+        NetworkError, match=r"has 208 of the 352 numbers of the backbone and lacks stages.1.weight; all"
     ):
         open_pretrained(Pretrained(settings, tmp_path / "part.pt"), SHAPE)
     with pytest.raises(NetworkError, match=r"least_share = 0.9 of them are needed"):
@@ -238,7 +238,7 @@ def test_a_fraction_of_the_weights_is_taken_only_when_that_is_said(code: Path, t
 
 
 def test_a_function_that_loads_a_part_of_the_weights_is_found_out(code: Path) -> None:
-    with pytest.raises(NetworkError, match=r"gives 204 of the 352 numbers .* and lacks stages.1.weight, stages.1.bias"):
+    with pytest.raises(NetworkError, match=r"has 204 of the 352 numbers .* and lacks stages.1.weight, stages.1.bias"):
         open_pretrained(Pretrained(named(code, "in_part", input=SCALED)), SHAPE)
 
 
@@ -268,7 +268,7 @@ def test_a_network_that_cannot_be_made_is_refused_in_one_sentence(
 def test_a_module_that_draws_no_token_can_be_transferred_from_and_begin_at_random(code: Path) -> None:
     assert build_network(named(code, "token"), SHAPE, 3, seed=0).is_random  # its function draws it
     opened = open_pretrained(Pretrained(named(code, "trained_token", input=SCALED)), SHAPE)
-    with pytest.raises(NetworkError, match="training from scratch begins with"):
+    with pytest.raises(NetworkError, match="training from scratch needs"):
         reinitialise(opened.network, seed=0)
 
 
@@ -319,7 +319,9 @@ def test_tied_weights_are_read_from_whatever_wrote_them(form: str, tmp_path: Pat
     untied = {name: tensor.clone() for name, tensor in module.state_dict().items()}
     untied["second.weight"] += 1
     torch.save(untied, tmp_path / "untied.pt")
-    with pytest.raises(NetworkError, match=r"different numbers for first\.weight and second\.weight, which are one"):
+    with pytest.raises(
+        NetworkError, match=r"different numbers for first\.weight and second\.weight, which the network shares"
+    ):
         open_pretrained(Pretrained(settings, tmp_path / "untied.pt"), SHAPE)
 
 

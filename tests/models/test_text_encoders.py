@@ -315,9 +315,9 @@ def test_files_are_ranked_and_diagnosed_in_the_tokens_of_their_network(
     text = (other / "tokenizer.json").read_text().replace('"cat"', '"lion"')
     (other / "tokenizer.json").write_text(text)
     subject_of(question)  # in the new tokens
-    with pytest.raises(DataError, match=r"in the tokens of another tokenizer than that of hf:.*other"):
+    with pytest.raises(DataError, match=r"tokenised for another network than hf:.*other"):
         rank(name_of(files, None), [f"hf:{folder}", f"hf:{other}"], labels=40, seeds=1)
-    with pytest.raises(DataError, match=r"in the tokens of another tokenizer than that of hf:.*other"):
+    with pytest.raises(DataError, match=r"tokenised for another network than hf:.*other"):
         subject_of(replace(question, data=DataSettings(name_of(files, folder))))
 
 
@@ -340,7 +340,7 @@ def test_what_does_not_belong_together_is_refused(transformers: Any, folder: Pat
     shutil.copytree(folder, other)
     text = (other / "tokenizer.json").read_text().replace('"cat"', '"lion"')
     (other / "tokenizer.json").write_text(text)
-    with pytest.raises(DataError, match=r"in the tokens of another tokenizer than that of hf:.*other"):
+    with pytest.raises(DataError, match=r"tokenised for another network than hf:.*other"):
         study(f"hf:{other}", name_of(files, folder))
     with pytest.raises(SettingsError, match=r"has no tokenizer; add &tokenizer=FOLDER"):
         study(f"hf:{small}", name_of(files, None))

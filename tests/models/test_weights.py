@@ -277,7 +277,7 @@ def test_numbers_that_are_no_weights_are_refused_wherever_they_are_read(
     with pytest.raises((CorruptDataError, NetworkError)) as refused:
         open_network(network(1), path, head=head)
     said = str(refused.value)
-    assert f"{path} has NaN or infinity in {name}: " in said or f"{path} has {name} " in said
+    assert f"{path} has NaN or infinity in {name}: " in said or f"{path} holds {name} " in said
     assert "\n" not in said
 
 
