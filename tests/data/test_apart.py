@@ -247,7 +247,7 @@ def test_a_test_part_of_ones_own_is_checked(tmp_path: Path) -> None:
     frame[200:].to_csv(tmp_path / "b.csv", index=False)
     spec = f"csv:{tmp_path / 'a.csv'}?label=ill&test={tmp_path / 'b.csv'}"
     common = set(frame["patient"][:200]) & set(frame["patient"][200:])
-    with pytest.raises(DataError, match=f"{len(common)} groups by 'patient' are in the training and in the test part"):
+    with pytest.raises(DataError, match=f"{len(common)} groups of 'patient' in both"):
         load(f"{spec}&group=patient")
     with pytest.raises(DataError, match="are not later"):
         load(f"{spec}&time=seen")

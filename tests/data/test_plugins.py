@@ -89,7 +89,7 @@ def test_a_kind_without_a_path_says_so(folder: Path) -> None:
     consent.give("of_a_stranger:plain")
     assert load("npy-plain").train.input_shape == (2,)
     for name in ("npy-plain:x.npy", "of_a_stranger:plain:x.npy"):
-        with pytest.raises(SettingsError, match=r"has (a|the) path .*accepts none"):
+        with pytest.raises(SettingsError, match=r"has (a|the) path.*accepts none"):
             load(name)
     with pytest.raises(UnknownNameError):
         load("npy-array:x.npy")

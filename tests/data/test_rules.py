@@ -238,7 +238,7 @@ def test_a_column_of_points_and_commas_is_read_as_its_file_has_them_and_that_is_
     ("text", "said"),
     [
         ("x;kind\n" + "1,234;a\n2,500;b\n" * 6, "could be decimal or thousands"),
-        ("x;kind\n" + "-;a\n1,234;b\n2,500;a\n" * 6, "holds '1,234', whose marks could be decimal or thousands"),
+        ("x;kind\n" + "-;a\n1,234;b\n2,500;a\n" * 6, "holds '1,234', whose separators could be decimal or thousands"),
         ("x;kind\n" + "a;1,234\nb;2,500\n" * 6, "could be decimal or thousands"),
         ("x,kind\n" + "192.168.100.101,a\n192.168.101.100,b\n" * 6, "could be decimal or thousands"),
         ("x,kind\n" + "1600000000,a\n1600000000123,b\n" * 6, "in milliseconds and in seconds"),

@@ -394,7 +394,8 @@ def _kind_of_text(values: pd.Series, path: Path) -> ColumnKind:
         word = "; leave gaps empty" if (~numbers).sum() == 1 else ""
         doubt = f"{first['no number']!r} among numbers{word}"
         if numbers[known].all() and not plain[known].all():
-            doubt = f"{distinct[known & ~plain].iloc[0]!r}, whose marks could be of decimals or thousands; write 1234.5"
+            doubt = repr(distinct[known & ~plain].iloc[0])
+            doubt += ", whose separators could be decimal or thousands; write 1234.5"
     elif dates.sum() > 2 and dates.mean() >= _NEARLY_ALL:
         doubt = f"{first['no date']!r} among dates; leave gaps empty"
         if dates.all():
