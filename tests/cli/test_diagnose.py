@@ -141,7 +141,7 @@ def test_what_was_measured_is_written_before_a_refusal_ends_the_run(diagnose: Di
         (("--set", "k=5"), "--set k: unknown key 'k'"),
         (
             ("--diagnostics", "curvature", "--set", "diagnostics.landscape.radius=1.0"),
-            "settings of landscape were given, which is not measured",
+            "settings of landscape are given, but it is not measured",
         ),
         (("--diagnostics", "weights"), "weights compares a network with where it started; give it with --against"),
         (("--diagnostics", "kernel-distance"), "kernel-distance compares two tasks; give the source data with --from"),
@@ -180,7 +180,7 @@ def test_files_that_cannot_be_used_are_answered_in_a_sentence(diagnose: Diagnose
         "cut.pt": "{} cannot be read as weights",
         "module.pt": "{} cannot be read as weights",
         "wide.pt": "{} does not fit the network: features.hidden1.0.weight (5, 6) instead of (5, 4)",
-        "seven.pt": "the head of {} has 7 outputs and data has 2 classes",
+        "seven.pt": "the head of {} has 7 outputs, but data has 2 classes",
         "nan.pt": "{} has NaN or infinity in features.hidden1.0.weight, features.hidden1.0.bias, head.weight, ",
         "huge.pt": "the loss of {} on target_train is not finite",
     }.items():
@@ -191,7 +191,7 @@ def test_files_that_cannot_be_used_are_answered_in_a_sentence(diagnose: Diagnose
 
 def test_a_single_class_is_answered_with_statuses_and_has_no_use_for_a_head_of_two(diagnose: Diagnose) -> None:
     single = write_npz("single.npz", **SMALL | {"classes": 1})
-    assert "has 2 outputs and single has 1 class" in diagnose(data=single).mistake
+    assert "has 2 outputs, but single has 1 class" in diagnose(data=single).mistake
     said = diagnose(net=write_network(Path("one.pt"), outputs=1), data=single)
     assert said.code == 0
     assert re.search(r"Intra- to inter-class variance +none \(undefined\)", said.out)

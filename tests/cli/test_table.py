@@ -95,7 +95,7 @@ def test_markdown_shows_the_same_cells(place: str) -> None:
     assert ["".join(cell.itertext()) for cell in header] == ["Method", "50 labels", "200 labels"]
     assert len(shown) == frame.groupby(["source", "method"]).ngroups
     scratch = frame[frame["method"] == "scratch"].sort_values("n_target")
-    for cell, (_, row) in zip(shown["From scratch"], scratch.iterrows(), strict=True):
+    for cell, (_, row) in zip(shown["Training from scratch"], scratch.iterrows(), strict=True):
         assert cell.text == f"{100 * row['mean']:.1f} ± {50 * (row['high'] - row['low']):.1f}"
     assert [name for name, cells in shown.items() if cells[0].find("strong") is not None] == ["MeRLin"]
     assert transferscope.open_result(place).to_markdown() == ask(place, "--table", "markdown")
