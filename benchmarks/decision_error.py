@@ -2,7 +2,7 @@
 
     python -m benchmarks.decision_error SECTION [--studies N]
 
-SECTION is error, sides, labels, power, examples, chance, gain, tie, settles, race or recorded; each prints a table of
+SECTION is error, sides, labels, power, examples, chance, gain, tie, decides, race or recorded; each prints a table of
 docs/results/decision.md.
 
 A simulated study has arms with and without a source, and the score of arm a with seed s is
@@ -20,7 +20,7 @@ import csv
 import itertools
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -280,7 +280,7 @@ def gain(rng: np.random.Generator, n: int) -> None:
                 lost, arm = mean.max() - mean[at], said.arms[at]
                 e = said.expected
                 rows.append([s, which, e.helps, truth > 1, own, e.gain, e.low, e.high, said.difference.value,
-                             lost, arm.shortfall, arm.at_most, e.harms, truth < -1])  # fmt: skip
+                             lost, arm.shortfall, arm.at_most, e.harms, truth < -1, arm.chance])  # fmt: skip
     table = np.array(rows, dtype=float)
     print("| seeds | chance | below .1 | .1 | .3 | .5 | .7 | .9 |\n" + "|---" * 8 + "|")
     edges = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.001)
@@ -292,6 +292,10 @@ def gain(rng: np.random.Generator, n: int) -> None:
             f"{of[p, said_at].mean():.2f} → {of[p, came_at].mean():.2f} of {p.sum()}" if p.sum() else "" for p in parts
         ]
         print(f"| {s} | {name} | {' | '.join(cells)} |")
+    print("\n| seeds | below .5 | .5 | .6 | .7 | .8 | .9 | .95 | .99 |\n" + "|---" * 9 + "|")
+    for s in (3, 5):
+        of = first[first[:, 0] == s]
+        print(f"| {s} | {calibration(of[:, 14], of[:, 9] <= 1.0)} |")
     for s in (3, 5):
         of = first[first[:, 0] == s]
         inside = (of[:, 6] <= of[:, 4]) & (of[:, 4] <= of[:, 7])
@@ -463,25 +467,27 @@ def drawn_study(rng: np.random.Generator, arms: int, tau: float, gain: float, sd
     )
 
 
-def settles(rng: np.random.Generator, n: int) -> None:
-    """Print how often the seeds that a decision asks for settle it."""
+def decides(rng: np.random.Generator, n: int) -> None:
+    """Print how often the seeds that a decision asks for decide whether transfer helps."""
     rows = []
-    for _ in range(10 * n):
-        s = int(rng.choice([2, 3, 4, 5]))
+    for trial in range(10 * n):
+        s, quiet = int(rng.choice([2, 3, 4, 5])), trial % 3 == 0
         sd, gain = float(rng.choice([0.5, 1, 2])), float(rng.choice([0, 0, 1, 3]))
         one = drawn_study(rng, int(rng.choice([3, 5, 9, 14])), float(rng.choice([0.5, 1, 3])), gain, sd, s + 12)
+        if quiet:  # baselines that draw nothing
+            ways = one.scores.with_source
+            one = replace(one, values=np.where(ways[:, None], one.values, one.mean[:, None]))
         made = np.broadcast_to(np.arange(s + 12) < s, one.values.shape).copy()
         asked = decide(one.read(made)).more_seeds
         if asked is not None:
             for name in asked.arms:
                 made[int(name), s : s + asked.seeds] = True
             after = decide(one.read(made))
-            done = after.outcome != "inconclusive" if asked.question == "whether" else after.decided
-            rows.append([asked.question == "whether", asked.chance, done, asked.seeds, s])
+            rows.append([quiet, asked.chance, after.outcome != "inconclusive", asked.seeds, s])
     table = np.array(rows, dtype=float)
-    print("| question | n | below .5 | .5 | .6 | .7 | .8 | .9 | .95 | .99 | said .8 or more |\n" + "|---" * 11 + "|")
-    groups = {"whether": table[:, 0] == 1, "which": table[:, 0] == 0, "both": table[:, 0] >= 0}
-    groups |= {f"both, from {s} seeds": table[:, 4] == s for s in (2, 3, 4, 5)}
+    print("| studies | n | below .5 | .5 | .6 | .7 | .8 | .9 | .95 | .99 | said .8 or more |\n" + "|---" * 11 + "|")
+    groups = {"all": table[:, 0] >= 0, "baselines that draw nothing": table[:, 0] == 1}
+    groups |= {f"from {s} seeds": table[:, 4] == s for s in (2, 3, 4, 5)}
     for name, part in groups.items():
         of = table[part]
         most = of[of[:, 1] >= 0.8]
@@ -590,7 +596,7 @@ def recorded(rng: np.random.Generator, n: int) -> None:
         print(f"| {name} | {full.outcome}, {len(full.helping)} of {k} | {middle} | {ends} |", flush=True)
 
 
-SECTIONS = {f.__name__: f for f in (error, sides, labels, power, examples, chance, gain, tie, settles, race, recorded)}
+SECTIONS = {f.__name__: f for f in (error, sides, labels, power, examples, chance, gain, tie, decides, race, recorded)}
 
 
 def main() -> None:

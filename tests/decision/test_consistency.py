@@ -119,11 +119,17 @@ def contradictions(scores: Scores, said: Any) -> list[str]:
         ),
         "all missing are named": set(said.missing)
         == {a.name for a in said.arms if a.n_seeds < max(b.n_seeds for b in said.arms)},
-        "more seeds are for what is inconclusive": said.more_seeds is None
-        or (
-            (said.more_seeds.question == "whether") == (said.outcome == "inconclusive")
-            and (said.more_seeds.question == "whether" or not said.decided)
+        "more seeds are for what is inconclusive": said.more_seeds is None or said.outcome == "inconclusive",
+        "a baseline is within the margin of the best only where transfer does not help by more": said.expected is None
+        or all(
+            a.chance <= 1 - said.expected.helps + 1e-9
+            if not a.with_source
+            else a.chance <= 1 - said.expected.harms + 1e-9
+            for a in said.arms
         ),
+        "the only baseline is so exactly then": said.expected is None
+        or sum(not a.with_source and a.n_seeds > 0 for a in said.arms) > 1
+        or arms[said.best_without].chance == pytest.approx(1 - said.expected.helps),
         "JSON holds it": "NaN" not in dumps(asdict(said)) and "Infinity" not in dumps(asdict(said)),
     }
     return [name for name, holds in checks.items() if not holds]

@@ -212,12 +212,27 @@ def test_the_seeds_that_are_asked_for_settle_it_as_often_as_said() -> None:
         truth = mean[:, None] + RNG.normal(size=(5, 15)) + 1.5 * RNG.normal(size=15)
         values = np.where(np.arange(15) < 3, truth, np.nan)
         asked = decide(scores(values, 3)).more_seeds
-        if asked is not None and asked.question == "whether":
+        if asked is not None:
             for name in asked.arms:
                 values[int(name[4:]), 3 : 3 + asked.seeds] = truth[int(name[4:]), 3 : 3 + asked.seeds]
             chances.append(asked.chance)
             settled.append(decide(scores(values, 3)).outcome != "inconclusive")
     assert np.mean(settled) == pytest.approx(np.mean(chances), abs=0.1)
+
+
+def test_baselines_that_draw_nothing_do_not_hide_what_a_seed_more_decides() -> None:
+    """Each further run of them is the same, and one of the noisy arm is far above them as all others."""
+    rng, said, came = np.random.default_rng(2), [], []
+    for _ in range(60):
+        truth = np.array([82.0, 71, 72])[:, None] + np.array([1.5, 0, 0])[:, None] * rng.normal(size=(3, 15))
+        values = np.where(np.arange(15) < 3, truth, np.nan)
+        asked = decide(scores(values, 1)).more_seeds
+        if asked is not None:
+            said.append(asked.chance)
+            values[:, 3 : 3 + asked.seeds] = truth[:, 3 : 3 + asked.seeds]
+            came.append(decide(scores(values, 1)).outcome == "helps")
+    assert np.mean(said) > 0.75
+    assert np.mean(came) == pytest.approx(np.mean(said), abs=0.15)
 
 
 @pytest.mark.parametrize("n_ways", [2, 60])

@@ -14,13 +14,15 @@ from transferscope.decision.record import (
     Decision,
     Difference,
     Expected,
+    MoreSeeds,
     Outcome,
     Scores,
-    Settles,
 )
+from transferscope.decision.settles import LEAST_CHANCE
 from transferscope.decision.whether import LEAST_SEEDS
 
 __all__ = [
+    "LEAST_CHANCE",
     "LEAST_SEEDS",
     "ArmFacts",
     "Call",
@@ -28,11 +30,11 @@ __all__ = [
     "Decision",
     "Difference",
     "Expected",
+    "MoreSeeds",
     "Next",
     "Outcome",
     "Run",
     "Scores",
-    "Settles",
     "decide",
     "example_variance",
     "next_runs",

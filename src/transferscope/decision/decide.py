@@ -69,8 +69,7 @@ def decide(
         difference = _difference(scores, now, int(np.flatnonzero(now.ways == best_with)[0]))
     expected = None
     if best_with is not None and len(now.controls) and noise.n.max() >= 2:
-        arms = (now.ways, now.controls, best_with)
-        expected = expect(noise, now.draws, *arms, now.examples, margin, scores.scale)
+        expected = expect(now.draws.means, now.ways, now.controls, best_with, margin)
     by_gain = np.argsort(-noise.mean[now.ways], kind="stable")
     chance = float(chosen.chance[chosen.arm])
 

@@ -38,7 +38,8 @@ class Noise:
             variance.
         erratic: Whether it is unstable and its scores vary more than those of the middle arm, too: where two arms move
             together, what they share is taken for a seed's effect and missing in quiet arms, which are not erratic.
-        lends: Whether the variance of the arm tells of the others': it has two runs, varies, and is not unstable.
+        lends: Whether the variance of the arm tells of the others': it has two runs, is not fixed, and not unstable.
+        fixed: Whether it has three runs that are all the same, while those of another arm are not.
         worst: Lowest run, less what seeds gave to all arms; minus infinity where it is not known.
         best: Highest run, likewise; infinity where it is not known.
         pool: Degrees of freedom of the variances of all stable arms together, shape (..., 1).
@@ -54,6 +55,7 @@ class Noise:
     unstable: Bool[np.ndarray, "*studies arms"]
     erratic: Bool[np.ndarray, "*studies arms"]
     lends: Bool[np.ndarray, "*studies arms"]
+    fixed: Bool[np.ndarray, "*studies arms"]
     worst: Float[np.ndarray, "*studies arms"]
     best: Float[np.ndarray, "*studies arms"]
     pool: Float[np.ndarray, "*studies 1"]
@@ -159,7 +161,8 @@ def moderated(
         ends: The worst and the best run of each arm; None where they are not known.
     """
     several = n >= 2
-    varies = several if fixed is None else several & ~(fixed & (several & ~fixed).any(-1, keepdims=True))
+    fixed = np.zeros(several.shape, dtype=bool) if fixed is None else fixed & (several & ~fixed).any(-1, keepdims=True)
+    varies = several & ~fixed
     d = np.where(several, n - 1, 0.0)
     at = np.minimum(d, len(_SEEDS) - 1).astype(int)
     typical = _median(np.where(varies, raw / _MEDIAN_CHI2[at], np.nan)[..., None])
@@ -187,7 +190,7 @@ def moderated(
     pool = pool / factor**2
     df = np.where(unstable, d, np.maximum(np.minimum(total, pool), d))
     df = np.where(total > 0, df, 0.0)
-    return Noise(mean, n, raw, variance, df, unstable, erratic, stable, worst, best, pool, loss)
+    return Noise(mean, n, raw, variance, df, unstable, erratic, stable, fixed, worst, best, pool, loss)
 
 
 def _loss(

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float, Int
 from scipy import special
 
 from transferscope.decision.record import Scores
-from transferscope.decision.settles import what_settles
+from transferscope.decision.settles import LEAST_CHANCE, what_settles
 from transferscope.decision.standing import Standing, stand
 from transferscope.decision.whether import LEAST_SEEDS, pairs
 from transferscope.decision.which import SETTLED
@@ -33,8 +33,6 @@ _WORTH = 0.05
 """Runs for *which* are not worth their seconds where knowing all true means would gain fewer margins."""
 _SHARE = 2.0
 """Of the two questions, *whether* gets so many times the seconds of *which*."""
-_HOPE = 1 / 3
-"""Nor where further seeds decide whether transfer helps with a smaller chance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +169,7 @@ class _Look:
         if self.now is None or not (self.now.noise.df > 0).all():
             return True
         settles = what_settles(self.now, self.scores)
-        return settles is not None and settles.question == "whether" and settles.chance >= _HOPE
+        return settles is not None and settles.chance >= LEAST_CHANCE
 
     @cached_property
     def at_stake(self) -> float:

@@ -173,16 +173,14 @@ class ArmFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Settles:
-    """What more seeds would decide.
+class MoreSeeds:
+    """What would decide whether transfer helps.
 
     Attributes:
-        question: "whether" a source helps, or "which" arm to use.
         seeds: How many more of each of the arms.
-        chance: Probability that the question is decided then.
+        chance: Probability that it is decided then.
     """
 
-    question: Literal["whether", "which"]
     arms: tuple[str, ...]
     seeds: int
     chance: float
@@ -209,8 +207,8 @@ class Decision:
         unstable: Names of arms whose variance over seeds is far above that of the others.
         unfinished: Names of arms that could still rise.
         missing: Names of arms with fewer seeds than the arm with the most.
-        more_seeds: What more seeds would decide of the first inconclusive question; None where both are decided, or
-            where seeds do not help.
+        more_seeds: What would decide whether transfer helps; None where that is decided, or where seeds do not help.
+            What they may gain of the recommended arm is its `shortfall`.
         covers: What intervals speak of.
         why: What stands in the way where the outcome is "inconclusive", else "".
         margin: Differences up to this do not matter, in points.
@@ -233,7 +231,7 @@ class Decision:
     unstable: tuple[str, ...]
     unfinished: tuple[str, ...]
     missing: tuple[str, ...]
-    more_seeds: Settles | None
+    more_seeds: MoreSeeds | None
     covers: Covers
     why: Reason
     margin: float

@@ -95,7 +95,8 @@ def stand(
                 if blocked.any()
                 else _why(estimated, ways, controls, beside, examples, margin, level, at_plan)
             )
-    drawn = draw_means(estimated, examples, margin, draws, scale=scores.scale)
+    kinds = (ways, controls) if beside is not None else ()
+    drawn = draw_means(estimated, examples, margin, draws, kinds=kinds, scale=scores.scale)
     allowed = ~shown_worse(estimated, examples, margin, (1 - level) / max(len(ways), 1))
     allowed[ways[worse]] = False
     if worth is not None:

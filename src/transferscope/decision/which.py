@@ -1,9 +1,10 @@
 """Which arm to use: draws of what the means may be, and the probability of a good selection."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from scipy import special
 
 from transferscope.decision.noise import Noise
@@ -18,6 +19,8 @@ _PRIOR_SD, _PRIOR_DF = 1.5, 2.0
 _SPREAD, _NEAR = 2.0, 5.0
 """Half of the prior of the spread of true means lies below _SPREAD typical standard errors. Arms below the best by more
 than the margin and _NEAR standard errors are not of one population with it."""
+_OWN_CENTRE = 3
+"""A kind of so many arms has a centre of its own."""
 _FIXED = 0.01
 """Arms whose standard error is less than so much of the largest do not vary, and say nothing of the spread of means."""
 APART = 1e300
@@ -69,9 +72,44 @@ def draw_means(
     margin: float,
     count: int = DRAWS,
     *,
+    kinds: Sequence[Int[np.ndarray, " _"]] = (),
     scale: float = 1.0,
 ) -> Draws:
-    """Return draws of the true means, given the runs.
+    """Return draws of the true means, given the runs, from which all chances, losses and gains are read.
+
+    Half of them have one centre for all arms, half have a centre for each kind, since transfer arms and baselines need
+    not be alike; there, a kind of fewer than _OWN_CENTRE arms is not shrunk.
+
+    Args:
+        examples: E, the variance that the draw of the test examples adds, by pair of arms; NaN where it is not known.
+        count: Number of draws; the same numbers give the same draws.
+        kinds: Positions of the arms of each kind; fewer than two for one kind alone.
+        scale: See `Scores`.
+    """
+    drawn = _draw_alike(noise, examples, margin, count, scale)
+    if len(kinds) < 2:
+        return drawn
+    means, rng = drawn.means.copy(), np.random.default_rng(11)
+    for kind in kinds:
+        if len(kind) >= _OWN_CENTRE:
+            part = None if examples is None else examples[np.ix_(kind, kind)]
+            means[::2, kind] = _draw_alike(_of_kind(noise, kind), part, margin, count, scale).means[::2]
+        else:
+            error = drawn.variance[::2, kind] / noise.n[kind] + drawn.added[kind]
+            means[::2, kind] = noise.mean[kind] + np.sqrt(error) * rng.standard_normal(error.shape)
+    return replace(drawn, means=means)
+
+
+def _of_kind(noise: Noise, kind: Int[np.ndarray, " kind"]) -> Noise:
+    """Return the noise of some arms, as if there were no others."""
+    of_arms = {one.name: getattr(noise, one.name)[kind] for one in fields(noise) if one.name not in ("pool", "loss")}
+    return replace(noise, **of_arms, loss=noise.loss[np.ix_(kind, kind)])
+
+
+def _draw_alike(
+    noise: Noise, examples: Float[np.ndarray, "arms arms"] | None, margin: float, count: int, scale: float
+) -> Draws:
+    """Return draws of the true means of arms of one kind.
 
         y_a ~ N(theta_a, V_a / n_a),  theta_a ~ centre + tau t_2,  tau ~ half-Cauchy,  V_a = v_a df_a / chi2_df_a
 
@@ -79,11 +117,6 @@ def draw_means(
     of the arms that may be the best; the others lie far below, and are drawn with their own distance as the spread.
     What pairs of arms have beside v_a / n_a + v_b / n_b, from test examples and from seeds that they do not share, is
     taken apart by arm.
-
-    Args:
-        examples: E, the variance that the draw of the test examples adds, by pair of arms; NaN where it is not known.
-        count: Number of draws; the same numbers give the same draws.
-        scale: See `Scores`.
     """
     k = len(noise.mean)
     variance, df = noise.variance, noise.df

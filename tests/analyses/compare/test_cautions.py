@@ -114,7 +114,7 @@ def test_what_is_told_of_runs() -> None:
     ("kind", "on_examples", "said"), [("unlikely", True, True), ("unlikely", False, False), ("more seeds", True, False)]
 )
 def test_where_seeds_will_not_do_it_is_said_what_may(kind: str, on_examples: bool, said: bool) -> None:
-    facts = {"arms": [("raw", "")], "question": "whether", "more": 8, "seconds": None, "sizes": [100], "chance": 0.02}
+    facts = {"arms": [("raw", "")], "more": 8, "seconds": None, "sizes": [100], "chance": 0.02}
     loss = {"arm": ("raw", ""), "at_most": None}
     sentence = WORDS.say(Statement(kind, facts | loss | {"on_examples": on_examples}))
     assert ("More test examples may" in sentence) is said

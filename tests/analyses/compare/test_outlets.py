@@ -1,13 +1,16 @@
 """No outlet of a study contradicts another: sentences, lines, page, table, picture and JSON read one decision."""
 
+import io
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from made_up import Arm, drawn, made_up
@@ -18,10 +21,18 @@ from transferscope.analyses.compare.study_page import study_sections
 from transferscope.analyses.compare.summary import Summary, decision_facts, summarise_frames
 from transferscope.analyses.compare.tables import methods_section
 from transferscope.analyses.compare.words import words_of
-from transferscope.decision import Decision
+from transferscope.analyses.plan.study import plan_of_study
+from transferscope.decision import ArmFacts, Decision
+from transferscope.errors import DataError, SettingsError
 from transferscope.estimate import as_json
+from transferscope.methods import METHODS
 from transferscope.report.blocks import Overview, Section, Table
 from transferscope.report.page import render_blocks
+from transferscope.report.save import csv_text
+from transferscope.settings.questions import PlanQuestion
+from transferscope.store import PlannedCell, Store, StoredCell
+from transferscope.study import export
+from transferscope.study.decisions import Arm as StudyArm
 from transferscope.study.decisions import arms_of
 
 
@@ -33,6 +44,7 @@ def name_of(decision: Decision, summary: Summary, n: int) -> dict[str, str]:
 FEW = (*range(20), 34, 39)  # with 34 and 39 they have every kind of answer
 DRAWN = int(os.environ.get("TRANSFERSCOPE_OUTLETS", "100"))
 """How many studies are drawn; 1,000 by hand."""
+DRAWN_SEEDS = [*FEW, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(DRAWN) if seed not in FEW)]
 
 
 def agree(summary: Summary) -> None:
@@ -66,15 +78,88 @@ def agree(summary: Summary) -> None:
                 assert point.score == pytest.approx(facts.mean)
                 assert str(point.call) == facts.call
                 assert point.recommended == (facts.name == decision.recommended)
+    csv = pd.read_csv(io.StringIO(csv_text(result.table())), keep_default_na=False)
+    assert csv["mean"].to_numpy(float) == pytest.approx([row["mean"] for row in document["rows"]])
+    assert csv["call"].tolist() == [row["call"] for row in document["rows"]]
     tables = [one for one in methods_section(summary).blocks if isinstance(one, Table)]
     for n, table in zip(sorted({c.n_target for c in summary.comparisons}), tables, strict=True):
+        (star,) = [row for row in table.rows if row[1].tone == "best"]
+        assert star[1].text == metric.level(recommended_of(summary.decided[n]).mean or 0.0)
         in_table = sorted(row[1].text for row in table.rows)
         assert in_table == sorted(metric.level(arm.mean) for arm in summary.decided[n].arms if arm.mean is not None)
 
 
-@pytest.mark.parametrize(
-    "seed", [*FEW, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(DRAWN) if seed not in FEW)]
-)
+def recommended_of(decision: Decision) -> ArmFacts:
+    return next(arm for arm in decision.arms if arm.name == decision.recommended)
+
+
+def plan_agrees(summary: Summary) -> None:
+    """A plan has the baseline, the significant arms and, without a law, the means of the decisions."""
+    frames, decided = summary.frames, summary.decided
+    try:
+        plan = plan_of_study(frames, PlanQuestion())
+    except (DataError, SettingsError):
+        return
+    said = {
+        n: {
+            frames.in_prose(arm.method, arm.source): facts
+            for arm, facts in zip(arms_of(frames, n), one.arms, strict=True)
+        }
+        for n, one in decided.items()
+    }
+    largest = max(n for n, one in decided.items() if one.best_without is not None)
+    assert plan.scratch is not None
+    assert said[largest][plan.scratch.name].name == decided[largest].best_without
+    assert plan.better == {name for n, of in said.items() for name, arm in of.items() if arm.name in decided[n].helping}
+    for arm in plan.arms:
+        mean = said[int(arm.largest)][arm.name].mean
+        if arm.curve is None and mean is not None:
+            assert 100 * (1 - arm.reached.error) == pytest.approx(mean)
+
+
+def export_agrees(summary: Summary, n: int, held: Collection[str]) -> None:
+    """The exported arm was run, is the recommended one, or one within the margin of it where no file holds that."""
+    frames, decision = summary.frames, summary.decided[n]
+    cells = frames.method_cells
+    stored = []
+    done = cells[(cells["state"] == "done") & (cells["n_target"] == n)]
+    for key, method, source, drawn_with in zip(done["key"], done["method"], done["source"], done["seed"], strict=True):
+        source_of: dict[str, str | int | float | None] = {"source": str(source) or None}
+        labels = {**source_of, "method": str(method), "n_target": n, "seed": int(str(drawn_with))}
+        stored.append(StoredCell(PlannedCell(str(key), "method", labels, {}), "done"))
+    store = SimpleNamespace(cells=lambda _: stored, files=None)
+    best = recommended_of(decision)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(export, "read_study", lambda *_: frames)
+        patch.setattr(export, "decisions", lambda _: summary.decided)
+        patch.setattr(export, "_can_be_written", lambda run: run.method in held)
+        patch.setattr(export, "_method", lambda _: METHODS["ridge"]())
+        try:
+            choice = export.chosen_run(cast("Store", store), "made-up", labels=n)
+        except SettingsError:
+            kept = [arm for arm in decision.arms if arm.n_seeds and arm.name.split(" from ")[0] in held]
+            assert all((arm.mean or 0.0) < (best.mean or 0.0) - decision.margin for arm in kept)
+            return
+    arm = StudyArm(choice.run.method, choice.run.source or "")
+    facts = next(one for one in decision.arms if one.name == str(arm))
+    assert arm.method in held
+    assert facts.n_seeds == len(choice.alike) > 0
+    assert (facts.name == best.name) == (choice.instead_of is None)
+    assert 100 * choice.mean == pytest.approx(facts.mean)
+    assert (facts.mean or 0.0) >= (best.mean or 0.0) - decision.margin
+    assert choice.chance == facts.chance
+
+
+@pytest.mark.parametrize("seed", DRAWN_SEEDS)
+def test_plan_and_export_read_the_same_decision(seed: int) -> None:
+    summary = summarise_frames(drawn(seed))
+    plan_agrees(summary)
+    for n, decision in summary.decided.items():
+        if decision.recommended is not None:
+            export_agrees(summary, n, {"scratch", "fine-tune", "linear-probe", "merlin"} if seed % 2 else {"fine-tune"})
+
+
+@pytest.mark.parametrize("seed", DRAWN_SEEDS)
 def test_every_outlet_reads_the_same_decision(seed: int) -> None:
     summary = summarise_frames(drawn(seed))
     rows = {(row.source, row.method, row.n_target): row for row in summary.table.itertuples()}

@@ -62,6 +62,45 @@ def test_mean_rank_and_improvement_over_tasks_are_those_worked_out_here() -> Non
     assert row["tuned"]["mean_high"] - row["tuned"]["mean_low"] == pytest.approx(expected, rel=0.1)
 
 
+def test_an_arm_that_is_ahead_in_every_run_is_not_certain_to_be_so() -> None:
+    """A bootstrap of equal shares has ends that coincide: no interval is told, and no certainty."""
+    rows = [
+        {"task": task, "arm": arm, "seed": s, "accuracy": level + s / 100}
+        for task in ("one", "two")
+        for arm, level in (("scratch", 0.5), ("tuned", 0.8))
+        for s in range(4)
+    ]
+    found = compare_tasks(pd.DataFrame(rows), columns=RunColumns(task="task"), without=["scratch"])
+    tuned = found.table().set_index("arm").loc["tuned"]
+    assert tuned["improvement"] == 1
+    assert np.isnan(tuned[["improvement_low", "improvement_high", "rank_low", "rank_high"]].astype(float)).all()
+    assert tuned["mean_low"] < tuned["mean"] < tuned["mean_high"]
+    assert "> 99 %" in found.verdict.headline
+    assert "to 100 %" not in str(found.verdict)
+    assert not any("one run of a task" in note for note in found.verdict.sentences)
+
+
+def test_means_of_tasks_are_those_of_their_pages() -> None:
+    """An arm that lacks a good seed of one task has the mean there that is adjusted for it."""
+    rows = [
+        {"task": task, "arm": arm, "seed": s, "accuracy": level + shift}
+        for task in ("one", "two")
+        for arm, level in (("scratch", 0.5), ("ridge", 0.55), ("tuned", 0.6))
+        for s, shift in enumerate((0.0, 0.01, 0.2, -0.02))
+        if (task, arm, s) != ("one", "tuned", 2)
+    ]
+    found = compare_tasks(pd.DataFrame(rows), columns=RunColumns(task="task"), without=["scratch", "ridge"])
+    pages = [
+        arm.mean
+        for result in found.results.values()
+        for decision in result.summary.decided.values()
+        for arm in decision.arms
+        if arm.name == "tuned"
+    ]
+    assert found.table().set_index("arm").loc["tuned", "mean"] == pytest.approx(np.mean(pages))
+    assert pages[0] == pytest.approx(pages[1], abs=0.2)
+
+
 def test_arms_that_share_the_best_rank_are_named_beside_it() -> None:
     """Each of two leads one task; the third is last on both."""
     levels = {"x": {"scratch": 0.5, "one": 0.7, "two": 0.6}, "y": {"scratch": 0.5, "one": 0.6, "two": 0.7}}

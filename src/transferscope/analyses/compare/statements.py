@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from transferscope.analyses.compare.training import nothing_learnt, untold_steps
 from transferscope.analyses.compare.words import words_of
-from transferscope.decision import LEAST_SEEDS, ArmFacts, Decision
+from transferscope.decision import LEAST_CHANCE, LEAST_SEEDS, ArmFacts, Decision
 from transferscope.statements import Statement, state
 from transferscope.study.decisions import arms_of, between_sources, sources_that_are_target
 from transferscope.study.finished import arm_trainings
@@ -287,35 +287,34 @@ def chances(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[State
 
 
 def losses(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[Statement, ...]:
-    """Return the expected losses of arms that no cheaper one equals, at each number of labels."""
+    """Return at each number of labels what the recommended arm is expected to lose, and those beside it on the front.
+
+    On the front are arms that lose less than every cheaper one; beside the recommended arm stand the next cheaper one
+    and the one that loses least, where their costs are known. Nothing is said of an arm that is decided to be best and
+    has none beside it.
+    """
     statements = []
     for n_target, decision in decided.items():
-        one, front, least = _Named(frames, n_target, decision), [], math.inf
-        known = [
-            (arm.cost, arm.shortfall, arm.at_most, arm.name)
-            for arm in decision.arms
-            if arm.cost is not None and arm.shortfall is not None and arm.n_seeds > 1
-        ]
-        for cost, lost, at_most, name in sorted(known, key=lambda facts: facts[:2]):
-            if lost < least:
-                least = lost
-                front.append((one.pair(name), cost, lost, at_most))
-        if len(front) > 1:
-            statements.append(
-                state("losses", sizes=[n_target] if len(decided) > 1 else [], arms=front[-_MOST_OF_FRONT:])
-            )
+        known = [arm for arm in decision.arms if arm.shortfall is not None and arm.n_seeds > 1]
+        used = next((arm for arm in known if arm.name == decision.recommended), None)
+        if used is None:
+            continue
+        front, least = [], math.inf
+        for arm in sorted(known, key=lambda arm: (arm.cost or 0.0, arm.shortfall)):
+            if arm.cost is not None and arm.shortfall is not None and arm.shortfall < least:
+                least = arm.shortfall
+                front.append(arm)
+        cheaper = [arm for arm in front if used.cost is not None and arm.cost is not None and arm.cost < used.cost]
+        shown = list({arm.name: arm for arm in (*cheaper[-1:], used, *front[-1:])}.values())
+        if len(shown) > 1 or not decision.decided:
+            one = _Named(frames, n_target, decision)
+            told = [(one.pair(arm.name), arm.cost, arm.shortfall, arm.at_most) for arm in shown]
+            statements.append(state("losses", sizes=[n_target] if len(decided) > 1 else [], arms=told))
     return tuple(statements)
 
 
-_MOST_OF_FRONT = 2
-"""The arm that loses least and the next cheaper one; the table of all arms has what each is expected to lose."""
-
-LEAST_CHANCE = 1 / 3
-"""More seeds are proposed from this chance on that they decide a question."""
-
-
 def settling(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[Statement, ...]:
-    """Return what more seeds would decide at each number of labels, or that they are unlikely to."""
+    """Return at each number of labels how many more seeds would decide whether transfer helps, or that none may."""
     statements = []
     for n_target, decision in decided.items():
         one, what = _Named(frames, n_target, decision), decision.more_seeds
@@ -327,21 +326,20 @@ def settling(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[Stat
             state(
                 "more seeds" if what.chance >= LEAST_CHANCE else "unlikely",
                 sizes=[n_target] if len(decided) > 1 else [],
-                question=what.question,
                 arms=one.pairs(what.arms),
                 more=what.seeds,
                 chance=what.chance,
                 seconds=seconds,
                 arm=one.pair(decision.recommended),
                 at_most=one.facts(decision.recommended).at_most,
-                on_examples=what.question == "whether" and "test examples" in decision.covers,
+                on_examples="test examples" in decision.covers,
             )
         )
     return tuple(statements)
 
 
 def likeliest(steps: Sequence[Statement]) -> Statement | None:
-    """Return what more seeds decide with the largest chance, of `settling`; None if nothing is inconclusive."""
+    """Return the step of `settling` with the largest chance; None if nothing is inconclusive."""
     return max(steps, key=lambda step: float(step.facts["chance"]), default=None)
 
 

@@ -26,7 +26,7 @@ from transferscope.report.page import ReportFiles, Verdict, write_page
 from transferscope.report.save import PaperWidth, file_name
 from transferscope.study.decisions import scores_of
 from transferscope.study.measure import Measure
-from transferscope.wording import counted, few, unit_kept
+from transferscope.wording import counted, few, probability_words, unit_kept
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -53,10 +53,14 @@ class OverTasks:
 
     @cached_property
     def _scores(self) -> list[dict[str, Float[np.ndarray, " runs"]]]:
-        """The points by arm, without runs that have no score."""
-        known = [dict(zip(one.arms, one.values, strict=True)) for one in self._measured]
-        points = [{arm: row[~np.isnan(row)] for arm, row in one.items()} for one in known]
-        return [{arm: row for arm, row in one.items() if len(row)} for one in points]
+        """The points by arm, without runs that have no score; means are those of the decisions, adjusted for seeds."""
+        decided = [decision for result in self.results.values() for decision in result.summary.decided.values()]
+        found = []
+        for one, decision in zip(self._measured, decided, strict=True):
+            points = {arm.name: row[~np.isnan(row)] for arm, row in zip(decision.arms, one.values, strict=True)}
+            means = {arm.name: arm.mean for arm in decision.arms if arm.mean is not None}
+            found.append({name: points[name] - points[name].mean() + mean for name, mean in means.items()})
+        return found
 
     @property
     def _metric(self) -> Measure:
@@ -113,7 +117,8 @@ class OverTasks:
             errors of tasks have no unit in common), rank (mean over tasks of that of its mean score, 1 is best) and
             improvement (the probability that a run of it is better than one of the best baseline,
             ties count half, mean over tasks; NaN for that baseline), each with its low and high: 95 % bootstrap
-            intervals over the runs of each task, for other seeds on these tasks; NaN where an arm has one run of one.
+            intervals over the runs of each task, for other seeds on these tasks; NaN where an arm has one run of one,
+            and where all draws are alike.
         """
         return self._table
 
@@ -133,7 +138,7 @@ class OverTasks:
         if first["with_source"] and not np.isnan(first.get("improvement", np.nan)):
             said += (
                 f" A run of it is better than one of the best baseline with a probability of "
-                f"{_percent(first['improvement'])}{_ci(self._ends(first, 'improvement'))}."
+                f"{probability_words(first['improvement'])}{_ci(self._ends(first, 'improvement'))}."
             )
         each = tuple(f"{task}: {one.verdict.headline}" for task, one in self.results.items())
         return Verdict(
@@ -150,7 +155,7 @@ class OverTasks:
             failed.update({arm: int(row.sum()) for arm, row in zip(one.arms, one.failed, strict=True)})
         if said := [f"{arm} in {counted(n, 'run')}" for arm, n in failed.items() if n]:
             notes.append(f"Failed, and not in the means and ranks: {few(said)}.")
-        if self._table["rank_low"].isna().all():
+        if any(len(row) < 2 for one in self._scores for name, row in one.items() if name in self.arms):
             notes.append("An arm has one run of a task: there are no intervals.")
         return tuple(notes)
 
@@ -161,7 +166,7 @@ class OverTasks:
             return ""
         if name == "mean":
             return f"{self._metric.level(low)} to {self._metric.level(high)}"
-        return f"{low:.1f} to {high:.1f}" if name == "rank" else f"{100 * low:.0f} to {_percent(high)}"
+        return f"{low:.1f} to {high:.1f}" if name == "rank" else f"{100 * low:.0f} to {100 * high:.0f} %"
 
     def _lines(self) -> list[str]:
         wide = max(len(arm) for arm in ("arm", *self.arms))
@@ -169,7 +174,7 @@ class OverTasks:
         lines = [f"{'arm':<{wide}}   rank  {'95 % CI':>11}{mean}  better than the best baseline"]
         for row in self._table.to_dict("records"):
             share = row.get("improvement", np.nan)
-            better = "" if np.isnan(share) else f"  {_percent(share)}"
+            better = "" if np.isnan(share) else f"  {probability_words(share)}"
             mean = f"  {self._metric.level(row['mean']):>8}" if self._can_be_averaged else ""
             lines.append(f"{row['arm']:<{wide}}  {row['rank']:>5.1f}  {self._ends(row, 'rank'):>11}{mean}{better}")
         return lines
@@ -231,7 +236,7 @@ class OverTasks:
                 *([Cell(self._metric.level(row["mean"]), self._ends(row, "mean"))] if self._can_be_averaged else []),
                 Cell("baseline" if row["arm"] in self.baselines else "–", tone="baseline")
                 if np.isnan(row.get("improvement", np.nan))
-                else Cell(_percent(row["improvement"]), self._ends(row, "improvement")),
+                else Cell(probability_words(row["improvement"]), self._ends(row, "improvement")),
             )
             for row in self._table.to_dict("records")
         )
@@ -267,17 +272,18 @@ def _resampled(runs: Float[np.ndarray, " n"], rng: np.random.Generator) -> Float
     return runs[rng.integers(0, len(runs), (_DRAWS, len(runs)))]
 
 
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
-
-
 def _ci(ends: str) -> str:
     return f" (95 % CI over runs {ends})" if ends else ""
 
 
 def _with_ends(name: str, value: float, draws: Float[np.ndarray, " draws"], vary: bool) -> dict[str, float]:
-    """Return a value with the ends of its interval, NaN for single runs."""
+    """Return a value with the ends of its interval, NaN for single runs and where they coincide.
+
+    All draws alike, as of an arm that is ahead in every run, do not make a value certain.
+    """
     low, high = np.quantile(draws, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2]) if vary else (np.nan, np.nan)
+    if np.isclose(low, high, rtol=1e-9, atol=1e-9):
+        low = high = np.nan
     return {name: float(value), f"{name}_low": float(low), f"{name}_high": float(high)}
 
 

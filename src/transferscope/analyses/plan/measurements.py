@@ -25,7 +25,7 @@ from transferscope.data.arrays import check_spellings
 from transferscope.errors import DataError, SettingsError, unknown_name
 from transferscope.scaling.observations import Observations
 from transferscope.settings.questions import Columns, LabelColumns
-from transferscope.study.decisions import best_without
+from transferscope.study.decisions import arms_of, best_without, decisions
 from transferscope.study.frames import StudyFrames
 from transferscope.study.measure import Measure
 from transferscope.wording import counted, few, measure_words, sizes_in_words
@@ -96,7 +96,8 @@ def table_measurements(frame: pd.DataFrame, columns: LabelColumns, target_score:
 def study_measurements(frames: StudyFrames, target_score: float | None) -> Measured:
     """Read the finished runs of a study: accuracy or R² of every transfer arm, and of the best baseline.
 
-    The best is that of the decision on the largest number of labels; it is what catches up with transfer.
+    The best is that of the decision on the largest number of labels; it is what catches up with transfer. Means are
+    those of the decisions, adjusted for seeds that an arm lacks.
 
     Args:
         target_score: The wanted accuracy or average precision (0.85, or 85 for percent) or R²; None without one.
@@ -129,7 +130,13 @@ def study_measurements(frames: StudyFrames, target_score: float | None) -> Measu
     runs = final[(final["role"] == "method") & ((final["source"] != "") | (final["method"] == best.method))]
     arms = [frames.in_prose(method, source) for method, source in zip(runs["method"], runs["source"], strict=True)]
     scratch = frames.in_prose(best.method, "")
-    frame = pd.DataFrame({"arm": arms, "n": runs["n_target"], "seed": runs["seed"], "error": 1 - runs["value"]})
+    values = runs["value"].copy()
+    for n, decision in decisions(frames).items():
+        for arm, facts in zip(arms_of(frames, n), decision.arms, strict=True):
+            if facts.adjusted and facts.mean is not None:
+                own = (runs["n_target"] == n) & (runs["method"] == arm.method) & (runs["source"] == arm.source)
+                values[own] += frames.metric.from_points(facts.mean) - values[own].mean()
+    frame = pd.DataFrame({"arm": arms, "n": runs["n_target"], "seed": runs["seed"], "error": 1 - values})
     target = None if target_score is None else judged.error_of(target_score)
     if frame.empty:
         raise DataError(f"the study {name} has no finished run; finish it with `transferscope run`")
