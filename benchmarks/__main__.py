@@ -14,7 +14,6 @@ SUITE = (
     "scaling_bootstrap",
     "curvature",
     "landscape",
-    "ntk",
     "scores",
     "features",
 )
