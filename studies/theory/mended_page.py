@@ -13,8 +13,8 @@ from pathlib import Path
 import disjoint_law
 import numpy as np
 import pandas as pd
-from papers_page import RESULTS, judged_rows
-from stored import csv_of
+from papers_page import judged_rows
+from stored import csv_of, write_page
 from verdicts import Verdict, share
 
 from transferscope.scaling import fit_law
@@ -115,4 +115,4 @@ def page() -> str:
 
 
 if __name__ == "__main__":
-    (RESULTS / "mended.md").write_text(page(), encoding="utf-8")
+    write_page("mended.md", page)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pandas as pd
-from stored import csv_of
+from stored import csv_of, write_page
 from verdicts import VERDICTS, word_of_claims
 
 from transferscope_papers.catalogue import PAPERS
@@ -73,4 +73,4 @@ def page() -> str:
 
 
 if __name__ == "__main__":
-    (RESULTS / "papers.md").write_text(page(), encoding="utf-8")
+    write_page("papers.md", page)

@@ -15,7 +15,7 @@ import pandas as pd
 import scene_entropy
 from imagenet_heads import study_of as heads_of
 from scipy.stats import spearmanr
-from stored import RUNS, UNFITTED, runs_of
+from stored import RUNS, UNFITTED, runs_of, write_page
 from verdicts import CLAIMED_OF_WEIGHTS, STUDIES, above, below, every_study, points, share, source_adds, study_of, times
 
 from transferscope.errors import DataError
@@ -24,7 +24,7 @@ from transferscope_papers.mikami2021.common_d import PUBLISHED_RATES
 from transferscope_papers.mikami2021.rows import FIGURE_5_LARGEST, PUBLISHED_D
 from transferscope_papers.protocols import TABLE, Setting, protocols
 
-PUBLISHED, PAGE = Path(__file__).with_name("published"), RUNS.parent / "protocols.md"
+PUBLISHED = Path(__file__).with_name("published")
 INTRODUCTION = """# Protocols beside those of the papers
 
 What each row of [five papers, item by item](papers.md) was run with, beside what its paper states; the few rows that
@@ -44,7 +44,8 @@ SOURCE_ADDS = """
 MeRLin less its own objective without a source (`merlin-target-only`), in points, in every stored study that has both,
 largest first, beside what fine-tuning from the same source gains over training from scratch, which says how near the
 source is; 95 % t-intervals over seeds, unadjusted. Budgets are those of the papers, equal for all arms, or settings are
-searched on the target's labels.
+searched on the target's labels, or arms are trained by the library's recipes, with augmentation
+([competence](competence.md#what-the-recipes-of-images-rest-on)).
 """
 HEADINGS = {
     "network": "network",
@@ -183,6 +184,10 @@ def settings() -> list[Setting]:
     return found
 
 
+PAIR = "methods-fashion-mnist-usps"
+"""The pair of the recipes, with settings that were searched."""
+
+
 def map_of_sources() -> list[str]:
     """Return the lines on when the source pays for MeRLin: one sentence, and a row for each stored pair."""
     found = source_adds()
@@ -195,12 +200,20 @@ def map_of_sources() -> list[str]:
         f"{share(float(rank.statistic))} over {len(near)} cases (p {share(float(rank.pvalue))}), which share sources, "
         "targets and runs.",
         "",
+        *(
+            f"**By recipes with augmentation nothing of it is seen**: {points(one.added)} on one pair with "
+            f"{one.labels} labels; without them ({PAIR}) {points(before.added)}."
+            for one in found
+            for before in found
+            if one.budget == "recipes" and (before.study, before.labels) == (PAIR, one.labels)
+        ),
+        "",
         "| study | source | classes | labels | budget | what the source adds | fine-tuning over scratch |",
         "|---|---|---|---|---|---|---|",
     ]
     for one in found:
-        budget, gained = "searched" if one.searched else "equal", points(one.gained) if one.gained else ""
-        cells = (one.study, one.source, one.classes, one.labels, budget, points(one.added), gained)
+        gained = points(one.gained) if one.gained else ""
+        cells = (one.study, one.source, one.classes, one.labels, one.budget, points(one.added), gained)
         lines.append(f"| {' | '.join(map(str, cells))} |")
     return lines
 
@@ -224,6 +237,11 @@ def page() -> str:
     return "\n".join([*lines, ""])
 
 
-if __name__ == "__main__":
+def settings_then_page() -> str:
+    """Write the table of settings, which the page and `papers list` read, and return the page."""
     pd.DataFrame(settings()).to_csv(TABLE, index=False, lineterminator="\n")
-    PAGE.write_text(page(), encoding="utf-8")
+    return page()
+
+
+if __name__ == "__main__":
+    write_page("protocols.md", settings_then_page)

@@ -1,11 +1,12 @@
 """The runs that a page of docs/results stands on: CSVs of `studies/runs_csv.py` in docs/results/runs."""
 
-from collections.abc import Collection
+import sys
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 import pandas as pd
 
-from transferscope.errors import DataError, MissingDataError
+from transferscope.errors import DataError, MissingDataError, TransferscopeError
 
 RUNS = Path(__file__).parents[2] / "docs" / "results" / "runs"
 KEYS = (
@@ -65,3 +66,12 @@ def runs_of(name: str) -> pd.DataFrame:
 def holds_runs(file: Path) -> bool:
     """Return whether a CSV is one of finished runs."""
     return set(pd.read_csv(file, comment="#", nrows=0)) >= set(COLUMNS) - {"n_source"}
+
+
+def write_page(name: str, page: Callable[[], str]) -> None:
+    """Write a page of docs/results; end with a sentence where a CSV is missing or has other columns."""
+    try:
+        text = page()
+    except TransferscopeError as error:
+        sys.exit(f"{name} is not written: {error}")
+    (RUNS.parent / name).write_text(text, encoding="utf-8")

@@ -227,7 +227,7 @@ class SourceAdds:
 
     Attributes:
         classes: Of the target.
-        searched: Whether settings were searched on the target's labels; else all arms have one budget, as in the paper.
+        budget: "equal" of all arms as in the paper, "searched" on the target's labels, or "recipes" of the library.
         added: MeRLin less its own objective without a source.
         gained: Fine-tuning less training from scratch: how near the source is; None where an arm is missing.
     """
@@ -236,16 +236,20 @@ class SourceAdds:
     source: str
     classes: int
     labels: int
-    searched: bool
+    budget: str
     added: Estimate
     gained: Estimate | None
+
+
+RECIPES = "merlin-recipes"
+"""Runs of `compare`, whose numbers docs/results/competence.md prints."""
 
 
 def source_adds() -> list[SourceAdds]:
     """Return what sources add to MeRLin's objective in all that is stored, largest first."""
     searched = (
         csv_of(file.name, {"accuracy"}).assign(study=file.stem, part="target_test", name="accuracy", diagnostic="")
-        for file in sorted(RUNS.glob("methods-*.csv"))
+        for file in (*sorted(RUNS.glob("methods-*.csv")), RUNS / f"{RECIPES}.csv")
     )
     wide = (one.rename(columns={"accuracy": "value"}).assign(step=-1, pretrain_step=-1) for one in searched)
     found = []
@@ -259,11 +263,12 @@ def source_adds() -> list[SourceAdds]:
             merlin, alone, tuned, scratch = arms.values()
             if len(merlin.index.intersection(alone.index)) < 2:
                 continue
-            table = study_of(study)
+            table = {"target": {}} if study == RECIPES else study_of(study)  # no study file: a command ran it
+            budget = "recipes" if study == RECIPES else "searched" if "tuning" in table else "equal"
             kept = [one.partition(":")[2] for one in table["target"].get("transforms", []) if one.startswith("classes")]
             first, last = map(int, kept[0].split("-")) if kept else (0, 10)
             gained = apart(tuned, scratch) if len(tuned.index.intersection(scratch.index)) > 1 else None
-            found.append(SourceAdds(study, source, last - first, n, "tuning" in table, apart(merlin, alone), gained))
+            found.append(SourceAdds(study, source, last - first, n, budget, apart(merlin, alone), gained))
     return sorted(found, key=lambda one: one.added.value, reverse=True)
 
 
@@ -601,7 +606,7 @@ def merlin_algorithms() -> Verdict:
 
 def merlin_table_1() -> Verdict:
     """MeRLin leads every method, in the paper's first column (Fashion-MNIST to USPS, 600 labels)."""
-    runs = pd.read_csv(RUNS / "methods-fashion-mnist-usps.csv")
+    runs = csv_of("methods-fashion-mnist-usps.csv", {"method", "n_target", "seed", "accuracy"})
     chosen = runs[runs["n_target"] == 600]
     arms = {str(name): one.set_index("seed")["accuracy"] for name, one in chosen.groupby("method")}
     published = {"scratch": 91.07, "joint": 89.59, "fine-tune": 90.80, "l2-sp": 89.74, "merlin": 93.34}

@@ -204,6 +204,28 @@ def test_the_map_of_sources_by_hand() -> None:
     assert f"surely harms in {sum(row[2] < 0 for row in rows)}." in said
 
 
+def test_what_a_source_adds_under_recipes_is_that_of_the_page_of_competence() -> None:
+    page = (RESULTS / "competence.md").read_text(encoding="utf-8").partition("with all its default arms")[2]
+    arms = {}
+    for name in ("MeRLin's objective without a source", "MeRLin-ft", "MeRLin", "fine-tuning", "scratch"):
+        (line,) = [one for one in page.splitlines() if one.startswith(f"| {name} |")]
+        arms[name] = pd.Series(numbers(line.partition("(")[2].partition(")")[0]))
+    runs = raw("merlin-recipes.csv")
+    names = ("merlin-target-only", "merlin-ft", "merlin", "fine-tune", "scratch")
+    for (name, printed), method in zip(arms.items(), names, strict=True):
+        own = runs[runs["method"] == method].sort_values("seed")["accuracy"]
+        assert [100 * one for one in own] == pytest.approx(list(printed)), name
+    expected = []
+    for first, second in (("MeRLin", "MeRLin's objective without a source"), ("fine-tuning", "scratch")):
+        apart = arms[first] - arms[second]
+        width = stats.t.ppf(0.975, 2) * apart.std() / math.sqrt(3)
+        expected += [apart.mean(), apart.mean() - width, apart.mean() + width]
+    lines = (RESULTS / "protocols.md").read_text(encoding="utf-8").splitlines()
+    (row,) = [line for line in lines if line.startswith("| merlin-recipes | fashion-mnist | 10 | 100 | recipes |")]
+    assert numbers(row) == pytest.approx(expected, abs=0.051)
+    assert expected[1] < 0 < expected[2]  # what is said: nothing is seen
+
+
 def test_numbers_above_ten_keep_their_digits() -> None:
     assert [MODULE.share(value) for value in (20.23, 10.05, 0.5, -0.5, 1.0)] == [
         "20.23",
@@ -231,3 +253,19 @@ def test_runs_without_training_accuracies_other_columns_or_none_are_refused(
         with pytest.raises(DataError, match=sentence) as caught:
             MODULE.runs_of(name)
         assert name in str(caught.value)
+
+
+def test_a_page_whose_runs_are_missing_is_not_written_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = MODULE.runs_of.__globals__
+    monkeypatch.setitem(names, "RUNS", tmp_path / "runs")
+    with pytest.raises(SystemExit) as ended:
+        names["write_page"]("papers.md", lambda: str(MODULE.liu_table_1()))
+    assert ended.value.code == (
+        "papers.md is not written: imagenet-heads.csv is not in docs/results/runs; run its study and write it with "
+        "runs_csv.py"
+    )
+    assert not (tmp_path / "papers.md").exists()
+    names["write_page"]("papers.md", lambda: "text")
+    assert (tmp_path / "papers.md").read_text(encoding="utf-8") == "text"
