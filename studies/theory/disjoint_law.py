@@ -25,6 +25,8 @@ from transferscope.numerics.intervals import t_interval
 from transferscope.report.figures.style import drawing, mark_styles
 
 STUDY = "glyph-disjoint"
+STUDIES = {"MNIST": STUDY, "USPS": f"{STUDY}-usps"}
+"""By target."""
 UNIT, STEEPEST = 256.0, 3.0
 TIED = ("", "C", "D")
 """What all sources may share beside alpha: nothing, C(s) or D(s)."""
@@ -200,29 +202,34 @@ def classes_of(source: str) -> int:
     return int(source.rpartition("-")[2])
 
 
-def draw(errors: pd.DataFrame, scratch: pd.DataFrame, path: Path) -> None:
-    """Draw means over seeds with the law, a panel for each s; grey: from scratch."""
-    law, means = fit(errors), errors.mean(axis=1)
-    sources = sorted(set(errors.index.get_level_values("source")), key=classes_of)
+def draw(path: Path) -> None:
+    """Draw means over seeds with the law, a panel for each target and s; grey: from scratch."""
+    errors = {target: errors_of(study=study) for target, study in STUDIES.items()}
+    sources = sorted(set(errors["MNIST"].index.get_level_values("source")), key=classes_of)
     styles = mark_styles([f"{classes_of(one)} classes" for one in sources], None)
+    panels = [(target, s) for target, own in errors.items() for s in sorted(set(own.index.get_level_values("s")))]
+    laws = {target: fit(own) for target, own in errors.items()}
     with drawing():
-        canvas, axes = new_panels(len(set(errors.index.get_level_values("s"))))
-        for drawn, (s, at_s) in zip(axes, means.groupby(level="s"), strict=True):
+        canvas, axes = new_panels(len(panels))
+        for drawn, (target, s) in zip(axes, panels, strict=True):
             for source, style in zip(sources, styles.values(), strict=True):
-                own = at_s.xs(source, level="source").droplevel("s")
+                own = errors[target].loc[source, s].mean(axis=1)
                 line = np.geomspace(own.index.min(), own.index.max(), 50)
                 drawn.plot(own.index, own, style.mark, color=style.colour, markersize=4)
-                drawn.plot(line, [law.predict(source, int(s), n) for n in line], color=style.colour, linewidth=1.1)
-            drawn.axhline(scratch.xs(s, level="s").mean(axis=1).iloc[0], color="0.5", linestyle="--", linewidth=1)
-            drawn.set_title(f"{s} labels")
+                predicted = [laws[target].predict(source, s, n) for n in line]
+                drawn.plot(line, predicted, color=style.colour, linewidth=1.1)
+            alone = errors_of("scratch", study=STUDIES[target]).xs(s, level="s").mean(axis=1)
+            drawn.axhline(alone.iloc[0], color="0.5", linestyle="--", linewidth=1)
+            drawn.set_title(f"{target}, {s} labels")
             log_axes(drawn, x_title="Pre-training images n", y_title="Target error")
         add_legend(canvas, styles, title="Source (dashed: from scratch)")
         canvas.savefig(path, dpi=110)
 
 
-def tables() -> list[str]:
-    """Return the tables of docs/results/glyph-law.md."""
-    errors, scratch, own_classes = errors_of(), errors_of("scratch"), digits()
+def tables(target: str) -> list[str]:
+    """Return the tables of docs/results/glyph-law.md of one target."""
+    errors, scratch = (errors_of(method, study=STUDIES[target]) for method in ("fine-tune", "scratch"))
+    own_classes = digits() if target == "MNIST" else digits().iloc[:0]
     means, law = 100 * errors.mean(axis=1), fit(errors)
     sizes = sorted(set(errors.index.get_level_values("n")))
     sources = sorted(set(errors.index.get_level_values("source")), key=classes_of)
@@ -252,5 +259,6 @@ def tables() -> list[str]:
 
 
 if __name__ == "__main__":
-    draw(errors_of(), errors_of("scratch"), RUNS.parents[1] / "img" / "glyph-disjoint.png")
-    print("\n".join(tables()))
+    draw(RUNS.parents[1] / "img" / "glyph-disjoint.png")
+    for target in STUDIES:
+        print("\n".join([target, *tables(target), ""]))

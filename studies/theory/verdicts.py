@@ -11,6 +11,7 @@ import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -907,6 +908,7 @@ VERDICTS: Mapping[tuple[str, str], Callable[[], Verdict]] = {
     ("shachaf2021", "Figure 2b"): shachaf_figure_2b,
     ("shachaf2021", "Theorem 6.1, Corollaries 6.2, 6.3"): shachaf_wide_networks,
     ("mikami2021", "The law with own runs"): mikami_own_law,
+    ("mikami2021", "The law on a second target"): partial(mikami_own_law, disjoint_law.STUDIES["USPS"]),
     ("mikami2021", "Figure 7"): mikami_figure_7,
 }
 """Rows of papers.csv whose numbers are computed; the others rest on the claims of figures (`word_of_claims`)."""

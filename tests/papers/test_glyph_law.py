@@ -1,5 +1,6 @@
 """What docs/results/glyph-law.md and syn2real.md say, held to the runs behind them."""
 
+import re
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -27,8 +28,17 @@ def runs(script: ModuleType) -> pd.DataFrame:
     return found
 
 
-def test_classes_that_are_not_the_targets_are_what_their_runs_say() -> None:
+@pytest.mark.parametrize(
+    ("study", "heading", "n_rows"),
+    [
+        ("glyph-disjoint", "Classes that are not the target's", 14),
+        ("glyph-disjoint-usps", "Classes that are not the target's, to USPS", 12),
+    ],
+)
+def test_classes_that_are_not_the_targets_are_what_their_runs_say(study: str, heading: str, n_rows: int) -> None:
     runs: Any = pd.read_csv(ROOT / "docs" / "results" / "runs" / "glyph-disjoint.csv", comment="#")
+    runs = runs[runs["study"] == study]
+    runs = runs[runs.groupby("seed")["value"].transform("size") == runs.groupby("seed").size().max()]  # whole seeds
     fitted = runs[(runs["part"] == "target_train") & (runs["name"] == "accuracy")]["value"]
     assert fitted.min() > 0.99
     runs = runs[runs["part"] == "target_test"].fillna({"source": "", "n_source": 0})
@@ -38,9 +48,16 @@ def test_classes_that_are_not_the_targets_are_what_their_runs_say() -> None:
     scratch = runs[runs["n_source"] == 0].groupby("n_target")["error"].mean()
     sizes = (256, 1024, 4096, 16384, 65536)
     page = (ROOT / "docs" / "results" / "glyph-law.md").read_text(encoding="utf-8")
-    alpha = float("0" + page.partition("**one alpha, ")[2].partition(" ")[0])
-    rows = rows_of("glyph-law.md", "Classes that are not the target's")
-    assert len(rows) == 14
+    alpha = float("0" + page.partition(f"## {heading}\n")[2].partition("**one alpha, ")[2].partition(" ")[0])
+    section, ended = page.partition(f"## {heading}\n")[2], runs[runs["n_source"] == 65536]
+    harm = runs[(runs["classes"] == "94") & (runs["n_source"] == 256)].groupby("n_target")["error"].mean() - scratch
+    (said,) = re.findall(r"with 256 images .*? is ([+−.\d]+), ([+−.\d]+) and ([+−.\d]+) points", section)[:1]
+    assert [float(one.replace("−", "-")) for one in said] == pytest.approx(harm.tolist(), abs=0.051)
+    lead = numbers(next(line for line in page.splitlines() if line.startswith("**With 30 labels")))
+    few = ended[ended["n_target"] == 30].groupby("classes")["error"].mean()[["94", "48", "12", "4"]]
+    assert (lead[:5] if n_rows == 14 else lead[5:]) == pytest.approx([scratch[30], *few], abs=0.051)
+    rows = rows_of("glyph-law.md", heading)
+    assert len(rows) == n_rows
     for row, (alone, *cells) in rows.items():
         s, kind = int(row.split()[0]), row.split(" labels ")[1].split()[0]
         assert float(alone) == pytest.approx(scratch[s], abs=0.051)

@@ -261,8 +261,9 @@ def glyph_held_out() -> list[float]:
     ]
 
 
-def own_law() -> list[float]:
+def own_law(study: str = "glyph-disjoint") -> list[float]:
     runs = raw("glyph-disjoint.csv").query("method == 'fine-tune' and part == 'target_test'")
+    runs = runs[runs["study"] == study]
     runs = runs.assign(source=runs["source"].str.split(" ").str[0], s=runs["n_target"], n=runs["n_source"])
     errors = (1 - runs.pivot_table(index=["source", "s", "n"], columns="seed", values="value")).dropna(axis=1)
     labels = sorted(set(errors.index.get_level_values("s")))
@@ -463,6 +464,7 @@ BY_HAND: dict[str, Callable[[], list[float]]] = {
     "Liu et al. 2020: Figure 1": merlin_figure_1,
     "Liu et al. 2020: Table 1": merlin_table_1,
     "Mikami et al. 2021: The law with own runs": own_law,
+    "Mikami et al. 2021: The law on a second target": lambda: own_law("glyph-disjoint-usps"),
     "Mikami et al. 2021: Figure 7": figure_7,
     "Shachaf et al. 2021: Figure 2b": figure_2b,
     "Shachaf et al. 2021: Table 1": shachaf_table_1,
