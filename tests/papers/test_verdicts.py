@@ -112,7 +112,7 @@ def test_the_rise_of_figure_9_is_sure_and_its_fall_is_not() -> None:
     scratch = accuracy[accuracy["method"] == "scratch"].set_index("seed")["value"]
     tuned = accuracy[accuracy["method"] == "fine-tune"].fillna({"pretrain_step": 6000})
     table = tuned.pivot(index="seed", columns="pretrain_step", values="value")
-    gains, shown = 100 * table.sub(scratch, axis=0), rows_of("why.md", "How long to pre-train (Figure 9)")
+    gains, shown = 100 * table.sub(scratch, axis=0), rows_of("why.md", "How long to pretrain (Figure 9)")
     half = stats.t.ppf(1 - 0.05 / 12, 4) * gains.std() / math.sqrt(5)
     assert [numbers(cell)[0] for cell in shown["fine-tuning"]] == pytest.approx(100 * table.mean(), abs=0.051)
     for cell, mean, width in zip(shown["over scratch"], gains.mean(), half, strict=True):
