@@ -128,7 +128,7 @@ def landscapes(runs: pd.DataFrame) -> list[str]:
 
 
 def lengths(runs: pd.DataFrame) -> list[str]:
-    """Accuracy of fine-tuning by the steps of pre-training, and what the last loses to each."""
+    """Accuracy of fine-tuning by the steps of pretraining, and what the last loses to each."""
     own = runs[(runs["study"] == "why-steps") & (runs["part"] == "target_test") & (runs["name"] == "accuracy")]
     tuned = own[own["method"] == "fine-tune"].assign(pretrain_step=own["pretrain_step"].fillna(3000).astype(int))
     table = tuned.pivot_table(index="seed", columns="pretrain_step", values="value")
@@ -136,7 +136,7 @@ def lengths(runs: pd.DataFrame) -> list[str]:
     levels = [100 * scratch.mean(), *(100 * table.mean())]
     over = [100 * (column - table[3000]) for column in (scratch, *(table[step] for step in table if step < 3000))]
     return [
-        f"| steps of pre-training | 0 | {' | '.join(f'{step:,}' for step in table)} |",
+        f"| steps of pretraining | 0 | {' | '.join(f'{step:,}' for step in table)} |",
         "|---" * (len(table.columns) + 2) + "|",
         f"| accuracy, % | {' | '.join(f'{level:.1f}' for level in levels)} |",
         f"| over the last, points | {' | '.join(interval(one) for one in over)} | |",
@@ -156,7 +156,7 @@ def features(runs: pd.DataFrame) -> list[str]:
 
 
 def targets(runs: pd.DataFrame) -> list[str]:
-    """One pre-trained network on six targets: gradients and losses at the start, errors and deviations at the end."""
+    """One pretrained network on six targets: gradients and losses at the start, errors and deviations at the end."""
     growth = by_seed(runs, "gradient_growth", step=0, diagnostic="gradient-scaling")
     change = by_seed(runs, "loss_variation_fixed_step", step=0, diagnostic="gradient-stability")
     scores, moved = by_seed(runs, "accuracy"), by_seed(runs, "weight_deviation", diagnostic="weights")
