@@ -185,7 +185,7 @@ def test_texts_are_put_back_in_their_order() -> None:
 @pytest.mark.parametrize("given", ["4GB", "-1", ""])
 def test_a_limit_that_is_no_number_is_refused(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRANSFERSCOPE_FEATURES", given)
-    with pytest.raises(SettingsError, match=r"^TRANSFERSCOPE_FEATURES is '.*'; expected a number of bytes"):
+    with pytest.raises(SettingsError, match=r"^TRANSFERSCOPE_FEATURES = '.*'; expected a number of bytes"):
         frozen_features(network(), tensors())
 
 

@@ -111,7 +111,7 @@ def test_outputs_on_a_grid_are_the_head_at_every_place_and_their_mean_is_that_of
 
 def test_networks_without_maps_are_refused() -> None:
     for name in ("mlp", "lenet", "conv4"):
-        with pytest.raises(NetworkError, match="resnet8, resnet20, resnet32 and resnet56 alone"):
+        with pytest.raises(NetworkError, match="only resnet8, resnet20, resnet32 and resnet56"):
             build_network(name, (3, 16, 16), 4, seed=0).on_grid((4, 4))
 
 

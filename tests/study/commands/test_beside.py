@@ -142,7 +142,7 @@ def test_a_race_is_one_over_both(tmp_path: Path) -> None:
     [
         ("{good}", []),
         ("prediction\n0", ["no column label"]),
-        ("prediction,label\n0,0", ["1 rows", "40 test examples"]),
+        ("prediction,label\n0,0", ["1 rows", "expected 40"]),
         ("{reversed}", ["differ from those of the target's test examples"]),
         ("{other class}", ["'dog'", "line 4", "such as 0"]),
         ("", ["p.csv"]),

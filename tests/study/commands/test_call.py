@@ -148,7 +148,7 @@ def test_what_cannot_be_told_from_another_is_refused(folder: Path) -> None:
         with lock:
             return base
 
-    with pytest.raises(SettingsError, match="lock, of which a change could not be seen"):
+    with pytest.raises(SettingsError, match="lock, whose changes cannot be detected"):
         compare(run=train, arms=ARMS, seeds=2)
 
 
