@@ -80,7 +80,7 @@ MADE: dict[str, Callable[[str], object]] = {
         ("method", "1 / 0", "cannot be loaded"),
         ("method", "def broken(:", "cannot be loaded"),
         ("method", "x = 1", "defines no 'mine'"),
-        ("data", "def mine(spec, seed):\n    return 3", "gave a int; expected a transferscope.data.Dataset"),
+        ("data", "def mine(spec, seed):\n    return 3", "is a int; expected a transferscope.data.Dataset"),
         ("data", "def mine(spec, seed):\n    return 1 / 0", "cannot be made: division by zero"),
         ("data", "mine = 3", "is neither a CatalogueEntry nor a function"),
         ("network", "mine = 3", "is not a function"),
