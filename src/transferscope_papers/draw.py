@@ -1,5 +1,8 @@
 """Drawing a figure of theory and simulation with matplotlib: maps, lines, points with error bars."""
 
+import itertools
+import math
+import re
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -11,6 +14,8 @@ from scipy.special import ndtr
 from scipy.stats import binomtest
 
 from transferscope.estimate import Estimate
+from transferscope.report.figures.style import drawing, new_figure, ordered_colours
+from transferscope.report.save import INCHES
 from transferscope_papers.figure import TRANSFERABILITY, Curve, Diagram, Panel, Simulated, Theory
 
 COLOURS = (
@@ -28,25 +33,66 @@ COLOURS = (
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p", "<", ">")
 _MAP = "RdBu"
 _NAMES_INSIDE = 5
+_QUIET = "#555555"
 _FEW_POWERS = 100
 _BESIDE_INCHES = 0.04
 _ONE_SIGMA = float(2 * ndtr(1.0) - 1)
 """Level of an interval of one standard error on each side: 68 %."""
 
 
-def draw(canvas: Figure, theory: Theory, simulated: Sequence[Simulated]) -> None:
-    """Draw on an empty figure, one panel beside the other.
+COLUMN_INCHES, TEXT_INCHES = INCHES["column"], INCHES["text"]
+_ROW_INCHES = 2.9
+
+
+def drawn_figure(theory: Theory, simulated: Sequence[Simulated]) -> Figure:
+    """Return the figure at the width of a paper: a single panel as wide as a column, others two in a row.
 
     Args:
-        canvas: The figure; its style is whatever is in force.
         simulated: Points with their estimates; error bars are one standard error.
     """
-    grid = canvas.subplots(1, len(theory.panels), squeeze=False)[0]
+    n = len(theory.panels)
+    n_rows = -(-n // 2)
+    with drawing():
+        canvas = new_figure(COLUMN_INCHES if n == 1 else TEXT_INCHES, _ROW_INCHES * n_rows)
+        _draw(canvas, theory, simulated, canvas.subplots(n_rows, min(n, 2), squeeze=False))
+    return canvas
+
+
+def colours_of(series: Sequence[str]) -> dict[str, str]:
+    """Return a colour for each series; three or more that differ in one number have ordered colours."""
+    alike: dict[str, list[tuple[float, str]]] = {}
+    for name in series:
+        kind = _NUMBER.sub("#", name, count=1).replace("layers", "layer")
+        alike.setdefault(kind, []).append((_number(name), name))
+    colours: dict[str, str] = {}
+    several = itertools.cycle(COLOURS)
+    for own in alike.values():
+        names = [name for _, name in sorted(own)] if len(own) > 2 else [name for _, name in own]
+        ordered = ordered_colours(len(own)) if len(own) > 2 else [next(several) for _ in own]
+        colours.update(zip(names, ordered, strict=True))
+    return {name: colours[name] for name in series}
+
+
+_NUMBER = re.compile(r"(?:\d+\.?\d*)?π(?:/\d+)?|\d+\.?\d*")
+
+
+def _number(name: str) -> float:
+    found = _NUMBER.search(name)
+    if found is None:
+        return math.nan
+    above, _, below = found[0].partition("/")
+    return float(above.rstrip("π") or 1) * (math.pi if "π" in above else 1) / float(below or 1)
+
+
+def _draw(canvas: Figure, theory: Theory, simulated: Sequence[Simulated], places: np.ndarray) -> None:
+    grid = list(places.flat[: len(theory.panels)])
+    for spare in places.flat[len(theory.panels) :]:
+        spare.set_visible(False)
+    note = ""
     if any(item.point.y is None and item.estimate.stderr for item in simulated):
         note = "bars: ± 1 s.e." + ", of shares Wilson's interval" * any(panel.shares for panel in theory.panels)
-        canvas.supxlabel(note, x=1.0, ha="right", fontsize="x-small", color="#555555")  # the layout leaves it room
     series = dict.fromkeys([curve.series for curve in theory.curves] + [item.point.series for item in simulated])
-    colours = {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(series)}
+    colours = colours_of(list(series))
     image, mapped, shows = None, [], TRANSFERABILITY
     for axes, panel in zip(grid, theory.panels, strict=True):
         _label(axes, panel)
@@ -61,19 +107,28 @@ def draw(canvas: Figure, theory: Theory, simulated: Sequence[Simulated]) -> None
         _draw_points(axes, panel, own, colours, lined)
         if any(diagram.panel == panel.name for diagram in theory.diagrams) or any(i.point.y is not None for i in own):
             mapped.append(axes)
-    _add_legends(canvas, list(grid))
+    _add_legends(canvas, grid, note)
     if image is not None:
         canvas.colorbar(image, ax=mapped, label=shows, fraction=0.06, pad=0.02)
 
 
-def _add_legends(canvas: Figure, grid: Sequence[Axes]) -> None:
-    """In each panel while names are few, else one legend below all of them."""
+def _add_legends(canvas: Figure, grid: Sequence[Axes], note: str) -> None:
+    """In each panel while names are few, else one legend below all of them; the note stands below either."""
     named = {name: handle for axes in grid for handle, name in zip(*axes.get_legend_handles_labels(), strict=True)}
     if len(named) > _NAMES_INSIDE:
-        canvas.legend(
-            named.values(), named.keys(), loc="outside lower center", ncols=max(2, len(grid)), fontsize="small"
+        own = canvas.legend(
+            named.values(),
+            named.keys(),
+            loc="outside lower center",
+            ncols=min(2, len(grid)),
+            fontsize="small",
+            title=note,
+            title_fontproperties={"size": "x-small"},
         )
+        own.get_title().set_color(_QUIET)
         return
+    if note:
+        canvas.supxlabel(note, x=1.0, ha="right", fontsize="x-small", color=_QUIET)  # the layout leaves it room
     for axes in grid:
         if axes.get_legend_handles_labels()[1]:
             axes.legend(fontsize="small")

@@ -10,11 +10,12 @@ from typing import Literal
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.text import Text
 
 from transferscope.report.blocks import Figure
 from transferscope.report.figures.style import drawing
-from transferscope.report.save import save_figure, write_table
+from transferscope.report.save import INSIDE, save_figure, write_table
 
 _COLOUR_BAR = "<colorbar>"
 """What matplotlib calls the axes of one."""
@@ -44,7 +45,7 @@ def write_drawings(drawings: Sequence[Figure], folder: Path) -> tuple[Path, ...]
 
 
 def arrange(canvas: Canvas) -> None:
-    """Give a finished drawing letters where it has several panels, and titles that end within them.
+    """Give a finished drawing letters where it has several panels, and titles and labels that end within them.
 
     Args:
         canvas: The drawing, which is changed.
@@ -54,11 +55,14 @@ def arrange(canvas: Canvas) -> None:
         for axes, letter in zip(panels, letters(len(panels)), strict=True):
             title = _title(axes)
             title.set_text(f"{letter}{title.get_text()}".rstrip())
-        layout = canvas.get_layout_engine()
-        if layout is not None:
-            layout.execute(canvas)  # a panel has its width only now: labels and colour bars take theirs first
+        if isinstance(engine := canvas.get_layout_engine(), ConstrainedLayoutEngine):
+            engine.set(rect=INSIDE)
+        _lay_out(canvas)
         for axes in canvas.axes:
-            axes.apply_aspect()
+            _fit(axes.xaxis.label, axes.bbox.width)
+            _fit(axes.yaxis.label, axes.bbox.height, upright=True)
+        _lay_out(canvas)
+        for axes in canvas.axes:
             left, right = axes.get_position().x0, axes.get_position(original=True).x1  # a map may leave room beside it
             _fit(_title(axes), float(right - left) * canvas.bbox.width)
         for text in canvas.texts:
@@ -72,14 +76,27 @@ def letters(n_panels: int) -> tuple[str, ...]:
     return tuple(f"({name}) " for name in itertools.islice(names, n_panels)) if n_panels > 1 else ("",)
 
 
+def _lay_out(canvas: Canvas) -> None:
+    """Give panels the width that their labels and colour bars leave them."""
+    layout = canvas.get_layout_engine()
+    if layout is not None:
+        layout.execute(canvas)
+    for axes in canvas.axes:
+        axes.apply_aspect()
+
+
 def _title(axes: Axes) -> Text:
     sides: tuple[Literal["left", "center", "right"], ...] = ("left", "center", "right")
     side = next((side for side in sides if axes.get_title(side)), mpl.rcParams["axes.titlelocation"])
     return axes.set_title(axes.get_title(side), loc=side)
 
 
-def _fit(text: Text, room: float) -> None:
-    """Break a text into few even lines within `room` pixels; never at a sign, within words if it must be."""
+def _fit(text: Text, room: float, *, upright: bool = False) -> None:
+    """Break a text into few even lines within `room` pixels; never at a sign, within words if it must be.
+
+    Args:
+        upright: Whether it runs upwards.
+    """
     whole = " ".join(text.get_text().split())
     whole = whole.replace(" = ", f"{_TOGETHER}={_TOGETHER}").replace(" / ", f"{_TOGETHER}/ ")
     if not whole:
@@ -90,7 +107,8 @@ def _fit(text: Text, room: float) -> None:
 
     def fits(letters: int) -> bool:
         text.set_text(broken(letters))
-        return bool(text.get_window_extent().width <= room)
+        extent = text.get_window_extent()
+        return bool((extent.height if upright else extent.width) <= room)
 
     most = next(filter(fits, range(len(whole), _FEWEST_LETTERS, -1)), _FEWEST_LETTERS)
     least = min(most, max(map(len, whole.split(" "))))

@@ -7,18 +7,16 @@ from transferscope.cli.progress import study_view
 from transferscope.errors import SettingsError
 from transferscope.machine import keep_freed_memory
 from transferscope.report.blocks import Figure
-from transferscope.report.figures.style import drawing, new_figure
 from transferscope.settings.engine import EngineSettings
 from transferscope.store import Store
 from transferscope.study.run import run_plan
 from transferscope_papers.catalogue import FIGURES
-from transferscope_papers.draw import draw
+from transferscope_papers.draw import drawn_figure
 from transferscope_papers.figure import Drawn, Simulated, TheoryFigure
 from transferscope_papers.made import FigureMade
 from transferscope_papers.simulate.agreement import z_score
 from transferscope_papers.study import WORK, plan_figure, simulated_points
 
-_PANEL_INCHES = (3.6, 3.2)
 _COLUMNS = ("panel", "series", "kind", "x", "y", "value", "stderr", "n", "status", "expected", "z")
 
 
@@ -47,9 +45,7 @@ def make_figure(figure: TheoryFigure, *, store: str, workers: int | None, quiet:
         quiet: Show failures only.
     """
     drawn = figure.drawn(_simulated(figure, store, workers, quiet))
-    with drawing():
-        canvas = new_figure(_PANEL_INCHES[0] * len(drawn.theory.panels), _PANEL_INCHES[1])
-        draw(canvas, drawn.theory, drawn.simulated)
+    canvas = drawn_figure(drawn.theory, drawn.simulated)
     made = Figure(figure.name, canvas, numbers_of(figure, drawn), "Lines and maps: theory. Points: simulation.")
     n_points, n_failed = len(drawn.planned), len(drawn.planned) - len(drawn.simulated)
     failed = f"{n_failed} of {n_points} points could not be simulated; they are tried again the next time"

@@ -18,11 +18,14 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from pdfs import HAS_POPPLER, check_pdf
 from transferscope import diagnose, rank, scaling
 from transferscope.analyses.compare.result import ComparisonResult
 from transferscope.analyses.compare.summary import summarise
 from transferscope.analyses.result import AnalysisResult
 from transferscope.models import NetworkSettings
+from transferscope.report.blocks import Figure, Section
+from transferscope.report.save import INCHES, PaperWidth, drawn_for_paper
 from transferscope.store import Store
 from transferscope.study.run import run_study
 from transferscope.study.spec import read_spec
@@ -167,3 +170,31 @@ def _compare(path: Path, found: str, kind: str) -> None:
         one, other = (float(number.replace("−", "-")) for number in (now, before))
         smallest = _NEAR_ZERO.get(kind, tolerance / 1e4) if path.suffix == ".csv" else tolerance / 1e4
         assert math.isclose(one, other, rel_tol=tolerance, abs_tol=smallest), (now, before)
+
+
+@pytest.mark.long
+@pytest.mark.drawn
+@pytest.mark.skipif(not HAS_POPPLER, reason="pdftoppm and pdftotext render PDFs")
+@pytest.mark.parametrize(
+    ("name", "width"),
+    [
+        ("compare-classes", "text"),
+        ("compare-numbers", "column"),
+        ("compare-numbers", "text"),
+        ("rank-classes", "column"),
+        ("rank-numbers", "text"),
+        ("scaling-classes", "column"),
+        ("scaling-classes", "text"),
+    ],
+)
+def test_every_figure_is_a_pdf_of_the_width_asked_with_all_its_words(
+    name: str, width: PaperWidth, folder: Path, tmp_path: Path
+) -> None:
+    figures = [figure for section in ANALYSES[name](folder).page() for figure in _figures(section)]
+    assert figures
+    for figure in figures:
+        check_pdf(drawn_for_paper(figure, INCHES[width]), INCHES[width], tmp_path)
+
+
+def _figures(section: Section) -> list[Figure]:
+    return [*section.figures, *(figure for below in section.sections for figure in _figures(below))]

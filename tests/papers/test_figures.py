@@ -5,12 +5,11 @@ import time
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 
 from papers.test_claims import SLOW_TO_DRAW
 from transferscope.estimate import Estimate
 from transferscope_papers.catalogue import FIGURES
-from transferscope_papers.draw import draw
+from transferscope_papers.draw import drawn_figure
 from transferscope_papers.figure import Point, Simulated, TheoryFigure
 from transferscope_papers.make import numbers_of
 from transferscope_papers.tahir2024.fine_tuning import DecidingFigure
@@ -69,8 +68,7 @@ def test_a_figure_can_be_drawn_with_whatever_its_points_came_to(figure: TheoryFi
     ends = (Estimate(0.3, 0.1, 5, "converged"), Estimate(math.nan, None, 0, "non_finite"), Estimate(0.2, None, 1))
     simulated = [Simulated(point, ends[i % len(ends)]) for i, point in enumerate(figure.points())]
     drawn = figure.drawn(simulated)
-    canvas = Figure(layout="constrained")
-    draw(canvas, drawn.theory, drawn.simulated)
+    canvas = drawn_figure(drawn.theory, drawn.simulated)
     canvas.draw_without_rendering()
     assert len(canvas.axes) >= len(drawn.theory.panels)
     assert drawn.sentence or figure.claims()

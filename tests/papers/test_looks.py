@@ -12,9 +12,9 @@ from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 from transferscope.estimate import Estimate
-from transferscope.report.figures.style import drawing
+from transferscope.report.figures.style import ordered_colours
 from transferscope_papers.catalogue import FIGURES
-from transferscope_papers.draw import draw
+from transferscope_papers.draw import colours_of, drawn_figure
 from transferscope_papers.figure import Simulated
 from transferscope_papers.liu2019.landscapes import _draw, _from_cross, _Map
 from transferscope_papers.looks import arrange, letters
@@ -24,9 +24,7 @@ def drawn_computed(name: str) -> Figure:
     figure = FIGURES[name].configured(quick=True, changes={})
     points = [Simulated(point, Estimate(0.3 + 0.1 * np.cos(i), 0.1, 5)) for i, point in enumerate(figure.points())]
     drawn = figure.drawn(points)
-    with drawing():
-        canvas = Figure(figsize=(3.6 * len(drawn.theory.panels), 3.2), layout="constrained")
-        draw(canvas, drawn.theory, drawn.simulated)
+    canvas = drawn_figure(drawn.theory, drawn.simulated)
     arrange(canvas)
     return canvas
 
@@ -102,9 +100,11 @@ def test_titles_end_with_their_panel_and_leave_no_word_alone(name: str) -> None:
 def test_what_bars_are_stands_beside_no_other_text(name: str) -> None:
     canvas = drawn_computed(name)
     canvas.draw_without_rendering()
-    note = canvas.texts[0].get_window_extent()
+    (said,) = canvas.texts or [legend.get_title() for legend in canvas.legends]
+    assert said.get_text().startswith("bars: ")
+    note = said.get_window_extent()
     labels = [axes.xaxis.label.get_window_extent() for axes in canvas.axes]
-    legends = [legend.get_window_extent() for legend in canvas.legends]
+    legends = [text.get_window_extent() for legend in canvas.legends for text in legend.get_texts()]
     assert not any(note.overlaps(other) for other in (*labels, *legends))
 
 
@@ -144,3 +144,13 @@ def test_landscapes_of_many_layers_and_of_one_have_titles_that_are_whole(n_layer
     arrange(canvas)
     assert [title.replace("\n", " ")[4:] for title in titles(canvas)][:n_layers] == layers
     check_titles(canvas)
+
+
+def test_sizes_have_ordered_colours_and_other_names_their_own() -> None:
+    """In the order of the numbers, whatever the order of the names; two are no order."""
+    names = ["k = 16", "k = 2", "a bound", "k = 128", "k = 4", "θ = π/8", "3 layers", "θ = 3π/8", "1 layer", "θ = π/4"]
+    colours = colours_of(names)
+    assert list(colours) == names
+    assert [colours[f"k = {k}"] for k in (2, 4, 16, 128)] == ordered_colours(4)
+    assert [colours[f"θ = {angle}"] for angle in ("π/8", "π/4", "3π/8")] == ordered_colours(3)
+    assert len({colours["a bound"], colours["3 layers"], colours["1 layer"]}) == 3

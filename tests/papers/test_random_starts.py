@@ -6,11 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from matplotlib.collections import LineCollection
-from matplotlib.figure import Figure
 
 from transferscope.estimate import Estimate
 from transferscope_papers.catalogue import FIGURES
-from transferscope_papers.draw import draw
+from transferscope_papers.draw import drawn_figure
 from transferscope_papers.figure import Point, Simulated
 from transferscope_papers.merlin2020.random_starts import _share, _shared_feature_told
 from transferscope_papers.theory.feature_recovery import recovery_probability
@@ -71,12 +70,11 @@ def test_bars_of_shares_end_at_0_and_1_and_the_line_says_that_it_is_1_over_k() -
     drawn = FIGURE.drawn(
         [Simulated(point, Estimate(float(i % 2), 0.1, 8, "converged")) for i, point in enumerate(FIGURE.points())]
     )
-    canvas = Figure(layout="constrained")
-    draw(canvas, drawn.theory, drawn.simulated)
+    canvas = drawn_figure(drawn.theory, drawn.simulated)
     for axes in canvas.axes[:2]:
         bars = [one.get_segments()[0][:, 1] for one in axes.collections if isinstance(one, LineCollection)]
         assert len(bars) >= 8
         for low, high in bars:  # Wilson with z = 1 and 8 trials of one kind: n/(n + 1)
             assert (low, high) in [(0.0, pytest.approx(1 / 9)), (pytest.approx(8 / 9), 1.0)]
-    assert "1/k" in canvas.axes[0].get_title()
+    assert "1/k" in canvas.axes[0].get_title("left")
     assert canvas.get_supxlabel() == "bars: ± 1 s.e., of shares Wilson's interval"

@@ -2,10 +2,9 @@
 
 import numpy as np
 from matplotlib.collections import QuadMesh
-from matplotlib.figure import Figure
 
 from transferscope.estimate import Estimate
-from transferscope_papers.draw import draw
+from transferscope_papers.draw import drawn_figure
 from transferscope_papers.figure import Point, Simulated
 from transferscope_papers.tahir2024.relu_kernels import KernelFigure
 
@@ -20,8 +19,7 @@ def test_students_come_closer_and_their_matrices_are_drawn() -> None:
     assert [found.holds for found in SMALL.check(drawn)][1]
     for panel in ("pretrained", "start"):
         np.testing.assert_array_equal(drawn.map(panel).values, drawn.map(panel).values.T)
-    canvas = Figure(layout="constrained")
-    draw(canvas, drawn.theory, drawn.simulated)
+    canvas = drawn_figure(drawn.theory, drawn.simulated)
     canvas.canvas.draw()
     assert sum(any(isinstance(one, QuadMesh) for one in axes.collections) for axes in canvas.axes[:4]) == 3
     assert canvas.axes[0].yaxis_inverted()

@@ -10,7 +10,7 @@ import torch
 import typer
 
 from transferscope.analyses.compare.statements import short
-from transferscope.cli.progress import study_view
+from transferscope.cli.progress import SHARE_BETWEEN_LINES, study_view
 from transferscope.cli.status import failures, status_facts, summary, understood
 from transferscope.cli.terminal import say
 from transferscope.errors import TransferscopeError
@@ -77,7 +77,7 @@ def execute(
 
 
 LEAST_SECONDS = 5.0
-"""Between two looks at the answer, which take a twentieth of the time at most."""
+"""Between two looks at the answer, which take a twentieth of the time at most and become rarer, as lines of a log."""
 
 
 class AnswerSoFar:
@@ -85,7 +85,8 @@ class AnswerSoFar:
 
     def __init__(self, store: Store, study: str, say: Callable[[str], None]) -> None:
         self._store, self._study, self._say = store, study, say
-        self._done, self._due = 0, time.monotonic() + LEAST_SECONDS
+        self._began = time.monotonic()
+        self._done, self._due = 0, self._began + LEAST_SECONDS
         self._said: set[str] = set()
 
     def __call__(self, event: Event) -> None:
@@ -101,7 +102,7 @@ class AnswerSoFar:
                     self._say(line)
             self._said = set(answer)
         now = time.monotonic()
-        self._due = now + max(LEAST_SECONDS, 20 * (now - began))
+        self._due = now + max(LEAST_SECONDS, 20 * (now - began), SHARE_BETWEEN_LINES * (now - self._began))
 
 
 def so_far(store: Store, study: str) -> list[str]:

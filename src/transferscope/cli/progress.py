@@ -14,7 +14,7 @@ from transferscope.cli.terminal import say, shown
 from transferscope.study.run import CellSlow, CellsStopped, Event, StudyProgress
 from transferscope.wording import cell_words
 
-_SECONDS_BETWEEN_LINES, _SHARE_BETWEEN_LINES = 10.0, 1 / 8
+_SECONDS_BETWEEN_LINES, SHARE_BETWEEN_LINES = 10.0, 1 / 8
 """Between lines that say something new: a share of the time since the first, so that a long log stays short."""
 
 _SECONDS_OF_SILENCE = 60.0
@@ -81,7 +81,7 @@ class Lines(View):
         self._began = now if self._began is None else self._began
         ended, since = (event.done, event.failed), now - self._said_at
         is_same, over = ended == self._said, sum(ended) == event.total and not event.is_race
-        between = max(_SECONDS_BETWEEN_LINES, _SHARE_BETWEEN_LINES * (now - self._began))
+        between = max(_SECONDS_BETWEEN_LINES, SHARE_BETWEEN_LINES * (now - self._began))
         if self._quiet or since < (self._silence if is_same else 0.0 if over else between):
             return
         self._silence = 2 * self._silence if is_same else _SECONDS_OF_SILENCE

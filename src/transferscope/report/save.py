@@ -85,6 +85,9 @@ def save_figure(figure: "matplotlib.figure.Figure", svg: str, folder: Path, name
 PaperWidth = Literal["column", "text"]
 
 INCHES: dict[PaperWidth, float] = {"column": 3.25, "text": 5.5}
+INSIDE = (0.02, 0.0, 0.96, 1.0)
+"""What a layout may use of a figure: constrained layout leaves up to half a letter of labels beyond its edge."""
+
 _TYPE = 8  # points
 _MOST_SHRUNK = 1.45
 """How many times as wide as the paper has room a drawing may be to keep its layout; another is drawn again."""
@@ -121,7 +124,7 @@ def drawn_for_paper(figure: Figure, inches: float) -> "matplotlib.figure.Figure"
     if figure.narrow is not None and canvas.get_figwidth() > _MOST_SHRUNK * inches:
         with drawing():
             canvas = figure.narrow(inches)
-    canvas.set_layout_engine("constrained")
+    canvas.set_layout_engine("constrained", rect=INSIDE)
     canvas.set_size_inches(inches, canvas.get_figheight())
     for axes in canvas.axes:
         axes.tick_params(labelsize=_TYPE)

@@ -17,7 +17,7 @@ from transferscope.study.cell import MethodRecipe
 from transferscope.study.context import WorkContext
 from transferscope.study.fitting import task_of
 from transferscope.training import outputs_of, scale_of, to_tensors
-from transferscope_papers.draw import COLOURS
+from transferscope_papers.draw import COLOURS, TEXT_INCHES
 from transferscope_papers.from_study import FinishedStudy
 from transferscope_papers.made import FigureMade
 
@@ -117,7 +117,7 @@ def _draw(study: FinishedStudy, networks: list[CellFeatures], means: pd.Series) 
 
     tables = []
     with drawing():
-        canvas: Canvas = new_figure(2.0 * len(networks) + 0.4, 4.6)
+        canvas: Canvas = new_figure(min(2.0 * len(networks) + 0.4, TEXT_INCHES), 4.6)
         grid = canvas.subplots(2, len(networks), squeeze=False)
         for column, one in enumerate(networks):
             together = np.concatenate([one.values[part] for part in _PARTS])

@@ -48,7 +48,7 @@ def test_a_regression_has_one_unit_on_axis_label_headline_and_csv(tmp_path: Path
         summary = summarise(store, "numbers")
     (own,) = (one for one in summary.comparisons if one.facts.gain is not None)
     baseline = next(one for one in summary.comparisons if one.facts.gain is None)
-    gained = own.measures["r2"].value - baseline.measures["r2"].value  # on the same seeds
+    gained = own.score.value - baseline.score.value  # on the same seeds
     row = summary.table.set_index("method").loc["fine-tune"]
     figure = draw_arms(summary)
     drawn = figure.data.set_index("method").loc["fine-tune"]
@@ -56,7 +56,9 @@ def test_a_regression_has_one_unit_on_axis_label_headline_and_csv(tmp_path: Path
     assert (drawn["over_best_without"], drawn["low"], drawn["high"]) == pytest.approx(
         tuple(row[["gain", "gain_low", "gain_high"]])
     )
-    assert drawn["score"] == pytest.approx(own.measures["r2"].value)
+    assert drawn["score"] == pytest.approx(row["mean"])
+    assert (row["mean"], row["mse"]) == pytest.approx((1 - row["mse"], 1 - row["mean"]))  # the labels have variance 1
+    assert row["low"] < row["mean"] < row["high"] <= 1
     figure.canvas.draw_without_rendering()
     axes = figure.canvas.axes[0]
     for place, tick in zip(axes.get_xticks(), axes.get_xticklabels(), strict=True):

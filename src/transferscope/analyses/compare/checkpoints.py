@@ -126,7 +126,8 @@ def draw_checkpoints(summary: Summary, curves: Sequence[CheckpointSeries]) -> Fi
                 axes.plot(best["step"], best["mean"] * scale, style.mark, color=style.colour, markersize=7)
             for c in summary.comparisons:
                 if c.is_baseline and c.n_target == n_target:
-                    axes.axhline(c.score.value * scale, color=QUIET, linestyle="--", linewidth=1)
+                    level = c.measures.get(frames.metric.record) or c.score
+                    axes.axhline(level.value * scale, color=QUIET, linestyle="--", linewidth=1)
             axes.set_xlim(left=0)
         canvas.supxlabel("Steps of pretraining", fontsize="medium", color=INK)
         canvas.supylabel(frames.metric.title, fontsize="medium", color=INK)

@@ -21,7 +21,7 @@ def _percent(share: float) -> str:
 
 
 MEASURES: Mapping[str, tuple[str, str, Callable[[float], str]]] = {
-    "r2": ("R²", "Share of the variance of the target labels that is explained", "{:.3f}".format),
+    "mse": ("Squared error", "Mean squared error; labels may be counted in units of their own", number_words),
     "mae": ("Absolute error", "Mean absolute error, in the units of the target", number_words),
     "micro_f1": ("Micro F1", "F1 of all labels together, at a probability of one half", _percent),
     "exact_match": ("Exact match", "Test examples whose labels are all right, at a probability of one half", _percent),
@@ -66,8 +66,9 @@ class Comparison:
         source: What it transfers from; None for none.
         method: The method's table in the study file.
         n_target: Number of target labels.
-        score: The study's metric on the target test set over seeds; its mean is that of the decision, which is adjusted
-            for seeds that the arm lacks (`ArmFacts.adjusted`), and so is the centre of its interval.
+        score: What the study is judged by (`Measure.judged`) on the target test set over seeds; its mean is that of the
+            decision, which is adjusted for seeds that the arm lacks (`ArmFacts.adjusted`), and so is the centre of its
+            interval.
         test_interval: Interval of the score over other test sets of the same size; None without predictions.
         over_scratch: Transferability, the measure of the papers: risk from scratch minus risk of this arm in pairs on
             the same seeds and labels, with its 95 % t-interval, and no statement; None for training from scratch,
@@ -173,22 +174,24 @@ def _comparison(
     judged, moved = frames.final_values(metric.judged.record)[places], 0.0
     if facts.adjusted and facts.mean is not None:
         moved = metric.from_points(facts.mean) - float(judged.mean())
-    of_metric = moved if metric.judged is metric else -moved * float(values.mean() / (1 - judged.mean()))
-    measures = {name: _summary(frames.final_values(name)[places]) for name in MEASURES}
+    measures, spread = {name: _summary(frames.final_values(name)[places]) for name in MEASURES}, 1.0
     if metric.judged is not metric:
-        measures[metric.judged.record] = _summary(judged + moved)
+        spread = float(values.mean() / (1 - judged.mean()))  # of the labels of the test examples
+        measures[metric.record] = _summary(values - moved * spread)
     over_examples = None
     if kept and frames.test_labels is not None and frames.test_groups is None:
         over_examples = metric.interval_over_examples(kept, frames.test_labels)
     if over_examples is not None:
-        low, high = over_examples.low + of_metric, over_examples.high + of_metric
-        over_examples = replace(over_examples, low=low, high=high).clipped(*metric.bounds)
+        low, high = over_examples.low, over_examples.high
+        if metric.judged is not metric:
+            low, high = 1 - high / spread, 1 - low / spread
+        over_examples = replace(over_examples, low=low + moved, high=high + moved).clipped(*metric.judged.bounds)
     return Comparison(
         source=arm.source or None,
         method=arm.method,
         n_target=n_target,
         seeds=tuple(int(seed) for seed in rows.index),
-        score=t_interval(values + of_metric).clipped(*metric.bounds),
+        score=t_interval(judged + moved).clipped(*metric.judged.bounds),
         test_interval=over_examples,
         over_scratch=None if scratch is None or is_baseline else _over(metric, rows["value"], scratch["value"]),
         facts=facts,

@@ -170,15 +170,14 @@ def comparison_table(comparisons: tuple[Comparison, ...], metric: Measure) -> pd
         with two seeds); with_source, gain, gain_low, gain_high (over the best baseline in points, of regressions in R²,
         with the interval that holds for all arms at once), p, call and why (see `decision.ArmFacts`), chance (of being
         within the margin of the best), unstable, unfinished; transferability (over training from scratch, a fraction,
-        and no statement) with its low and high (95 %, this difference alone), n_pairs; r2, mae (in the units of the
-        target, of one number only), micro_f1 and exact_match (of
-        several labels only), mean_iou (of masks only), angular_error (in degrees, of directions on a grid only),
-        source_kept, forgetting, seconds, pretraining_seconds (shared by other runs; NaN for weights that were given),
-        peak_memory (bytes), trained_parameters, examples_seen. Accuracies are fractions, not percent.
+        and no statement) with its low and high (95 %, this difference alone), n_pairs; mse (of regressions only), mae
+        (in the units of the target, of one number only), micro_f1 and exact_match (of several labels only), mean_iou
+        (of masks only), angular_error (in degrees, of directions on a grid only), source_kept, forgetting, seconds,
+        pretraining_seconds (shared by other runs; NaN for weights that were given), peak_memory (bytes),
+        trained_parameters, examples_seen. Accuracies are fractions, not percent; the mean of a regression is its R².
     """
     table = pd.DataFrame([_row(c, metric) for c in comparisons])
-    of_some = [name for name in MEASURES if name != "r2"]
-    return table.drop(columns=[name for name in of_some if table.empty or table[name].isna().all()])
+    return table.drop(columns=[name for name in MEASURES if table.empty or table[name].isna().all()])
 
 
 def decision_facts(decided: Mapping[int, Decision]) -> dict[str, Any]:

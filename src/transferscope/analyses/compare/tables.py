@@ -54,7 +54,7 @@ def paper_table(summary: Summary) -> Table:
     The tone "best" marks the best mean of a column, and signs what is better or worse than the best baseline,
     and what was still improving when its training ended.
     """
-    metric, sizes = summary.frames.metric, summary.frames.sizes
+    metric, sizes = summary.frames.metric.judged, summary.frames.sizes
     by_arm = {(*c.arm, c.n_target): c for c in summary.comparisons}
     n = sorted({len(c.seeds) for c in summary.comparisons})
     signs = {sign for c in summary.comparisons for sign in _signs(c)}
@@ -87,7 +87,7 @@ def _signs(c: Comparison) -> str:
 def _paper_cell(comparison: Comparison | None, summary: Summary, *, symmetric: bool) -> Cell:
     if comparison is None:
         return Cell("–")
-    metric, value, interval = summary.frames.metric, comparison.score.value, comparison.interval
+    metric, value, interval = summary.frames.metric.judged, comparison.score.value, comparison.interval
     text = metric.number(value, like=value)
     if interval is not None and symmetric:
         text += f" ± {metric.number(interval.high - value, like=value)}"
@@ -108,7 +108,7 @@ def _is_symmetric(comparison: Comparison, metric: Measure) -> bool:
 def _columns(
     frames: StudyFrames, group: Sequence[Comparison], recommended: str | None, confidence: str
 ) -> Iterator[tuple[Column, Callable[[Comparison], Cell]]]:
-    metric, most = frames.metric, max(c.facts.n_seeds for c in group)
+    metric, judged, most = frames.metric, frames.metric.judged, max(c.facts.n_seeds for c in group)
 
     def arm(c: Comparison) -> Cell:
         return Cell(frames.tick_name(c.method), f"from {c.source}" if c.source else "")
@@ -121,8 +121,8 @@ def _columns(
 
     yield Column("Method", numeric=False), arm
     yield (
-        Column(metric.name, "Mean on the target test set, its 95 % CI, and the standard deviation over seeds"),
-        lambda c: Cell(metric.shown(c.score.value), _interval_detail(c, metric, most), best(c)),
+        Column(judged.name, "Mean on the target test set, its 95 % CI, and the standard deviation over seeds"),
+        lambda c: Cell(judged.shown(c.score.value), _interval_detail(c, judged, most), best(c)),
     )
     for name, (heading, meaning, shown) in MEASURES.items():
         if any(c.measures[name] for c in group):
