@@ -77,4 +77,4 @@ def test_bars_of_shares_end_at_0_and_1_and_the_line_says_that_it_is_1_over_k() -
         for low, high in bars:  # Wilson with z = 1 and 8 trials of one kind: n/(n + 1)
             assert (low, high) in [(0.0, pytest.approx(1 / 9)), (pytest.approx(8 / 9), 1.0)]
     assert "1/k" in canvas.axes[0].get_title("left")
-    assert canvas.get_supxlabel() == "bars: ± 1 s.e., of shares Wilson's interval"
+    assert canvas.legends[0].get_title().get_text() == "bars: ± 1 s.e., of shares Wilson's interval"
