@@ -313,6 +313,6 @@ def test_what_has_no_file_has_no_identity() -> None:
     scope: dict[str, Any] = {"__name__": "nowhere", "Scratch": Scratch}
     exec("class Mine(Scratch): ...", scope)  # as in a notebook
     with pytest.raises(
-        SettingsError, match=r"^the method Mine has no source file, so a change of it could not be seen"
+        SettingsError, match=r"^the method Mine has no source file, so changes to it cannot be detected"
     ):
         METHODS.identity(scope["Mine"])

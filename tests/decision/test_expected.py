@@ -27,6 +27,14 @@ def test_of_one_run_each_nothing_is_expected() -> None:
     assert decide(scores(RNG.normal(size=(4, 5)), 4)).expected is None
 
 
+def test_one_run_of_each_arm_says_nothing_of_a_kind() -> None:
+    """By name the arms are split into one baseline and seven, or four and four: the same runs lose the same."""
+    values = 3 * np.random.default_rng(1).normal(size=(8, 1)) + 70
+    said = [decide(scores(values, n)).arms for n in (7, 4)]
+    losses = [{arm.name: arm.shortfall for arm in arms} for arms in said]
+    assert losses[0] == losses[1]
+
+
 def test_the_gain_of_the_best_of_many_is_shrunk_and_its_ends_cover() -> None:
     """Six transfer arms with true means of standard deviation 1 against two baselines, three seeds."""
     off, plain, inside, helped, said, loss, end = [], [], [], [], [], [], []

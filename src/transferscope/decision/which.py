@@ -78,7 +78,8 @@ def draw_means(
     """Return draws of the true means, given the runs, from which all chances, losses and gains are read.
 
     Half of them have one centre for all arms, half have a centre for each kind, since transfer arms and baselines need
-    not be alike; there, a kind of fewer than _OWN_CENTRE arms is not shrunk.
+    not be alike; there, a kind of fewer than _OWN_CENTRE arms is not shrunk. One run of each arm says
+    nothing of a kind.
 
     Args:
         examples: E, the variance that the draw of the test examples adds, by pair of arms; NaN where it is not known.
@@ -91,10 +92,11 @@ def draw_means(
         return drawn
     means, rng = drawn.means.copy(), np.random.default_rng(11)
     for kind in kinds:
-        if len(kind) >= _OWN_CENTRE:
+        several = noise.n[kind] >= 2
+        if len(kind) >= _OWN_CENTRE and several.any():
             part = None if examples is None else examples[np.ix_(kind, kind)]
             means[::2, kind] = _draw_alike(_of_kind(noise, kind), part, margin, count, scale).means[::2]
-        else:
+        elif several.all():
             error = drawn.variance[::2, kind] / noise.n[kind] + drawn.added[kind]
             means[::2, kind] = noise.mean[kind] + np.sqrt(error) * rng.standard_normal(error.shape)
     return replace(drawn, means=means)

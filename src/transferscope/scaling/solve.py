@@ -108,12 +108,14 @@ class Solution:
     converged: Bool[np.ndarray, " B"]
 
 
-def nnls(gram: Float[np.ndarray, "*batch k k"], moment: Float[np.ndarray, "*batch k"]) -> Float[np.ndarray, "*batch k"]:
+def nnls(
+    gram: Float[np.ndarray, "*#batch k k"], moment: Float[np.ndarray, "*#batch k"]
+) -> Float[np.ndarray, "*#batch k"]:
     """argmin_c c'Gc / 2 - b'c under c >= 0, by trying every set of positive coefficients.
 
     Args:
         gram: G = Phi'W Phi.
-        moment: b = Phi'W y.
+        moment: b = Phi'W y; one matrix may serve several.
 
     Returns:
         The best feasible coefficients. A singular set is ignored, so that one of several equal solutions comes out.
@@ -134,8 +136,8 @@ def nnls(gram: Float[np.ndarray, "*batch k k"], moment: Float[np.ndarray, "*batc
 
 
 def _cramer(
-    columns: list[list[Float[np.ndarray, "*batch"]]], right: list[Float[np.ndarray, "*batch"]]
-) -> list[Float[np.ndarray, "*batch"]]:
+    columns: list[list[Float[np.ndarray, "*#batch"]]], right: list[Float[np.ndarray, "*#batch"]]
+) -> list[Float[np.ndarray, "*#batch"]]:
     """Solve 1x1, 2x2 or 3x3 systems; not a number where the matrix is singular to machine precision."""
     determinant, scale = _determinant(columns), np.prod([np.abs(column[j]) for j, column in enumerate(columns)], axis=0)
     usable = np.where(np.abs(determinant) <= 1e-13 * scale, np.nan, determinant)
@@ -143,7 +145,7 @@ def _cramer(
         return [_determinant([*columns[:j], right, *columns[j + 1 :]]) / usable for j in range(len(columns))]
 
 
-def _determinant(columns: list[list[Float[np.ndarray, "*batch"]]]) -> Float[np.ndarray, "*batch"]:
+def _determinant(columns: list[list[Float[np.ndarray, "*#batch"]]]) -> Float[np.ndarray, "*#batch"]:
     if len(columns) == 1:
         return columns[0][0]
     if len(columns) == 2:

@@ -153,7 +153,7 @@ def test_what_cannot_be_told_from_another_is_refused(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("returned", "words"), [(np.nan, "finite"), ("good", "number"), (None, "returned 'None'"), (1.5, "share")]
+    ("returned", "words"), [(np.nan, "finite"), ("good", "returned 'good'"), (None, "returned 'None'"), (1.5, "share")]
 )
 def test_what_is_no_score_is_a_failure_and_the_others_go_on(folder: Path, returned: object, words: str) -> None:
     def train(source: str | None, base: float, seed: int) -> object:
