@@ -98,12 +98,16 @@ TEXTS = {  # files, and the columns of texts and label
     "rte": ("text/RTE_train.tsv", "text/RTE_dev.tsv", ("sentence1", "sentence2"), "label"),
 }
 IMAGES = {"usps": "npz:usps.npz", "cifar": "npz:cifar10_18k.npz", "svhn": "npz:svhn_1083.npz"}
+IMAGES["cifar-numbers"] = IMAGES["cifar"]  # as its file has it, which `SAID` leaves as it is
 PHOTOS = {"photos": "folder:photos?size=224&broken=convert"}
 LITE0 = f"{Path(__file__).parents[1] / 'examples' / 'imagenet.py'}:efficientnet_lite0"
 CUT = 11
 """Blocks of EfficientNet-lite0, of 16, that are frozen by hand."""
-SOURCES = {"usps": "fashion-mnist", "cifar": "fashion-mnist", "svhn": "mnist"}
+SOURCES = {"usps": "fashion-mnist", "cifar": "fashion-mnist", "svhn": "mnist", "cifar-numbers": "fashion-mnist"}
 """What the small networks of images are pre-trained on."""
+SAID: dict[str, Any] = {"cifar": "flip-crop"}
+"""What is said of augmentation, as in `--set training.augment=flip-crop`: the file of CIFAR-10 has numbers for classes,
+which are taken for characters, as those of SVHN are."""
 
 TABLES = {"taxi": "csv:tables/taxi_yellow.csv?label=total", "taxi-green": "csv:tables/taxi_green.csv?label=total"}
 
@@ -149,11 +153,13 @@ def small(data: Dataset, seed: int) -> Network:
     return build_network(kind, shape, data.train.n_outputs, seed=stream_seed(seed, "network"))
 
 
-def of_small(data: Dataset, n: int, name: str) -> tuple[Traits, TrainingSettings]:
+def of_small(data: Dataset, n: int, name: str, task: str = "") -> tuple[Traits, TrainingSettings]:
     family: Any = "small-cnn" if data.train.is_image else "mlp"
     grey = data.train.is_image and data.train.input_shape[0] == 1
     traits = Traits(family, augmentation_of(data.train), is_own=True, is_grey=grey)
-    return traits, trained_as("field", TrainingSettings(steps=1), traits, n, name=name)
+    given = {"augment": SAID[task]} if task in SAID else {}
+    training = TrainingSettings(steps=1, **given)
+    return traits, trained_as("field", training, traits, n, name=name, given=given)
 
 
 @cache
@@ -183,13 +189,13 @@ def ours(method: str, draw: Draw, *, own: bool = False, searches: bool = False) 
     else:
         if own:
             network = small(data, draw.seed) if made.start == "random" else pretrained(draw.task.name, draw.seed)
-            traits, _ = of_small(data, len(draw.rows), made.recipe)
+            traits, training = of_small(data, len(draw.rows), made.recipe, draw.task.name)
         else:
             name = f"hf:{draw.model}" if draw.task.texts is not None else LITE0
             network = open_pretrained(Pretrained(NetworkSettings(name)), shape, n_outputs=n_outputs).network
             traits = Traits(family_of(network, name), augmentation_of(data.train))
+            training = trained_as("field", training, traits, len(draw.rows), name=made.recipe)
         made = with_recipe("field", made, traits, given=kind)
-        training = trained_as("field", training, traits, len(draw.rows), name=made.recipe)
     task, options = TransferTask(data), FitOptions(training, seed=draw.seed, curve_examples=0)
     if searches:
         tuned = tune(made, task, network, options, grid=search_grid(made, training))
@@ -451,7 +457,7 @@ def small_by_hand(draw: Draw, *, tuned: bool = False) -> float:
         network = lenet(images.shape[1], images.shape[2], n_outputs)
     network[-1] = torch.nn.Linear(500, n_outputs)
     y = torch.from_numpy(draw.y)
-    sgd(network, scaled(images, images), y, draw.seed, 600, draw.task.name != "cifar")
+    sgd(network, scaled(images, images), y, draw.seed, 600, not draw.task.name.startswith("cifar"))
     with torch.no_grad():
         outputs = [network(x) for x in scaled(data.test.inputs, images).split(500)]
     return score(draw.task, torch.cat(outputs).argmax(1).numpy())
@@ -546,7 +552,7 @@ PAIRS = {
     "trainer": Pair("fine-tune", "Trainer (transformers)", trainer, ALL),
     "lora": Pair("lora", "LoRA (PEFT)", lambda draw: by_hand(draw, lora=True), ALL),
     "last-block": Pair("last-block", "by hand, 40 lines, all blocks", by_hand, ALL),
-    "setfit": Pair("fine-tune", "SetFit", setfit, ONE),
+    "setfit": Pair("linear-probe", "SetFit", setfit, ONE),
     "photo-probe": Pair("linear-probe", "logistic regression on features (scikit-learn)", photo_probe, tuple(PHOTOS)),
     "photo-blocks": Pair("last-block", "by hand, last five blocks", photo_blocks, tuple(PHOTOS)),
     "pixels": Pair("raw", "logistic regression on pixels (scikit-learn)", pixels, tuple(IMAGES)),

@@ -42,6 +42,14 @@ def counted(*counts: object) -> dict[str, object]:
     return {"target": TARGET | {"class_counts": {"train": [9, 9, 9], "test": list(counts)}}}
 
 
+def warped(shape: list[int], training: str) -> dict[str, object]:
+    recipe = {"method": "scratch", "source": None, "labels": [100], "training": training, "from": ""}
+    return {"target": {"input_shape": shape}, "recipes": [recipe]}
+
+
+TAKEN_FOR_CHARACTERS: dict[str, dict[str, object]] = {"taken for characters": {}}
+
+
 @pytest.mark.parametrize(
     ("facts", "by_class", "expected"),
     [
@@ -68,6 +76,9 @@ def counted(*counts: object) -> dict[str, object]:
             False,
             {"follows batches": {"sources": ["imagenet"]}},
         ),
+        (warped([3, 32, 32], "SGD 0.02, 1,000 steps of 50, cosine, shifts and rotations"), False, TAKEN_FOR_CHARACTERS),
+        (warped([3, 32, 32], "SGD 0.02, 1,000 steps of 50, cosine, flips and crops"), False, {}),
+        (warped([1, 28, 28], "SGD 0.05, 1,000 steps of 50, cosine, shifts and rotations"), False, {}),
         ({}, False, {}),
     ],
 )

@@ -18,7 +18,7 @@ WEAK_INNER_RISK = 0.95
 def cautions(
     facts: Mapping[str, object], *, by_class: bool = False, usual: tuple[str, float] | None = None
 ) -> Iterator[Statement]:
-    """Yield cautions on shared data, rare classes, and batch normalisation that adapts to batches.
+    """Yield cautions on shared data, rare classes, batch normalisation that adapts to batches, and augmentation.
 
     Args:
         facts: The facts of a study, as `study` stored them.
@@ -46,6 +46,17 @@ def cautions(
             yield state("uneven classes", most=most, least=least, **shares)
     if following := [name for name, about in sources.items() if _table(about).get("follows_batches")]:
         yield state("follows batches", sources=following)
+    if _taken_for_characters(facts, target):
+        yield state("taken for characters")
+
+
+def _taken_for_characters(facts: Mapping[str, object], target: Mapping[str, object]) -> bool:
+    """Return whether colour images were warped by their recipes, which goes by names of one character."""
+    shape, recipes = target.get("input_shape"), facts.get("recipes")
+    used = [str(_table(row).get("training")) for row in recipes] if isinstance(recipes, list) else []
+    return (
+        isinstance(shape, list) and len(shape) == 3 and shape[0] == 3 and any("shifts and rot" in one for one in used)
+    )
 
 
 def fewer_labels_than_classes(facts: Mapping[str, object], sizes: Iterable[int]) -> Iterator[Statement]:
