@@ -80,7 +80,7 @@ MADE: dict[str, Callable[[str], object]] = {
         ("method", "1 / 0", "cannot be loaded"),
         ("method", "def broken(:", "cannot be loaded"),
         ("method", "x = 1", "defines no 'mine'"),
-        ("data", "def mine(spec, seed):\n    return 3", "is a int; expected a transferscope.data.Dataset"),
+        ("data", "def mine(spec, seed):\n    return 3", "is of type int; expected a transferscope.data.Dataset"),
         ("data", "def mine(spec, seed):\n    return 1 / 0", "cannot be made: division by zero"),
         ("data", "mine = 3", "is neither a CatalogueEntry nor a function"),
         ("network", "mine = 3", "is not a function"),
@@ -90,7 +90,7 @@ MADE: dict[str, Callable[[str], object]] = {
             r"mine cannot be made: mine\(\) missing 1 required positional argument",
         ),
         ("network", "def mine(input_shape, widths):\n    return 3", "has widths without usual values"),
-        ("network", "def mine(input_shape):\n    return 3", "the network is a int; expected its features"),
+        ("network", "def mine(input_shape):\n    return 3", "the network is of type int; expected its features"),
         ("network", "def mine(input_shape):\n    1 / 0", r"fails on inputs of shape \(1, 8, 8\): division by zero"),
         (
             "network",

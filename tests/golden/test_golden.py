@@ -178,10 +178,13 @@ def _compare(path: Path, found: str, kind: str) -> None:
 @pytest.mark.parametrize(
     ("name", "width"),
     [
+        ("compare-classes", "column"),
         ("compare-classes", "text"),
         ("compare-numbers", "column"),
         ("compare-numbers", "text"),
         ("rank-classes", "column"),
+        ("rank-classes", "text"),
+        ("rank-numbers", "column"),
         ("rank-numbers", "text"),
         ("scaling-classes", "column"),
         ("scaling-classes", "text"),

@@ -46,5 +46,5 @@ def test_what_makes_no_tiles_is_refused(options: str, error: type[Exception]) ->
 
 
 def test_sets_without_images_make_no_tiles() -> None:
-    with pytest.raises(DataError, match="no images"):
+    with pytest.raises(DataError, match="needs images"):
         load(f"{TILES}?of=examples/data.py:two_moons")

@@ -43,7 +43,7 @@ def draw_curves(summary: Summary) -> Figure | None:
             if baseline in by_arm:
                 _curve(axes, by_arm[baseline], WITHOUT, "--", frames)
             _curve(axes, by_arm[arm], WITH_SOURCE if arm in with_source else WITHOUT, "-", frames)
-            axes.set_title(beside_axis(frames.name_of(*arm), width=22), fontsize=8)
+            axes.set_title(beside_axis(frames.name_of(*arm), width=20), fontsize=8)
         panels[0].set_ylim(low - room, high + room)
         canvas.supxlabel("Training step", fontsize="medium", color=INK)
         canvas.supylabel(metric.title, fontsize="medium", color=INK)

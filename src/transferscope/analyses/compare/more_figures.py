@@ -28,6 +28,8 @@ MOST_DOTS = 2000
 
 _ROW, _AROUND = 0.22, 0.7  # inches
 _WIDE = 7.6
+_LETTERS = 6
+"""Letters of a name beside a mark for each inch of the figure, so that it keeps to its half."""
 _TIMES = [m * 10**e for e in (-3, -2, -1) for m in (1, 2, 5)] + [1, 2, 5, 10, 20, 30]
 _TIMES += [60 * m for m in (1, 2, 5, 10, 20, 30)] + [3600 * h for h in (1, 2, 5, 10, 24, 48, 96, 240)]
 """Seconds that an axis of time may have a tick at."""
@@ -133,11 +135,19 @@ def draw_times(summary: Summary) -> Iterator[Figure]:
                     markersize=12 if one["recommended"] else 6,
                 )
                 tip(drawn_mark, f"{one['name']}: {one['gain']}, {duration(one['seconds'])}")
-                if one["on_front"] or one["recommended"]:
-                    place = (one["seconds"], one["over_best_without"])
-                    axes.annotate(one["name"], place, (6, 4), textcoords="offset points", fontsize=8, color=INK)
             axes.set_xscale("log")
             low, high = axes.get_xlim()
+            for one in rows[rows["on_front"] | rows["recommended"]].to_dict("records"):
+                side = -1 if one["seconds"] ** 2 > low * high else 1  # towards the middle, where there is room
+                axes.annotate(
+                    beside_axis(one["name"], width=int(_LETTERS * width)),
+                    (one["seconds"], one["over_best_without"]),
+                    (6 * side, 4),
+                    textcoords="offset points",
+                    horizontalalignment="left" if side > 0 else "right",
+                    fontsize=8,
+                    color=INK,
+                )
             ticks = [one for one in _TIMES if low <= one <= high]
             axes.set_xticks(ticks, [rough_duration(one) if one >= 1 else f"{one:g} s" for one in ticks])
             axes.set_xticks([], minor=True)
