@@ -72,7 +72,7 @@ def _short_name(frames: StudyFrames, arm: tuple[str, str]) -> str:
 def _by_size(frames: StudyFrames, decided: Mapping[int, Decision], width: int) -> list[str]:
     """Return one row per number of labels: the best arm of either kind with its score, the gain and its CI."""
     rows = list(_facts_by_size(frames, decided))
-    heads = ["labels", "best baseline", "", "best transfer arm", "", "gain", f"{_confidence(decided)} CI", ""]
+    heads = ["labels", "best baseline", "", "best transfer", "", "gain", f"{_confidence(decided)} CI", ""]
     names, shown = [1, 3], list(range(len(heads)))
     if width < _ROOM_FOR_BASELINES:
         names, shown = [3], [0, 3, 4, 5, 7]
