@@ -272,7 +272,9 @@ def _made_by(function: Reader, spec: DataSpec, seed: int) -> Dataset:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise DataError(f"the data set {spec.text!r} cannot be made: {reason}") from error
     if not isinstance(made, Dataset):
-        raise DataError(f"the data set {spec.text!r} is of type {type(made).__name__}; expected a transferscope.data.Dataset")
+        raise DataError(
+            f"the data set {spec.text!r} is of type {type(made).__name__}; expected a transferscope.data.Dataset"
+        )
     return replace(made, provenance={**made.provenance, "spec": spec.text, "code": f"sha256:{origin['source']}"})
 
 
