@@ -281,6 +281,7 @@ def chances(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[State
         if one is not None:
             named = _Named(frames, n_target, decision)
             facts = {"best": named.pair(decision.best_with), "gain": one.gain, "ends": (one.low, one.high)}
+            facts["outcome"] = decision.outcome  # an inconclusive answer has the chances
             told = (one.helps, one.same, one.harms)
             statements.append(state("chances", sizes=[n_target], chances=told, margin=decision.margin, **facts))
     return tuple(statements)
