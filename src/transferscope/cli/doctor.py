@@ -84,7 +84,7 @@ def _devices() -> Iterator[Finding]:
         card = torch.cuda.get_device_properties(number)
         yield Finding(f"cuda:{number}", f'{card.name}, {card.total_memory / _GB:.0f} GB; device = "cuda" takes it')
     native = [kind for kind in ("cpu", "cuda") if choose_precision("auto", torch.device(kind)) == "bfloat16"]
-    where = f"in the instructions of {' and '.join(native)}" if native else "not in the instructions of this machine"
+    where = f"faster than float32 on {' and '.join(native)}" if native else "not faster than float32 on this machine"
     yield Finding("bfloat16", f'{where}; precision = "auto" looks for it', "ok" if native else "absent")
     if torch.backends.mps.is_available():
         yield Finding("mps", 'the GPU of this Mac; device = "mps" takes it')

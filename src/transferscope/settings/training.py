@@ -64,7 +64,7 @@ class TrainingSettings:
         Literal["float32", "bfloat16", "auto"],
         Says(
             "Precision of the computation",
-            '"bfloat16" is mixed precision; "auto" is "bfloat16" where the device computes it natively, see '
+            '"bfloat16" is mixed precision; "auto" is "bfloat16" where the device computes it faster, see '
             "`tensors.choose_precision`. A study has the one that it was planned with.",
         ),
     ] = "float32"
