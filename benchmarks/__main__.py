@@ -16,6 +16,7 @@ SUITE = (
     "landscape",
     "scores",
     "features",
+    "growth",
 )
 
 

@@ -39,7 +39,7 @@ from transferscope.__main__ import main
 begin = command_line.main
 
 def imported():
-    import transferscope.analyses.compare.question as question
+    import transferscope.analyses.compare.ask as question
     import transferscope.analyses.compare.result
     import transferscope.analyses.compare.study_page as page
     import transferscope.study.run as run

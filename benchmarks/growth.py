@@ -201,7 +201,7 @@ def draw(found: dict[str, list[tuple[int, float, float]]], file: Path) -> None:
         axis.set(xlabel="size", ylabel=label)
         axis.grid(alpha=0.3)
     axes[0].axline((1e4, 0.1), (1e5, 1.0), color="0.6", ls=":", label="linear")
-    axes[0].legend(fontsize=8)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right center", fontsize=8)
     figure.savefig(file)
 
 
