@@ -263,7 +263,7 @@ def test_a_file_of_weights_is_refused_by_every_command_alike_and_its_share_is_sh
     assert shown in html.unescape(Path("page.html").read_text(encoding="utf-8")).replace("\u00a0", " ")
     whole = load_file(file)
     save_file({name: tensor for name, tensor in whole.items() if name != "features.hidden1.0.bias"}, file)
-    lacks = "it gives 16 of the 20 numbers of the backbone and lacks features.hidden1.0.bias"
+    lacks = "has 16 of the 20 numbers of the backbone and lacks features.hidden1.0.bias"
     target, options = f"npz:{tmp_path}/study/data/target.npz", ("--network", "mlp", "--set", "network.widths=4")
     for words in (
         ("run", "study/paths.toml", "--workers", "0"),

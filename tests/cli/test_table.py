@@ -54,7 +54,7 @@ def test_a_paper_prints_means_with_their_intervals_and_the_best_in_bold(place: s
     printed = {line.split(" & ")[0]: line.removesuffix(" \\\\").split(" & ")[1:] for line in body.splitlines()}
     assert len(printed) == frame.groupby(["source", "method"]).ngroups
     scratch = frame[frame["method"] == "scratch"].sort_values("n_target")
-    for shown, (_, row) in zip(printed["From scratch"], scratch.iterrows(), strict=True):
+    for shown, (_, row) in zip(printed["Training from scratch"], scratch.iterrows(), strict=True):
         half = 100 * (row["high"] - row["low"]) / 2
         assert shown == f"{100 * row['mean']:.1f} $\\pm$ {half:.1f}"
     for column, size in enumerate((50, 200)):

@@ -59,7 +59,7 @@ def test_figures_of_two_sources_or_studies_are_refused_in_a_sentence(tmp_path: P
     def draw(place: Path) -> None:
         run("draw", "merlin2020", "fig2a", "--study", str(place), "--out", str(tmp_path / "out"))
 
-    with pytest.raises(DataError, match=r"two has runs of 2 sources \(mnist, usps\) and Figure 2a shows one"):
+    with pytest.raises(DataError, match=r"two has runs of 2 sources \(mnist, usps\), but Figure 2a shows one"):
         draw(two)
     make_study(tmp_path / "two.sqlite", "other", {"scratch": None})
     with pytest.raises(StoreError) as several:

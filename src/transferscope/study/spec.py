@@ -177,14 +177,17 @@ def seen_from_folder(tables: Mapping[str, Any], folder: Path) -> Mapping[str, An
     }
 
     def changed(value: Any, change: Callable[[str], str]) -> Any:
+        return change(value) if isinstance(value, str) and "\0" not in value else value
+
+    def each(value: Any, change: Callable[[str], str]) -> Any:
         if isinstance(value, Mapping):  # names of their own, as in held_out
             return {name: changed(one, change) for name, one in value.items()}
-        return change(value) if isinstance(value, str) and "\0" not in value else value
+        return changed(value, change)
 
     def seen(table: Any, changes: Mapping[str, Callable[[str], str]]) -> Any:
         if not isinstance(table, Mapping):
             return table
-        return {key: changed(value, changes[key]) if key in changes else value for key, value in table.items()}
+        return {key: each(value, changes[key]) if key in changes else value for key, value in table.items()}
 
     found = {name: seen(table, of_tables.get(name, {})) for name, table in tables.items()}
     for group, changes in of_groups.items():

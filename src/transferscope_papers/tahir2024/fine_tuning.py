@@ -39,7 +39,7 @@ class FineTuningDiagram(SlicedDiagram):
         for name, angle in ANGLES.items():
             curves.append(fig.Curve("slices", name, sizes / self.d, self._gain_finite(angle, sizes)))
             curves.append(fig.Curve("slices", name, gamma, printed_transferability(angle, gamma), dashed=True))
-        network = f"L = {self.depth}, σ = {self.sigma:g}, s = {self.source_norm:g}"
+        network = f"depth {self.depth}, σ = {self.sigma:g}, s = {self.source_norm:g}"
         panels = (
             fig.Panel("printed", "As printed (tahir2024 eq. 17)", *AXES),
             fig.Panel("corrected", f"Corrected, {network}", *AXES),

@@ -224,7 +224,6 @@ def test_a_study_whose_data_were_moved_says_what_brings_its_paths_up_to_date(sto
     (tmp_path / "target.npz").rename(tmp_path / "moved.npz")
     with pytest.raises(
         MissingDataError,
-        match=r"target\.npz.*; if the study was moved, update its "
-        r"paths up to date without training anything again$",
+        match=r"target\.npz.*; if the study was moved, .* `transferscope run STUDY\.toml`",
     ):
         rank_again(store)
