@@ -67,7 +67,7 @@ def test_figures_of_two_sources_or_studies_are_refused_in_a_sentence(tmp_path: P
     assert str(several.value) == (
         f"{place} has 2 studies (two, other); choose one, as in --study STUDY.toml --store {place}"
     )
-    with pytest.raises(DataError, match=r'other kept the networks of 0 methods in .*keep = "all" in \[engine\] keeps'):
+    with pytest.raises(DataError, match=r'other kept the networks of 0 methods in .*keep = "all" to \[engine\]'):
         draw(tmp_path / "other.toml")
     assert not (tmp_path / "out").exists()
 
