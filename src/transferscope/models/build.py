@@ -87,7 +87,9 @@ def _as_entry(maker: object) -> BackboneEntry | FactoryEntry:
 def _measured(features: object, input_shape: tuple[int, ...]) -> Backbone:
     """Return a backbone whose width is that of its features on zeros."""
     if not isinstance(features, nn.Module):
-        raise NetworkError(f"the network is a {type(features).__name__}; expected its features, a torch.nn.Module")
+        raise NetworkError(
+            f"the network is of type {type(features).__name__}; expected its features, a torch.nn.Module"
+        )
     features.eval()
     with torch.no_grad():
         outputs = features(torch.zeros(2, *input_shape))

@@ -113,7 +113,9 @@ def test_numbers_are_judged_by_r2_and_only_what_is_missing_is_run(tmp_path: Path
     table = open_result(study).table().set_index("method")
     for name in ("good", "poor"):
         own = pd.read_csv(tmp_path / f"{name}.csv")
-        assert table["r2"][f"scripts name={name}"] == pytest.approx(r2_score(own["label"], own["prediction"]), rel=1e-5)
+        assert table["mean"][f"scripts name={name}"] == pytest.approx(
+            r2_score(own["label"], own["prediction"]), rel=1e-5
+        )
     n_ran = len(list(tmp_path.glob("ran/*")))
     assert n_ran == 4
     study.write_text(study.read_text().replace("seeds = 2", "seeds = 3"))
