@@ -188,3 +188,16 @@ def test_of_columns_of_seeds_the_one_that_varies_is_taken() -> None:
     named = transferscope.plan(runs.rename(columns={"random_seed": "seed"})).table()
     for table in (runs, runs.assign(seed=0), runs.assign(seed=0)[["seed", *runs]]):
         pd.testing.assert_frame_equal(transferscope.plan(table).table(), named)
+
+
+def test_a_number_of_seeds_is_no_seed() -> None:
+    """Tables of means have it, as those that `report --table csv` writes; two of them are not the seeds 3 and 4."""
+    means = pd.DataFrame(
+        [(arm, n, 3 + (n > 250), 0.6 + n / 4000) for arm in ("scratch", "b") for n in (250, 500)],
+        columns=["arm", "labels", "n_seeds", "accuracy"],
+    )
+    for table, is_noted in ((means, True), (means.assign(seed=0), False)):
+        rows, columns, notes = read_scores(table, LabelColumns())
+        assert (columns.seed, len(rows)) == (None if is_noted else "seed", 4)
+        assert any("n_seeds" in note for note in notes) == is_noted
+        assert read_runs(Frame(table, ()), RunColumns(), ["scratch"], folder=Path()).columns.get("seed") == columns.seed

@@ -1,11 +1,15 @@
 """What is to be expected of transfer, what an arm loses, what a point is worth, and planned looks."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy import stats
 
 from decision.studies import scores
 from transferscope.decision import decide
+from transferscope.decision.noise import noise
+from transferscope.decision.which import draw_means
 
 RNG = np.random.default_rng(53)
 
@@ -27,12 +31,21 @@ def test_of_one_run_each_nothing_is_expected() -> None:
     assert decide(scores(RNG.normal(size=(4, 5)), 4)).expected is None
 
 
-def test_one_run_of_each_arm_says_nothing_of_a_kind() -> None:
-    """By name the arms are split into one baseline and seven, or four and four: the same runs lose the same."""
-    values = 3 * np.random.default_rng(1).normal(size=(8, 1)) + 70
-    said = [decide(scores(values, n)).arms for n in (7, 4)]
-    losses = [{arm.name: arm.shortfall for arm in arms} for arms in said]
-    assert losses[0] == losses[1]
+@pytest.mark.parametrize(
+    ("seeds", "own"),
+    [((1, 1), ()), (((3, 1, 1, 1), 1), (0,)), ((3, 1), (0,)), ((1, 3), (1,)), ((3, 2), (0, 1)), ((3, (2, 1)), (0,))],
+)
+def test_a_kind_without_second_runs_is_drawn_as_the_others_are(seeds: tuple[Any, Any], own: tuple[int, ...]) -> None:
+    """Four transfer arms have a centre of their own once one of them has two runs, two baselines once both have."""
+    values = np.random.default_rng(1).normal(70, 3, size=(6, 3))
+    for kind, n in zip((range(4), range(4, 6)), seeds, strict=True):
+        for arm, have in zip(kind, np.broadcast_to(n, len(kind)), strict=True):
+            values[arm, have:] = np.nan
+    kinds = (np.arange(4), np.arange(4, 6))
+    read = noise(values, np.arange(6))
+    alike, drawn = (draw_means(read, None, 1.0, 200, kinds=of).means for of in ((), kinds))
+    for at, kind in enumerate(kinds):
+        assert np.array_equal(alike[:, kind], drawn[:, kind]) == (at not in own)
 
 
 def test_the_gain_of_the_best_of_many_is_shrunk_and_its_ends_cover() -> None:

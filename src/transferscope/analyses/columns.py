@@ -444,7 +444,11 @@ def columns_by_role(
         known = [name for names in alike for name in names]
         if role == "seed":  # the one that varies, as random_seed beside a constant seed
             spelled = [str(name) for name in frame if words_in(str(name)) & _SEEDS and name not in taken]
-            known = sorted(dict.fromkeys([*known, *spelled]), key=lambda name: frame[name].nunique() < 2)
+            counts = [name for name in spelled if words_in(name) & _COUNTS]
+            known = [name for name in dict.fromkeys([*known, *spelled]) if name not in counts]
+            known = sorted(known, key=lambda name: frame[name].nunique() < 2)
+            if counts and not known:
+                notes.append(f'column "{counts[0]}" counts seeds, so rows may be means; each is taken as one run')
         if not known and role in optional:
             continue
         if about.alone and not known:  # as lambada_acc, which is no common name
@@ -478,7 +482,7 @@ def columns_by_role(
     return found, notes
 
 
-_SEEDS = frozenset(("seed", "seeds"))
+_SEEDS, _COUNTS = frozenset(("seed", "seeds")), frozenset(("n", "num", "number", "count", "total"))
 _SPREADS = frozenset(("stderr", "std", "sd", "se", "sem", "ci", "low", "high", "lower", "upper", "min", "max", "var"))
 
 
