@@ -41,11 +41,11 @@ def test_a_kind_without_second_runs_is_drawn_as_the_others_are(seeds: tuple[Any,
     for kind, n in zip((range(4), range(4, 6)), seeds, strict=True):
         for arm, have in zip(kind, np.broadcast_to(n, len(kind)), strict=True):
             values[arm, have:] = np.nan
-    kinds = (np.arange(4), np.arange(4, 6))
+    both = (np.arange(4), np.arange(4, 6))
     read = noise(values, np.arange(6))
-    alike, drawn = (draw_means(read, None, 1.0, 200, kinds=of).means for of in ((), kinds))
-    for at, kind in enumerate(kinds):
-        assert np.array_equal(alike[:, kind], drawn[:, kind]) == (at not in own)
+    alike, drawn = (draw_means(read, None, 1.0, 200, kinds=of).means for of in ((), both))
+    for at, arms in enumerate(both):
+        assert np.array_equal(alike[:, arms], drawn[:, arms]) == (at not in own)
 
 
 def test_the_gain_of_the_best_of_many_is_shrunk_and_its_ends_cover() -> None:
