@@ -7,8 +7,10 @@ import pytest
 
 from made_up import made_up
 from transferscope.analyses.compare.lines import lines_of
+from transferscope.analyses.compare.statements import answers, outcomes_in_words
 from transferscope.analyses.compare.study_page import study_sections
 from transferscope.analyses.compare.summary import Summary, summarise_frames
+from transferscope.analyses.compare.words import words_of
 from transferscope.report.blocks import Overview, Table
 from transferscope.report.page import render_blocks
 
@@ -78,3 +80,15 @@ def test_what_to_do_next_is_what_has_the_greatest_chance(summary: Summary) -> No
     told = " ".join(" ".join(summary.verdict.lines).split())
     if chances:
         assert f"({max(chances, key=lambda n: chances[n]):,} labels)" in told
+
+
+def test_harm_is_harm_in_the_answer_and_in_few_words(summary: Summary) -> None:
+    """Where the whole interval of the best transfer arm lies below 0, and nowhere else."""
+    for n, decision in summary.decided.items():
+        assert decision.difference is not None
+        below = decision.outcome == "no" and (decision.difference.high or 0.0) < 0
+        (line,) = (one for one in answers(summary.frames, {n: decision}) if one.kind == decision.outcome)
+        assert line.facts["harms"] == below
+        assert ("harms" in outcomes_in_words({n: decision})) == below
+        assert ("harms" in words_of(summary.frames).say(line).split(":")[0]) == below
+    assert {decision.outcome for decision in summary.decided.values()} >= {"helps", "no"}

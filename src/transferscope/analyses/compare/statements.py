@@ -102,6 +102,7 @@ def _answer(sizes: Sequence[int], one: _Named, *, learnt: bool, end: str) -> Sta
         margin=decision.margin,
         covers=decision.covers,
         chances=_chances(decision),
+        harms=_harms(decision),
         lost=arm.shortfall,
         cheaper=arm.cost is not None and cost is not None and arm.cost < cost,
         cheapest=arm.cost is not None and all(arm.cost <= (math.inf if o.cost is None else o.cost) for o in named),
@@ -119,6 +120,12 @@ def _answer(sizes: Sequence[int], one: _Named, *, learnt: bool, end: str) -> Sta
 _ONE_SIDE = ("no source", "no control")
 
 
+def _harms(decision: Decision) -> bool:
+    """Return whether even the best transfer arm is significantly worse than the best baseline."""
+    gain = decision.difference
+    return decision.outcome == "no" and gain is not None and gain.high is not None and gain.high < 0
+
+
 MANY_SIZES = 3
 """Numbers of labels from which one sentence says what holds for all, and a grid what each arm reaches."""
 
@@ -127,7 +134,7 @@ def overall(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[State
     """Return a summary over numbers of labels: each outcome, the clearest gain, and the recommended arms."""
     if same := sources_that_are_target(frames.study.facts):
         return (state("source is target", sources=same),)
-    outcomes = _together({n: _SHORT[one.outcome] for n, one in decided.items()})
+    outcomes = _together({n: _in_short(one) for n, one in decided.items()})
     told = [state("outcomes", outcomes=list(outcomes.items()), n_seeds=len(frames.seeds))]
     clearest = max(decided, key=lambda n: _clearness(decided[n]))
     decision = decided[clearest]
@@ -434,7 +441,7 @@ def short(frames: StudyFrames, decided: Mapping[int, Decision]) -> Iterator[str]
                 n_arms=sum(other.n_seeds > 0 for other in decision.arms),
                 chance=_chance(decision),
                 margin=decision.margin,
-                outcome=_SHORT[decision.outcome],
+                outcome=_in_short(decision),
                 gain=gain.value if gain and decision.best_with and arm.with_source else None,
             )
         )
@@ -442,13 +449,18 @@ def short(frames: StudyFrames, decided: Mapping[int, Decision]) -> Iterator[str]
 
 def outcomes_in_words(decided: Mapping[int, Decision]) -> str:
     """Return the outcomes briefly: "Transfer helps with 50 labels; inconclusive with 200", or the most frequent."""
-    shared = _together({n: _SHORT[one.outcome] for n, one in decided.items()})
+    shared = _together({n: _in_short(one) for n, one in decided.items()})
     if len(decided) >= MANY_SIZES:
         words, sizes = max(shared.items(), key=lambda one: len(one[1]))
         return capitalised(
             f"{words} at {'all' if len(sizes) == len(decided) else f'{len(sizes)} of'} {len(decided)} numbers of labels"
         )
     return capitalised("; ".join(f"{words} with {sizes_in_words(sizes)}" for words, sizes in shared.items()))
+
+
+def _in_short(decision: Decision) -> str:
+    """Return the outcome in a few words, for chips and lines."""
+    return "transfer harms" if _harms(decision) else _SHORT[decision.outcome]
 
 
 _SHORT = {
@@ -462,4 +474,3 @@ _SHORT = {
     "no control": "no baseline yet",
     "nothing": "nothing yet",
 }
-"""Outcomes in a few words, for chips and lines."""
