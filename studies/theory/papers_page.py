@@ -27,8 +27,9 @@ by `python studies/theory/papers_page.py`.
 Every verdict is a function (`studies/theory/verdicts.py`): of a CSV of runs, or of the claims of a figure. Of runs,
 *reproduced*: the claimed order, beyond intervals that hold at once, and the published numbers; *order only*: the order,
 with another network, data or protocol; *inconclusive*: the order in the means alone; *not tested*: a premise of the
-claim is not met, which is named. Of a figure, *reproduced*: every claim holds; *in part*: some do; *corrected*: what is
-printed does not hold, and its correction does ([errata](../theory/errata.md)).
+claim is not met, which is named. Of a figure, *reproduced*: every claim holds; *in part*: some do; *not
+reproduced*: none, or not one that the others rest on; *corrected*: what is printed does not hold, and its correction
+does ([errata](../theory/errata.md)).
 """
 
 

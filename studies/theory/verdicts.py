@@ -77,9 +77,12 @@ def judge(
 def word_of_claims(claims: pd.DataFrame) -> str:
     """Return the verdict of a figure by those of its claims, rows of papers-claims.csv: that of `WORDS`.
 
-    A claim whose source begins with "corrects" is the correction of what the paper prints.
+    A claim whose source begins with "corrects" is the correction of what the paper prints; without one that is a
+    premise of them the others say nothing.
     """
     holds = claims["verdict"] == "holds"
+    if (~holds & claims["source"].str.contains("premise of")).any():
+        return "not reproduced"
     if (holds & claims["source"].str.startswith("corrects")).any():
         return "corrected"
     return "reproduced" if holds.all() else "in part" if holds.any() else "not reproduced"

@@ -43,6 +43,8 @@ def test_words(premise: bool, claimed: list[Estimate | bool], numbers: bool, wor
         ([("paper, Figure 1", "does not hold"), ("corrects paper, eq. 1", "holds")], "corrected"),
         ([("paper, Figure 1", "holds"), ("corrects paper, eq. 1", "does not hold")], "in part"),
         ([("paper, Figure 1", "does not hold")], "not reproduced"),
+        ([("paper, Figure 1", "holds"), ("paper, premise of Figure 1", "does not hold")], "not reproduced"),
+        ([("paper, Figure 1", "does not hold"), ("paper, premise of Figure 1", "holds")], "in part"),
     ],
 )
 def test_words_of_the_claims_of_a_figure(claims: list[tuple[str, str]], word: str) -> None:

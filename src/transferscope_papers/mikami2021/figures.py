@@ -150,7 +150,7 @@ def figure_6(errors: pd.DataFrame) -> FigureMade:
         ),
         _claim(
             "it is alpha that differs: with D held it leaves a tenth less than one alpha with as many free D",
-            source,
+            f"premise of {source}",
             free < 0.9 * one,
             f"D held and alpha free leave {free:.5f}, one alpha ({alpha:.2f}) and D free {one:.5f}",
         ),
