@@ -4,13 +4,14 @@ import datetime
 import functools
 import re
 from collections.abc import Collection, Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from transferscope.errors import DataError
 from transferscope.wording import few
 
 DayOrder = Literal["day-first", "month-first"]
@@ -123,9 +124,33 @@ def _used(places: np.ndarray, distinct: list[str], without: Collection[str]) -> 
     return at[places], [distinct[k] for k in kept]
 
 
-def coded(column: pd.Series) -> tuple[np.ndarray, list[str]]:
-    """Return the place of each cell of a column of text among its different ones, -1 for `GAPS`, and these."""
-    return _used(*_encoded(as_arrow(column)), GAPS)
+def coded(column: pd.Series) -> tuple[np.ndarray, list[Any]]:
+    """Return the place of each cell among the distinct ones, -1 for gaps, and these; text may have spaces around it."""
+    if is_text(column):
+        return _used(*_encoded(as_arrow(column)), GAPS)
+    places, distinct = pd.factorize(plain(column))
+    return places, distinct.tolist()
+
+
+def plain(column: pd.Series) -> pd.Series:
+    """Return the column with missing-value text as missing, and bytes and categories decoded."""
+    if isinstance(column.dtype, pd.CategoricalDtype | pd.StringDtype | pd.ArrowDtype):
+        column = column.astype(object)
+    if column.dtype != object:
+        return column
+
+    def read(value: object) -> object:
+        if isinstance(value, bytes):
+            try:
+                value = value.decode()
+            except UnicodeDecodeError as error:
+                raise DataError(
+                    f"column {column.name!r} is not UTF-8 text; save it as text, or leave it out with "
+                    f"drop={column.name}"
+                ) from error
+        return None if isinstance(value, str) and value.strip() in GAPS else value
+
+    return column.map(read).where(lambda given: given.notna(), None)
 
 
 def plain_numbers(text: pa.ChunkedArray) -> np.ndarray | None:

@@ -20,7 +20,6 @@ from jaxtyping import Bool, Float, Float64, Int64
 from transferscope.data.arrays import counts_rows, epoch_unit, lost_in_float32, to_float32
 from transferscope.data.cells import (
     ANY_NUMBER,
-    GAPS,
     MARKS,
     NUMBER,
     DayOrder,
@@ -30,6 +29,7 @@ from transferscope.data.cells import (
     has_no_order,
     is_date,
     is_text,
+    plain,
     typed,
 )
 from transferscope.data.frame import place_of
@@ -345,13 +345,11 @@ def _fitted_category(column: pd.Series, declared: bool, beside: Sequence[pd.Seri
 
 
 def _kind_of(column: pd.Series, path: Path) -> ColumnKind:
-    """Return the kind of a column, by its type and, for text, by all of its values."""
-    values = typed(column)
-    if is_text(values):
-        distinct = coded(values)[1]
-        whole = pd.Series(distinct, name=column.name, dtype=object).str.strip()
-        return _kind_of_text(whole, path) if distinct else "left out"
-    values = _without_blanks(values).dropna()
+    """Return the kind of a column, by its type and, for text, by all of its distinct values."""
+    values = column
+    if is_text(column):
+        values = typed(pd.Series(coded(column)[1], name=column.name, dtype=object))
+    values = plain(values).dropna()
     if not len(values):
         return "left out"
     if pd.api.types.is_bool_dtype(values):
@@ -452,28 +450,21 @@ def _filled(
 
 def _as_numbers(column: pd.Series, kind: ColumnKind, order: DayOrder | None, path: Path) -> Float64[np.ndarray, " N"]:
     """Return numbers, truth values, or dates as days since 1970 (UTC with an offset); NaN if missing."""
-    if kind == "date" and is_text(column):
-        places, texts = coded(column)
-        days = [np.nan if one.strip() in MARKS else days_of(one, order) for one in texts]
+    if kind == "date" and pd.api.types.is_datetime64_any_dtype(column):
+        naive = column if column.dt.tz is None else column.dt.tz_convert("UTC").dt.tz_localize(None)
+        seconds = (naive.to_numpy() - np.datetime64(0, "s")) / np.timedelta64(1, "s")
+        return np.asarray(seconds.astype(np.float64) / _DAY)
+    if kind == "date":
+        places, distinct = coded(column)
+        days = [np.nan if str(one).strip() in MARKS else days_of(one, order) for one in distinct]
         wrong = np.isin(places, [k for k, day in enumerate(days) if day is None])
         if wrong.any():
             raise _strange(column, int(wrong.argmax()), kind, path)
         return np.asarray(np.array([*days, np.nan], dtype=np.float64)[places])
-    given = _without_blanks(column if kind == "date" else typed(column))
-    if kind == "date" and pd.api.types.is_datetime64_any_dtype(given):
-        naive = given if given.dt.tz is None else given.dt.tz_convert("UTC").dt.tz_localize(None)
-        seconds = (naive.to_numpy() - np.datetime64(0, "s")) / np.timedelta64(1, "s")
-        return np.asarray(seconds.astype(np.float64) / _DAY)
-    if kind == "date":
-        given = given.where(~given.isin([one for one in given.unique() if str(one).strip() in MARKS]), None)
-        places, distinct = pd.factorize(given)
-        days = [days_of(value, order) for value in distinct.tolist()]
-        numbers = pd.Series(np.array([*days, None], dtype=np.float64)[places])
-    elif pd.api.types.is_numeric_dtype(given):
-        numbers = given
-    else:  # pandas makes nanoseconds of dates
-        plain = given.astype(object).map(lambda one: "a date" if isinstance(one, datetime.date) else one)
-        numbers = pd.to_numeric(plain.where(given.notna(), None), errors="coerce")
+    given = numbers = plain(typed(column))
+    if not pd.api.types.is_numeric_dtype(given):  # pandas makes nanoseconds of dates
+        others = given.astype(object).map(lambda one: "a date" if isinstance(one, datetime.date) else one)
+        numbers = pd.to_numeric(others.where(given.notna(), None), errors="coerce")
     values = numbers.to_numpy(dtype=np.float64, na_value=np.nan)
     strange = (np.isnan(values) & given.notna().to_numpy()) | np.isinf(values)
     if kind == "truth":
@@ -493,9 +484,7 @@ def _strange(column: pd.Series, place: int, kind: ColumnKind, path: Path) -> Dat
 
 def _day_order(column: pd.Series, asked: DayOrder | None, path: Path) -> DayOrder | None:
     """Return the given order, or the one in which all dates of a column are valid; None if they are unambiguous."""
-    texts = coded(column)[1] if is_text(column) else _without_blanks(column).dropna().unique()
-    values = [value.strip() for value in texts if isinstance(value, str)]
-    values = [value for value in values if has_no_order(value)]
+    values = [one.strip() for one in coded(column)[1] if isinstance(one, str) and has_no_order(one.strip())]
     if asked is not None or not values:
         return asked if values else None
     possible: list[DayOrder] = [
@@ -517,16 +506,15 @@ def _as_category(column: pd.Series) -> tuple[Int64[np.ndarray, " N"], list[str]]
 
     Whole numbers stand without a point, codes as they are.
     """
-    if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
-        places, values = pd.factorize(column)
-        distinct = [_as_text(value) for value in values.tolist()]
-    else:
-        if not is_text(column):
-            column = _without_blanks(column.astype(object)).map(str, na_action="ignore")
-        places, texts = coded(column) if is_text(column) else (np.full(len(column), -1), [])
-        distinct = [value.strip() for value in texts]
-        if distinct and all(re.fullmatch(NUMBER, one) for one in distinct) and not are_codes(distinct):
-            distinct = [_as_text(int(o) if re.fullmatch(r"[+-]?\d+", o) else float(o)) for o in distinct]
+    is_number = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
+    if not is_number and not is_text(column):
+        column = plain(column.astype(object)).map(str, na_action="ignore")
+    places, distinct = coded(column)
+    if not is_number:
+        distinct = [value.strip() for value in distinct]
+        is_number = all(re.fullmatch(NUMBER, one) for one in distinct) and not are_codes(distinct)
+        distinct = [int(o) if re.fullmatch(r"[+-]?\d+", o) else float(o) for o in distinct] if is_number else distinct
+    distinct = [_as_text(one) for one in distinct] if is_number else distinct
     own = {text: place for place, text in enumerate(dict.fromkeys(distinct))}
     return np.array([*(own[text] for text in distinct), -1])[places], [*own]
 
@@ -537,29 +525,8 @@ def _as_text(number: float) -> str:
     return str(int(number)) if whole else f"{number:.15g}"
 
 
-def _without_blanks(column: pd.Series) -> pd.Series:
-    """Return the column with missing-value text as missing, and bytes and categories decoded."""
-    if isinstance(column.dtype, pd.CategoricalDtype | pd.StringDtype | pd.ArrowDtype):
-        column = column.astype(object)
-    if column.dtype != object:
-        return column
-
-    def plain(value: object) -> object:
-        if isinstance(value, bytes):
-            try:
-                value = value.decode()
-            except UnicodeDecodeError as error:
-                raise DataError(
-                    f"column {column.name!r} is not UTF-8 text; save it as text, or leave it out with "
-                    f"drop={column.name}"
-                ) from error
-        return None if isinstance(value, str) and value.strip() in GAPS else value
-
-    return column.map(plain).where(lambda read: read.notna(), None)
-
-
 def _n_gaps(column: pd.Series) -> int:
-    return int((coded(column)[0] < 0).sum() if is_text(column) else _without_blanks(column).isna().sum())
+    return int((coded(column)[0] < 0).sum())
 
 
 def _day(days: float) -> str:
