@@ -1,15 +1,16 @@
 """What every analysis returns: a verdict in words, a table, a page, JSON, and itself in a notebook."""
 
 import json
+import math
 from abc import ABC, abstractmethod
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args, get_type_hints
 
 import numpy as np
 import pandas as pd
 
-from transferscope.estimate import as_json
+from transferscope.estimate import Estimate, as_json
 from transferscope.report.blocks import Block, Points, Section, Table, Text
 from transferscope.report.page import ReportFiles, Verdict, render_blocks, write_page
 from transferscope.report.paper_tables import latex_table, markdown_table
@@ -110,6 +111,28 @@ class AnalysisResult(ABC):
     def _repr_html_(self) -> str:
         """Return the first section of the report and the tables as styled HTML for a notebook; all text is escaped."""
         return render_blocks([*self.page()[0].blocks, *self.shown_tables()])
+
+
+def row_of(record: Any, plain: str = "") -> dict[str, Any]:
+    """Return a record as a row: a column for each field; for an estimate its value, standard error and ends.
+
+    Args:
+        plain: The estimate whose columns are value, stderr, low and high; the name of another one stands before them.
+
+    Returns:
+        NaN for what is missing.
+    """
+    row: dict[str, Any] = {}
+    for name, kind in get_type_hints(type(record)).items():
+        value = getattr(record, name)
+        if Estimate not in (kind, *get_args(kind)):
+            row[name] = math.nan if value is None else value
+            continue
+        known, before = value or Estimate.missing("undefined", 0), "" if name == plain else f"{name}_"
+        stderr = math.nan if known.stderr is None else known.stderr
+        row |= {name if before else "value": known.value, f"{before}stderr": stderr}
+        row |= {f"{before}low": known.low, f"{before}high": known.high}
+    return row
 
 
 def json_rows(table: pd.DataFrame) -> list[dict[str, Any]]:

@@ -60,8 +60,8 @@ def hindsight() -> Hindsight:
         "fine-tuning",
         "accuracy",
         (
-            Transferred("mnist", 100, bounded(0.9, 0.02), None),
-            Transferred("fashion", 100, bounded(0.8), bounded(0.1, 0.05)),
+            Transferred(100, "mnist", bounded(0.9, 0.02), None),
+            Transferred(100, "fashion", bounded(0.8), bounded(0.1, 0.05)),
         ),
         (
             choice("logme", 0.01, bounded(0.04, 0.01)),

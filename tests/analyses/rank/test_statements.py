@@ -31,7 +31,7 @@ def test_the_order_is_that_of_the_mean_chance_over_scores_that_rate_all() -> Non
     )
     assert [one.candidate for one in found] == ["b", "a", RANDOM]
     assert [one.chance for one in found] == pytest.approx([0.55, 0.35, 0.1])
-    assert [one.places for one in found] == [(1, 2), (1, 2), (2, 3)]
+    assert [(one.best_place, one.worst_place) for one in found] == [(1, 2), (1, 2), (2, 3)]
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping
 import pandas as pd
 
 from transferscope.analyses.diagnose.reach import Reach, Whose
+from transferscope.analyses.diagnose.tables import record_row
+from transferscope.records import Record
 from transferscope.report.blocks import Cell, Column, Table, Tone
 from transferscope.statements import Statement, state
 from transferscope.wording import signed
@@ -67,23 +69,11 @@ def reach_table(reach: Reach) -> Table:
 
 def reach_rows(reach: Reach) -> pd.DataFrame:
     """Return the same with the columns of `measured_rows`."""
-    rows = []
-    for whose in reach.each:
-        known = reach.reached(whose)
-        rows.append(
-            {
-                "diagnostic": "linear-model",
-                "name": f"linear_model/{reach.measure}",
-                "value": known.value,
-                "stderr": known.stderr,
-                "low": known.low,
-                "high": known.high,
-                "samples": f"{known.n} examples",
-                "n": known.n,
-                "status": known.status,
-                "part": "target_test",
-                "at": whose,
-                "headline": whose == "end",
-            }
-        )
-    return pd.DataFrame(rows)
+    name, part = f"linear_model/{reach.measure}", "target_test"
+    return pd.DataFrame(
+        [
+            record_row("linear-model", Record(name, known, part), f"{known.n} examples", whose, headline=whose == "end")
+            for whose in reach.each
+            for known in [reach.reached(whose)]
+        ]
+    )

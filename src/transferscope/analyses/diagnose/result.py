@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 from math import isnan
 from pathlib import Path
@@ -21,7 +21,7 @@ from transferscope.analyses.diagnose.reach import Reach
 from transferscope.analyses.diagnose.reach_words import reach_rows, reach_table, what_follows
 from transferscope.analyses.diagnose.statements import WORDS, limits, weights_left_out
 from transferscope.analyses.diagnose.subject import FileQuestion, FileSubject, Lack
-from transferscope.analyses.diagnose.tables import expected_cell
+from transferscope.analyses.diagnose.tables import expected_cell, record_row
 from transferscope.analyses.result import AnalysisResult
 from transferscope.diagnostics import Diagnostic, Findings, spread_of
 from transferscope.diagnostics.gradient_stability import SCALE
@@ -262,20 +262,9 @@ def measured_rows(measured: Sequence[Measured], beside: Literal["start", "random
 
 def _row(diagnostic: Diagnostic, record: Record, at: str) -> dict[str, Any]:
     spread = spread_of(diagnostic, record.estimate)
-    return {
-        "diagnostic": diagnostic.name,
-        "name": record.name,
-        "value": record.estimate.value,
-        "stderr": record.estimate.stderr,
-        "low": None if spread.interval is None else spread.interval.low,
-        "high": None if spread.interval is None else spread.interval.high,
-        "samples": None if spread.interval is None else f"{spread.n} {spread.over}",
-        "n": record.estimate.n,
-        "status": record.estimate.status,
-        "part": record.part,
-        "at": at,
-        "headline": record.name == diagnostic.headline,
-    }
+    known = replace(record, estimate=replace(record.estimate, interval=spread.interval))
+    is_headline = record.name == diagnostic.headline
+    return record_row(diagnostic.name, known, f"{spread.n} {spread.over}", at, headline=is_headline)
 
 
 _SIDE = "Where the two 95 % intervals do not meet"

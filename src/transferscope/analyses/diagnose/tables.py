@@ -1,12 +1,13 @@
 """What diagnostics saw as tables: of a study, and what is expected of good transfer. No torch."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pandas as pd
 
 from transferscope.analyses.diagnose.study import Diagnosis
 from transferscope.estimate import Estimate
-from transferscope.records import Meaning
+from transferscope.records import Meaning, Record
 from transferscope.report.blocks import Cell, Column, Table
 from transferscope.wording import capitalised, number_words
 
@@ -20,22 +21,32 @@ def expected_cell(meaning: Meaning) -> Cell:
 
 def correlation_rows(diagnoses: Sequence[Diagnosis]) -> pd.DataFrame:
     """Return correlations with the error: diagnostic, headline, part, correlation, low, high, n_seeds, expected."""
-    rows = []
-    for one in diagnoses:
-        known = one.correlation or Estimate.missing("too_few", 0)
-        rows.append(
-            {
-                "diagnostic": one.name,
-                "headline": one.headline,
-                "part": one.part,
-                "correlation": known.value,
-                "low": known.low,
-                "high": known.high,
-                "n_seeds": known.n,
-                "expected": one.meaning.expected,
-            }
-        )
-    return pd.DataFrame(rows)
+    known = [(one, one.correlation or Estimate.missing("too_few", 0)) for one in diagnoses]
+    names = ["diagnostic", "headline", "part", "correlation", "low", "high", "n_seeds", "expected"]
+    rows = [
+        (one.name, one.headline, one.part, seen.value, seen.low, seen.high, seen.n, one.meaning.expected)
+        for one, seen in known
+    ]
+    return pd.DataFrame(rows, columns=names)
+
+
+def record_row(diagnostic: str, record: Record, samples: str, at: str, *, headline: bool) -> dict[str, Any]:
+    """Return a record as a row; `measured_rows` says which columns."""
+    known = record.estimate
+    return {
+        "diagnostic": diagnostic,
+        "name": record.name,
+        "value": known.value,
+        "stderr": known.stderr,
+        "low": known.low if known.interval else None,
+        "high": known.high if known.interval else None,
+        "samples": samples if known.interval else None,
+        "n": known.n,
+        "status": known.status,
+        "part": record.part,
+        "at": at,
+        "headline": headline,
+    }
 
 
 def correlations_table(diagnoses: Sequence[Diagnosis]) -> Table:

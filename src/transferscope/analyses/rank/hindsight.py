@@ -191,8 +191,8 @@ def _transferred(candidates: Sequence[str], size: SizeCases, measure: str) -> li
     best, least = int(measured.mean(axis=0).argmax()), _LEAST.get(measure, 0.0)
     return [
         Transferred(
-            candidate=name,
             n_target=size.n_target,
+            candidate=name,
             performance=t_interval(measured[:, i]).clipped(least, 1.0),
             behind=None if i == best else t_interval(measured[:, best] - measured[:, i]).clipped(least - 1, 1 - least),
         )

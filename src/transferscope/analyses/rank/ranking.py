@@ -90,14 +90,15 @@ class RankedNetwork:
     Attributes:
         chance: That it scores highest on other examples, in [0, 1]: the mean over the scores which rate every
             candidate and have a spread; None where none has.
-        places: Its best and its worst place over the scores that rate it; None where none does.
+        best_place: Over the scores that rate it, as `worst_place` is; None where none does.
         n_scores: How many rate it.
         n_above: By how many of these it is clearly above the random features; None for these.
     """
 
     candidate: str
     chance: float | None
-    places: tuple[int, int] | None
+    best_place: int | None
+    worst_place: int | None
     n_scores: int
     n_above: int | None
 
@@ -117,7 +118,8 @@ def in_order(ranking: Ranking) -> tuple[RankedNetwork, ...]:
         network = RankedNetwork(
             name,
             chance,
-            (min(places), max(places)) if places else None,
+            min(places, default=None),
+            max(places, default=None),
             len(rated),
             None
             if name == RANDOM
@@ -137,8 +139,8 @@ class Transferred:
         behind: The best mean minus this one, paired by seed; None for the best.
     """
 
-    candidate: str
     n_target: int
+    candidate: str
     performance: Estimate
     behind: Estimate | None
 

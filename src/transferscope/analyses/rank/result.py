@@ -9,7 +9,7 @@ from transferscope.analyses.kept_document import RANKING, change_in_words
 from transferscope.analyses.rank.figures import draw_ranking
 from transferscope.analyses.rank.ranking import KEPT, StudyRanking
 from transferscope.analyses.rank.statements import WORDS, answer, notes
-from transferscope.analyses.rank.tables import choice_rows, network_rows, networks_table, ranking_rows, transferred_rows
+from transferscope.analyses.rank.tables import hindsight_rows, network_rows, networks_table, ranking_rows
 from transferscope.analyses.result import AnalysisResult, json_rows
 from transferscope.errors import StoreError
 from transferscope.report.blocks import Block, Figure, Folded, Points, Section, Table, Text
@@ -131,6 +131,5 @@ def _files(ranking: StudyRanking) -> dict[str, pd.DataFrame]:
         "ranking-scores": ranking_rows(ranking.rankings),
     }
     if ranking.hindsight is not None:
-        tables["ranking-transfer"] = transferred_rows(ranking.hindsight.transferred)
-        tables["ranking-choices"] = choice_rows(ranking.hindsight.choices)
+        tables |= {f"ranking-{name}": rows for name, rows in hindsight_rows(ranking.hindsight).items()}
     return tables

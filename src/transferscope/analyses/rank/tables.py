@@ -1,19 +1,11 @@
 """A ranking as tables: rows of numbers for files, and one table for a reader."""
 
-import math
 from collections.abc import Sequence
 
 import pandas as pd
 
-from transferscope.analyses.rank.ranking import (
-    RANDOM,
-    Choice,
-    Hindsight,
-    RankedNetwork,
-    Ranking,
-    Transferred,
-    in_order,
-)
+from transferscope.analyses.rank.ranking import RANDOM, Hindsight, RankedNetwork, Ranking, in_order
+from transferscope.analyses.result import row_of
 from transferscope.estimate import Estimate
 from transferscope.report.blocks import Cell, Column, Table
 from transferscope.wording import capitalised, counted, measure_words, probability_words
@@ -27,19 +19,7 @@ def network_rows(rankings: Sequence[Ranking]) -> pd.DataFrame:
         n_scores, n_above (see `RankedNetwork`); NaN if there is none.
     """
     return pd.DataFrame(
-        [
-            {
-                "n_target": ranking.n_target,
-                "candidate": one.candidate,
-                "chance": math.nan if one.chance is None else one.chance,
-                "best_place": one.places[0] if one.places else math.nan,
-                "worst_place": one.places[1] if one.places else math.nan,
-                "n_scores": one.n_scores,
-                "n_above": math.nan if one.n_above is None else one.n_above,
-            }
-            for ranking in rankings
-            for one in in_order(ranking)
-        ]
+        [{"n_target": ranking.n_target, **row_of(one)} for ranking in rankings for one in in_order(ranking)]
     )
 
 
@@ -53,17 +33,7 @@ def ranking_rows(rankings: Sequence[Ranking]) -> pd.DataFrame:
     """
     return pd.DataFrame(
         [
-            {
-                "n_target": ranking.n_target,
-                "score": score.score,
-                "candidate": one.candidate,
-                **_estimate("", one.score),
-                "place": math.nan if one.place is None else one.place,
-                **_estimate("behind", one.behind),
-                **_estimate("above_random", one.above_random),
-                "probability_best": math.nan if one.probability_best is None else one.probability_best,
-                "status": one.score.status,
-            }
+            {"n_target": ranking.n_target, "score": score.score, **row_of(one, "score"), "status": one.score.status}
             for ranking in rankings
             for score in ranking.scores
             for one in score.rated
@@ -71,44 +41,11 @@ def ranking_rows(rankings: Sequence[Ranking]) -> pd.DataFrame:
     )
 
 
-def transferred_rows(transferred: Sequence[Transferred]) -> pd.DataFrame:
-    """Return the actual results of every candidate: n_target, candidate, value and behind, each with its interval."""
-    return pd.DataFrame(
-        [
-            {
-                "n_target": one.n_target,
-                "candidate": one.candidate,
-                **_estimate("", one.performance),
-                **_estimate("behind", one.behind),
-            }
-            for one in transferred
-        ]
-    )
-
-
-def choice_rows(choices: Sequence[Choice]) -> pd.DataFrame:
-    """Return the regret of every score: score ("" at random), n_cases, regret and saved, each with its interval."""
-    return pd.DataFrame(
-        [
-            {
-                "score": one.score,
-                "n_cases": one.n_cases,
-                **_estimate("regret", one.regret),
-                **_estimate("saved", one.saved),
-            }
-            for one in choices
-        ]
-    )
-
-
-def _estimate(name: str, estimate: Estimate | None) -> dict[str, float]:
-    """Return value, stderr, low and high as columns of this name ("value" for ""); NaN for missing ones."""
-    before, known = f"{name}_" if name else "", estimate or Estimate.missing("undefined", 0)
+def hindsight_rows(hindsight: Hindsight) -> dict[str, pd.DataFrame]:
+    """Return the actual results of every candidate, and the regret of every score ("" at random), with intervals."""
     return {
-        name or "value": known.value,
-        f"{before}stderr": math.nan if known.stderr is None else known.stderr,
-        f"{before}low": known.low,
-        f"{before}high": known.high,
+        "transfer": pd.DataFrame([row_of(one, "performance") for one in hindsight.transferred]),
+        "choices": pd.DataFrame([row_of(one) for one in hindsight.choices]),
     }
 
 
@@ -136,7 +73,7 @@ def networks_table(ranking: Ranking, hindsight: Hindsight | None) -> Table:
 
 
 def _standing(one: RankedNetwork) -> tuple[Cell, ...]:
-    low, high = one.places or (None, None)
+    low, high = one.best_place, one.worst_place
     return (
         Cell(one.candidate, tone="baseline" if one.candidate == RANDOM else ""),
         Cell("–") if one.chance is None else Cell(probability_words(one.chance), value=one.chance),
