@@ -13,9 +13,10 @@ from PIL import Image
 from sklearn.model_selection import GroupKFold, GroupShuffleSplit
 
 from transferscope.data import Dataset, LabelledSet, load
+from transferscope.data.apart import read_apart_by
 from transferscope.data.memory import InMemory, write_in_memory
-from transferscope.data.splits import few_shot_rows, folds, rows_split_off
-from transferscope.errors import DataError, SettingsError
+from transferscope.data.splits import few_shot_rows, folds, rows_after, rows_of_parts, rows_split_off
+from transferscope.errors import DataError
 
 
 def drawn(seed: int, *, kind: str = "classification", n_groups: int = 24) -> LabelledSet:
@@ -211,6 +212,78 @@ def test_every_reader_keeps_groups_and_times_apart(reader: str, tmp_path: Path) 
     train, test = rows_of(data, frame, reader)
     assert seen[train].max() < seen[test].min()
     assert len(test) == 48
+    data = load(f"{spec.replace('&drop=patient', '')}&time=seen&group=patient", seed=3)
+    of_both = rows_of(data, frame, reader)
+    check_later_and_of_other_groups(*of_both, patients, seen, set(train))
+    assert data.train.groups is not None
+    assert f"{240 - sum(map(len, of_both))} of 240 rows are left out" in data.provenance["understood"]
+    assert len(of_both[1]) / sum(map(len, of_both)) == pytest.approx(0.2, abs=0.03)
+
+
+def check_later_and_of_other_groups(
+    train: list[int], test: list[int], groups: np.ndarray, times: np.ndarray, early: set[int]
+) -> None:
+    """A part has all rows of its groups on its side of the time, and no others."""
+    assert train
+    assert test
+    assert times[train].max() < times[test].min()
+    of_train, of_test = set(groups[train]), set(groups[test])
+    assert not of_train & of_test
+    rows = range(len(groups))
+    assert sorted(train) == [row for row in rows if groups[row] in of_train and row in early]
+    assert sorted(test) == [row for row in rows if groups[row] in of_test and row not in early]
+    for row in rows:  # a group with rows on one side alone loses none
+        sides = {other in early for other in rows if groups[other] == groups[row]}
+        assert len(sides) == 2 or row in {*train, *test}
+
+
+def rows_by(groups: str, times: list[int], *, seed: int = 0) -> tuple[list[int], list[int], str]:
+    apart = read_apart_by(pd.DataFrame({"g": list(groups), "t": times}), "g", "t", "rows")
+    labels = np.zeros(len(times))
+    train, test, note = rows_of_parts(
+        labels, 0.2, name="rows", kind="regression", label_names=None, seed=seed, apart=apart
+    )
+    return train.tolist(), test.tolist(), note
+
+
+def test_rows_by_group_and_time_are_those_worked_out_by_hand() -> None:
+    """Ten rows, of which the last two are the latest fifth."""
+    times = list(range(10))
+    assert rows_by("aaabbabbcc", times) == (list(range(8)), [8, 9], "")  # new patients alone: nothing is lost
+    # b has 4 early rows and a late one, c a late one alone
+    train, test, note = rows_by("aabbabbacb", times)
+    assert (train, test) == ([0, 1, 2, 3, 4, 5, 6, 7], [8])  # c alone: 1 of 9 is nearer to a fifth than 2 of 6
+    assert "1 of 10 rows are left out" in note
+    assert "0 early rows of test groups and 1 late rows of training groups" in note
+    train, test, note = rows_by("abbbabbbab", times)  # both on both sides: a has 1 late row for 2 early ones, b for 6
+    assert (train, test) == ([1, 2, 3, 5, 6, 7], [8])
+    assert "3 of 10 rows are left out" in note
+    assert "2 early rows of test groups and 1 late rows of training groups" in note
+    with pytest.raises(DataError, match="all 10 rows are of 1 group by 'g'"):
+        rows_by("aaaaaaaaaa", times)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_later_parts_of_other_groups_on_drawn_data(seed: int) -> None:
+    """Groups of a tenth of the time, and of all of it; the parts are as near to a fifth as any further group."""
+    rng = np.random.default_rng(seed)
+    n = 300
+    begin = rng.uniform(0, 1, 60)
+    groups = rng.integers(0, 60, n)
+    width = 0.1 if seed % 2 else 1.0
+    times = (begin[groups] + width * rng.uniform(0, 1, n)).round(2)
+    frame = pd.DataFrame({"g": groups, "t": times})
+    apart = read_apart_by(frame, "g", "t", "rows")
+    train, test, note = rows_of_parts(
+        np.zeros(n), 0.2, name="rows", kind="regression", label_names=None, seed=seed, apart=apart
+    )
+    early, _ = rows_after(times, 0.2, name="rows")
+    check_later_and_of_other_groups(train.tolist(), test.tolist(), groups, times, set(early.tolist()))
+    left_out = n - len(train) - len(test)
+    assert f"{left_out} of {n} rows" in note
+    if width < 1:
+        assert left_out < 0.2 * n  # most groups are on one side
+    assert len(test) / (len(train) + len(test)) == pytest.approx(0.2, abs=0.02)
 
 
 def test_columns_that_keep_rows_apart_are_no_features(tmp_path: Path) -> None:
@@ -251,8 +324,10 @@ def test_a_test_part_of_ones_own_is_checked(tmp_path: Path) -> None:
         load(f"{spec}&group=patient")
     with pytest.raises(DataError, match="are not later"):
         load(f"{spec}&time=seen")
-    with pytest.raises(SettingsError, match="group and time"):
-        load(f"csv:{tmp_path / 'a.csv'}?label=ill&group=patient&time=seen")
+    frame = frame.sort_values("seen").assign(patient=["p1"] * 200 + ["p2"] * 40)
+    frame[:200].to_csv(tmp_path / "a.csv", index=False)
+    frame[200:].to_csv(tmp_path / "b.csv", index=False)
+    assert len(load(f"{spec}&group=patient&time=seen").test) == 40
 
 
 @pytest.mark.parametrize("form", ["arrays", "frame", "pair", "texts"])
@@ -276,6 +351,14 @@ def test_data_in_memory_take_groups_as_scikit_learn_does(form: str, tmp_path: Pa
     kind, place = name.split(":", 1)
     train, test = rows_of(load(f"{kind}:{tmp_path}/{place}"), frame, "csv")
     assert len(train) + len(test) == 240
+    assert not set(groups[train]) & set(groups[test])
+    seen = "seen" if form == "frame" else pd.to_datetime(frame["seen"]).to_numpy()
+    whole = frame if form == "frame" else data
+    name = write_in_memory(whole, tmp_path, "target", InMemory(label=label, group=group, time=seen))
+    kind, place = name.split(":", 1)
+    train, test = rows_of(load(f"{kind}:{tmp_path}/{place}"), frame, "csv")
+    days = pd.to_datetime(frame["seen"]).to_numpy()
+    assert days[train].max() < days[test].min()
     assert not set(groups[train]) & set(groups[test])
     with pytest.raises(DataError, match="one value per input"):
         write_in_memory((frame[["age"]].to_numpy(), y), tmp_path, "target", InMemory(group=groups[:-1]))

@@ -1,8 +1,7 @@
 """What keeps examples apart: groups, of which none is in two parts of a split, and times, with the test part later."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -10,7 +9,7 @@ from jaxtyping import Int64, Shaped
 
 from transferscope.data.arrays import Parts
 from transferscope.data.cells import DayOrder, days_of
-from transferscope.errors import DataError, SettingsError
+from transferscope.errors import DataError
 from transferscope.wording import counted, few
 
 _GROUP_WORDS = re.compile(
@@ -21,36 +20,89 @@ _FEW_ROWS = 50
 """On average for each value of a column that looks like a group: more rows, and it is rather a category."""
 
 
-def check_one_way(group: str | None, time: str | None) -> None:
-    """Refuse groups and times together, with a SettingsError: a group may have rows on either side of a time."""
-    if group is not None and time is not None:
-        raise SettingsError(
-            "group and time are both given; give one of them, and your own test set (test=FILE) to separate by the "
-            "other"
-        )
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """What rows belong to, and when they are from.
+
+    Attributes:
+        place: Where the rows are, for messages.
+        group: The column of what rows belong to, such as a patient; None for none.
+        time: The column of when rows are from; None for none.
+        groups: The group number of each row, one numbering for all parts; None without groups.
+        times: Comparable times of each row; None without.
+    """
+
+    place: str = ""
+    group: str | None = None
+    time: str | None = None
+    groups: Int64[np.ndarray, " N"] | None = None
+    times: Shaped[np.ndarray, " N"] | None = None
+
+    def take(self, rows: Int64[np.ndarray, " n"]) -> "Apart":
+        """Return the groups and times of some rows."""
+        groups, times = (None if one is None else one[rows] for one in (self.groups, self.times))
+        return replace(self, groups=groups, times=times)
+
+    def kept(self, parts: Parts) -> Parts:
+        """Return both parts with the groups of their examples, and notes on what is kept apart.
+
+        The rows are those of the training part, and then those of the test part.
+
+        Raises:
+            DataError: A group is in both parts, or the test part is not later.
+        """
+        said = [parts.words]
+        n_train = len(parts.train)
+        if self.times is not None:
+            self._check_later(self.times[:n_train], self.times[n_train:])
+            said.append(f"the test part is later by {self.time!r}")
+        if self.groups is not None:
+            numbers = self.groups[:n_train], self.groups[n_train:]
+            said.append(self._checked(*numbers))
+            own, other = (replace(one, groups=of) for one, of in zip((parts.train, parts.test), numbers, strict=True))
+            parts = replace(parts, train=own, test=other)
+        return replace(parts, words="; ".join(filter(None, said)))
+
+    def _check_later(self, train: Shaped[np.ndarray, " n"], test: Shaped[np.ndarray, " m"]) -> None:
+        if n := int((test <= train.max()).sum()):
+            raise DataError(
+                f"{self.place}: column {self.time!r}: {n} of {len(test)} test rows are not later than all training "
+                "rows; give a later test part, or leave it out to split by time"
+            )
+
+    def _checked(self, train: Int64[np.ndarray, " n"], test: Int64[np.ndarray, " m"]) -> str:
+        if len(shared := np.intersect1d(train, test)):
+            raise DataError(
+                f"{counted(len(shared), 'group')} of {self.group!r} in both training and test part "
+                f"({np.isin(test, shared).sum()} of {len(test)} test rows); give parts without common groups, or leave "
+                "out the test part to split by group"
+            )
+        n_train, n_test = (len(np.unique(one)) for one in (train, test))
+        return f"{n_train} groups by {self.group!r} in training and {n_test} others in test"
 
 
-def group_numbers(columns: Sequence[pd.Series], what: str) -> list[Int64[np.ndarray, " _"]]:
-    """Return the group number of each row, one numbering for all parts.
+def read_apart_by(
+    table: pd.DataFrame, group: str | None, time: str | None, place: str, order: DayOrder | None = None
+) -> Apart:
+    """Return groups and times of the rows of a table: times as numbers, or as dates in days.
 
     Raises:
-        DataError: A row has no group.
+        DataError: A row has no group, or a time that is neither a number nor a date.
     """
-    whole = pd.concat([column.reset_index(drop=True) for column in columns], ignore_index=True)
-    if whole.dtype == object:
-        whole = whole.map(lambda one: one.strip() or None if isinstance(one, str) else one)
-    if n := int(whole.isna().sum()):
-        raise DataError(f"{what} is empty in {n} of {len(whole)} rows; give every row a group, or remove those rows")
-    numbers = pd.factorize(whole)[0].astype(np.int64)
-    return np.split(numbers, np.cumsum([len(column) for column in columns])[:-1])
+    groups = None if group is None else _group_numbers(table[group], f"{place}: column {group!r}")
+    times = None if time is None else _times_of(table[time], f"{place}: column {time!r}", order)
+    return Apart(place, group, time, groups, times)
 
 
-def times_of(column: pd.Series, what: str, order: DayOrder | None = None) -> Shaped[np.ndarray, " N"]:
-    """Return comparable times: numbers as they are, dates as days.
+def _group_numbers(column: pd.Series, what: str) -> Int64[np.ndarray, " N"]:
+    if column.dtype == object:
+        column = column.map(lambda one: one.strip() or None if isinstance(one, str) else one)
+    if n := int(column.isna().sum()):
+        raise DataError(f"{what} is empty in {n} of {len(column)} rows; give every row a group, or remove those rows")
+    return pd.factorize(column)[0].astype(np.int64)
 
-    Raises:
-        DataError: A row holds neither, or only some rows hold numbers.
-    """
+
+def _times_of(column: pd.Series, what: str, order: DayOrder | None) -> Shaped[np.ndarray, " N"]:
     numbers = pd.to_numeric(column, errors="coerce")
     if numbers.notna().all():
         return numbers.to_numpy(dtype=np.float64)
@@ -62,34 +114,6 @@ def times_of(column: pd.Series, what: str, order: DayOrder | None = None) -> Sha
             "(for 3/4/2026, give dates=day-first or dates=month-first)"
         )
     return days.to_numpy(dtype=np.float64)
-
-
-def check_later(train: Shaped[np.ndarray, " n"], test: Shaped[np.ndarray, " m"], what: str) -> None:
-    """Refuse, with a DataError, a test part that is not later than the training part."""
-    if n := int((test <= train.max()).sum()):
-        raise DataError(
-            f"{what}: {n} of {len(test)} test rows are not later than all training rows; give a later test part, or "
-            "leave it out to split by time"
-        )
-
-
-def grouped(parts: Parts, numbers: Sequence[Int64[np.ndarray, " _"]], name: str) -> Parts:
-    """Return both parts with the groups of their examples, and a note on the number of groups.
-
-    Raises:
-        DataError: A group is in both.
-    """
-    train, test = numbers
-    if len(shared := np.intersect1d(train, test)):
-        raise DataError(
-            f"{counted(len(shared), 'group')} of {name!r} in both training and test part "
-            f"({np.isin(test, shared).sum()} of {len(test)} test rows); give parts without common groups, or leave "
-            "out the test part to split by group"
-        )
-    own, other = (replace(part, groups=one) for part, one in zip((parts.train, parts.test), numbers, strict=True))
-    n_train, n_test = (len(np.unique(one)) for one in numbers)
-    said = f"{n_train} groups by {name!r} in training and {n_test} others in test"
-    return replace(parts, train=own, test=other, words="; ".join(filter(None, (parts.words, said))))
 
 
 def group_note(table: pd.DataFrame) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from transferscope.data.apart import check_later, check_one_way, group_numbers, grouped, times_of
+from transferscope.data.apart import read_apart_by
 from transferscope.data.arrays import Parts, read_apart
 from transferscope.data.image_files import ImageForm, PackedImage, read_images
 from transferscope.data.label_sets import label_matrix, named_labels
@@ -157,30 +157,24 @@ def load_saved_images(
     root = train.path if test is None else train.path.parent
     images = read_images(packed, root, form)
     known = np.concatenate(labels)[images.kept]
-    check_one_way(group, time)
-    apart = None if group is None and time is None else pd.concat([one.column(str(group or time)) for one in parts])
-    what = f"{root}: column {group or time!r}"
-    numbers = None if apart is None or group is None else group_numbers([apart.iloc[images.kept]], what)[0]
-    times = None if apart is None or time is None else times_of(apart.iloc[images.kept], what)
+    marks = {one: pd.concat([split.column(one) for split in parts]) for one in (group, time) if one is not None}
+    apart = read_apart_by(pd.DataFrame(marks).iloc[images.kept if marks else []], group, time, str(root))
     n_train = int(np.searchsorted(images.kept, len(labels[0]))) if test is not None else len(known)
     if not 0 < n_train < len(known) + (test is None):
         raise DataError(f"{root} has a split without images that can be decoded ({images.skipped}); fix some")
     kind = "multi-label" if names is not None else kind
     if test is None:
-        rows = rows_of_parts(
-            known, test_share, name=str(root), kind=kind, label_names=names, seed=seed, groups=numbers, times=times
+        *rows, left_out = rows_of_parts(
+            known, test_share, name=str(root), kind=kind, label_names=names, seed=seed, apart=apart
         )
         inputs = [take_rows(images.pixels, part) for part in rows]
     else:
-        rows = np.arange(n_train), np.arange(n_train, len(known))
+        rows, left_out = [np.arange(n_train), np.arange(n_train, len(known))], ""
         inputs = [images.pixels[:n_train], images.pixels[n_train:]]
     own = [known[part] for part in rows]
     done = read_apart(inputs, own, name=str(root), kind=kind, label_names=names)
-    if times is not None:
-        check_later(times[rows[0]], times[rows[1]], what)
-    if numbers is not None and group is not None:
-        done = grouped(done, [numbers[part] for part in rows], group)
-    words = "; ".join(filter(None, (note, images.words, images.skipped, done.words)))
+    done = apart.take(np.concatenate(rows)).kept(done)
+    words = "; ".join(filter(None, (note, left_out, images.words, images.skipped, done.words)))
     return replace(done, words=words, about=images.about)
 
 

@@ -14,7 +14,7 @@ from transferscope.data.image_files import ImageForm, read_images
 from transferscope.data.image_folder import image_files_below
 from transferscope.data.tables import (
     TableSettings,
-    kept_apart,
+    apart_by,
     read_labels,
     require_column,
     rows_of_table,
@@ -56,7 +56,7 @@ def load_labelled_images(
     others, _ = read_labels(table.iloc[rows[n_train:]], settings, kind, table_path, names=names)
     inputs = (images.pixels[:n_train], images.pixels[n_train:])
     parts = read_apart(inputs, (own, others), name=str(table_path), kind=kind, label_names=names)
-    parts = kept_apart(parts, table.iloc[rows[:n_train]], table.iloc[rows[n_train:]], settings, table_path)
+    parts = apart_by(table.iloc[rows], settings, table_path).kept(parts)
     hint = "" if settings.group else group_note(table.drop(columns=[column, *settings.labels]))
     beside = len(image_files_below(folder)) - len(files)
     note = f"{beside} images of the folder have no row in {table_path.name} and are left out" if beside > 0 else ""

@@ -18,7 +18,6 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import pandas as pd
 
-from transferscope.data.apart import check_one_way
 from transferscope.data.arrays import kind_of_numbers
 from transferscope.data.split_names import split_names
 from transferscope.data.task import Dataset, LabelledSet
@@ -63,13 +62,8 @@ class InMemory:
     time: Any = None
 
     def __post_init__(self) -> None:
-        check_one_way(*(None if one is None else name for one, name in ((self.group, "group"), (self.time, "time"))))
         if self.test_share is not None and not 0 < self.test_share < 1:
             raise out_of_range("test_share", self.test_share, "a number between 0 and 1, as in 0.2")
-
-    def marked(self, mark: str) -> "InMemory":
-        """Return the settings with the column or array of the groups, or of the times, under that name."""
-        return replace(self, group=mark) if mark == "group" else replace(self, time=mark)
 
     def check_used(self, data: Iterable[object]) -> None:
         """Refuse, with a SettingsError, what was given and none of the data is read by."""
@@ -192,20 +186,22 @@ def _of_arrays(data: Sequence[Any], folder: Path, role: str, reading: InMemory) 
             )
         if not len(x):
             raise DataError(f"the {role} has no{of} inputs; expected at least one example")
-    mark, values = _marked(reading, len(parts[0][0]), len(parts), role)
+    marks = _marks(reading, len(parts[0][0]), len(parts), role)
+    group, time = (
+        mark if mark in marks else given for mark, given in (("group", reading.group), ("time", reading.time))
+    )
+    marked = replace(reading, group=group, time=time)
     if any(isinstance(x, pd.DataFrame) for x, _ in parts):
         frames = [_joined(x, y, role) for x, y in parts]
-        if values is not None:
-            if mark in frames[0].columns:
-                raise DataError(
-                    f"the inputs of the {role} have a column {mark!r}, and {mark} is given too; rename the column"
-                )
-            frames, reading = [frames[0].assign(**{mark: values})], reading.marked(mark)
-        return _of_frames(frames, folder, role, replace(reading, label=_LABEL))
+        if taken := [mark for mark in marks if mark in frames[0].columns]:
+            raise DataError(
+                f"the inputs of the {role} have a column {taken[0]!r}, and {taken[0]} is given too; rename the column"
+            )
+        return _of_frames([one.assign(**marks) for one in frames], folder, role, replace(marked, label=_LABEL))
     ys = [as_array(y, f"the labels of the {role}") for _, y in parts]
     task = _checked_task(ys[0], f"the label of the {role}", reading.task)
     if all(_are_texts(x) for x, _ in parts):
-        return _of_texts([x for x, _ in parts], ys, folder, role, replace(reading, task=task), mark, values)
+        return _of_texts([x for x, _ in parts], ys, folder, role, replace(marked, task=task), marks)
     xs = [as_array(x, f"the inputs of the {role}") for x, _ in parts]
     keys = (("x", "y"),) if len(parts) == 1 else (("x_train", "y_train"), ("x_test", "y_test"))
     arrays = {
@@ -213,27 +209,26 @@ def _of_arrays(data: Sequence[Any], folder: Path, role: str, reading: InMemory) 
         for pair, both in zip(keys, zip(xs, ys, strict=True), strict=True)
         for key, one in zip(pair, both, strict=True)
     }
-    if values is not None:
-        arrays[mark] = values
-        reading = reading.marked(mark)
+    arrays |= marks
     content = [
         f"{key}{one.dtype.str}{one.shape}".encode() + np.ascontiguousarray(one).tobytes() for key, one in arrays.items()
     ]
-    return _named("npz", _npz(arrays, folder, f"{role}-{_digest(*content)}"), reading, kind=task)
+    return _named("npz", _npz(arrays, folder, f"{role}-{_digest(*content)}"), marked, kind=task)
 
 
-def _marked(reading: InMemory, n: int, n_parts: int, role: str) -> tuple[str, np.ndarray | None]:
-    """Return the given one of group and time for arrays, and its values; None for neither, or a column of a frame."""
-    mark = "group" if reading.group is not None else "time"
-    given = getattr(reading, mark)
-    if given is None or isinstance(given, str):
-        return mark, None
-    values = as_array(given, f"{mark} of the {role}")
-    if n_parts > 1:
-        raise SettingsError(f"{mark} splits off a test part, but the {role} has one; leave one out")
-    if values.shape != (n,):
-        raise wrong_shape(mark, values, f"one value per input, ({n},)")
-    return mark, values.astype("datetime64[s]").astype(np.float64) if values.dtype.kind == "M" else values
+def _marks(reading: InMemory, n: int, n_parts: int, role: str) -> dict[str, np.ndarray]:
+    """Return the values of group and time that are given as arrays rather than as columns of a frame."""
+    marks: dict[str, np.ndarray] = {}
+    for mark, given in (("group", reading.group), ("time", reading.time)):
+        if given is None or isinstance(given, str):
+            continue
+        values = as_array(given, f"{mark} of the {role}")
+        if n_parts > 1:
+            raise SettingsError(f"{mark} splits off a test part, but the {role} has one; leave one out")
+        if values.shape != (n,):
+            raise wrong_shape(mark, values, f"one value per input, ({n},)")
+        marks[mark] = values.astype("datetime64[s]").astype(np.float64) if values.dtype.kind == "M" else values
+    return marks
 
 
 def _of_texts(
@@ -242,13 +237,10 @@ def _of_texts(
     folder: Path,
     role: str,
     reading: InMemory,
-    mark: str,
-    values: np.ndarray | None,
+    marks: Mapping[str, np.ndarray],
 ) -> str:
     columns = [{_LABEL: y.tolist()} for y in labels]
-    if values is not None:
-        columns[0][mark] = values.tolist()
-        reading = reading.marked(mark)
+    columns[0] |= {mark: values.tolist() for mark, values in marks.items()}
     files = _lines(texts, folder, role, columns)
     return _named("text", files[0], reading, text=_TEXT, label=_LABEL, kind=reading.task, test=files[1:])
 

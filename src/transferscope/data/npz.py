@@ -15,7 +15,7 @@ from zipfile import BadZipFile, ZipFile
 import numpy as np
 import pandas as pd
 
-from transferscope.data.apart import check_later, check_one_way, group_numbers, grouped, times_of
+from transferscope.data.apart import Apart, read_apart_by
 from transferscope.data.arrays import ChannelAxis, Parts, counts_rows, epoch_unit, lost_in_float32, to_parts
 from transferscope.data.places import check_bytes
 from transferscope.data.split_names import split_names
@@ -74,8 +74,8 @@ def load_npz(
         DataError: It is no regular file; it declares arrays larger than `places.most_bytes`; or an array is missing,
             holds objects, or has a shape or type that fits nothing.
     """
-    check_one_way(group, time)
-    arrays, note = _read_arrays(path, beside=group or time)
+    marks = [one for one in (group, time) if one is not None]
+    arrays, note = _read_arrays(path, beside=marks)
     of_inputs = [key for key in arrays if key[0] == "x" and f"y{key[1:]}" in arrays]
     for key in of_inputs:
         inputs, labels = arrays[key], arrays[f"y{key[1:]}"]
@@ -99,27 +99,27 @@ def load_npz(
                 f"one text per column of labels or class of masks; the labels have shape {labels.shape}",
             )
         names = [str(name) for name in held]
-    array, what = group or time, f"{path}: array {group or time!r}"
-    marks = [] if array is None else [arrays[f"{array}{one[1:]}"] for one in of_inputs]
-    for mark, labels in zip(marks, y, strict=False):
-        if mark.shape != (len(labels),):
-            raise wrong_shape(what, mark, f"one value per example, ({len(labels)},)")
-    columns = [pd.Series(mark) for mark in marks]
-    marks = group_numbers(columns, what) if group else [times_of(column, what) for column in columns]
+    columns = {mark: [arrays[f"{mark}{one[1:]}"] for one in of_inputs] for mark in marks}
+    for mark, values in columns.items():
+        for one, labels in zip(values, y, strict=True):
+            if one.shape != (len(labels),):
+                raise wrong_shape(f"{path}: array {mark!r}", one, f"one value per example, ({len(labels)},)")
+    table = pd.DataFrame({mark: np.concatenate(values) for mark, values in columns.items()})
+    apart = read_apart_by(table, group, time, str(path))
     if len(x) == 1:
-        rows = _drawn(
+        *rows, left_out = _drawn(
             y[0],
             test_share,
             name=str(path),
             kind=kind,
             label_names=names,
             seed=seed,
-            groups=marks[0] if group else None,
-            times=marks[0] if time else None,
+            apart=apart,
         )
-        marks = [marks[0][part] for part in rows] if marks else []
+        apart = apart.take(np.concatenate(rows))
+        how = f"the latest by {time!r}" if time else "drawn by seed"
+        note = f"{len(rows[1])} of {len(y[0])} examples, {how}, are the test set{'; ' if left_out else ''}{left_out}"
         x, y = ([arrays[key][part] for part in rows] for key in WHOLE)
-        note = f"{len(rows[1])} of {sum(map(len, rows))} examples, drawn by seed, are the test set"
     about: dict[str, str] = {}
     if x[0].ndim == 2 and x[0].dtype.kind in "iuf" and x[1].shape[1:] == x[0].shape[1:]:
         counting = [k for k in _row_numbers(*x) if k not in keep]
@@ -138,10 +138,7 @@ def load_npz(
     if kind == "regression" and y[0].ndim > 2:
         kind = "dense regression"
     parts = to_parts(x, y, name=str(path), kind=kind, label_names=names, channels=channels)
-    parts = replace(parts, words=note, about=about)
-    if time:
-        check_later(marks[0], marks[1], what)
-    return grouped(parts, marks, group) if group else parts
+    return apart.kept(replace(parts, words=note, about=about))
 
 
 def _drawn(
@@ -152,15 +149,12 @@ def _drawn(
     kind: Kind | None,
     label_names: list[str] | None,
     seed: int,
-    groups: np.ndarray | None,
-    times: np.ndarray | None,
-) -> tuple[np.ndarray, np.ndarray]:
+    apart: Apart,
+) -> tuple[np.ndarray, np.ndarray, str]:
     """Return the rows of the training part and of a drawn test part, ignoring labels on a grid."""
     if labels.ndim > 2:
         labels, kind, label_names = np.zeros(len(labels)), "regression", None
-    return rows_of_parts(
-        labels, share, name=name, kind=kind, label_names=label_names, seed=seed, groups=groups, times=times
-    )
+    return rows_of_parts(labels, share, name=name, kind=kind, label_names=label_names, seed=seed, apart=apart)
 
 
 def _row_numbers(train: np.ndarray, test: np.ndarray) -> list[int]:
@@ -207,7 +201,7 @@ def read_array(path: Path, names: Sequence[str]) -> np.ndarray:
 
 
 def _read_arrays(
-    path: Path, *, first_of: Sequence[str] = (), beside: str | None = None
+    path: Path, *, first_of: Sequence[str] = (), beside: Collection[str] = ()
 ) -> tuple[dict[str, np.ndarray], str]:
     """Return the first of some arrays, or both parts with the names of labels if present; and a note."""
     require_regular(path, "an .npz file")
@@ -232,8 +226,7 @@ def _read_arrays(
                 if split is not None:
                     keys = [f"{array}_{part}" for part in (split.train, split.test) for array in "xy"]
                     note = split.note
-            if beside is not None:
-                keys += [f"{beside}{key[1:]}" for key in keys if key[0] == "x"]
+            keys += [f"{mark}{key[1:]}" for mark in beside for key in keys if key[0] == "x"]
             missing = [key for key in keys if key not in archive]
             if missing:
                 wanted = f"the array {' or '.join(keys)}" if first_of else f"the arrays {', '.join(keys)}"

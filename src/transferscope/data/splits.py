@@ -9,6 +9,7 @@ from itertools import islice
 import numpy as np
 from jaxtyping import Int64, Shaped
 
+from transferscope.data.apart import Apart
 from transferscope.data.arrays import Parts, to_parts
 from transferscope.data.task import Kind, LabelledSet
 from transferscope.errors import DataError, out_of_range
@@ -116,25 +117,28 @@ def rows_of_parts(
     kind: Kind | None,
     label_names: Sequence[str] | None,
     seed: int,
-    groups: Int64[np.ndarray, " N"] | None = None,
-    times: Shaped[np.ndarray, " N"] | None = None,
-) -> tuple[Int64[np.ndarray, " n_train"], Int64[np.ndarray, " n_test"]]:
+    apart: Apart,
+) -> tuple[Int64[np.ndarray, " n_train"], Int64[np.ndarray, " n_test"], str]:
     """Return the rows of the training part and of a drawn test part; other arguments as for `to_parts`.
 
     Args:
         labels: Of all rows.
         share: As in `rows_split_off`; None for `TEST_SHARE`.
-        groups: As of `LabelledSet`.
-        times: Of all rows, comparable; the test part is then every row after one of them. Not with groups.
+        apart: Groups and times of all rows. With times, the test part is every row after one of them.
+
+    Returns:
+        Both, and which rows are in neither, in words: with groups and times, those of `_later_groups`.
 
     Raises:
         DataError: As `to_parts` and `rows_split_off`; or all times are the same.
     """
-    if times is not None:
-        return rows_after(times, share or TEST_SHARE, name=name)
+    share = share or TEST_SHARE
+    if apart.times is not None:
+        train, test = rows_after(apart.times, share, name=name)
+        return (train, test, "") if apart.groups is None else _later_groups(train, test, apart, share, seed=seed)
     none = np.zeros((len(labels), 1))
     examples = to_parts((none, none), (labels, labels), name=name, kind=kind, label_names=label_names).train
-    return rows_split_off(replace(examples, groups=groups), share or TEST_SHARE, seed=seed)
+    return *rows_split_off(replace(examples, groups=apart.groups), share, seed=seed), ""
 
 
 def rows_after(
@@ -151,6 +155,43 @@ def rows_after(
     later = 1 - np.cumsum(np.bincount(place))[:-1] / len(times)
     is_test = place > int(np.argmin(np.abs(later - share)))
     return np.flatnonzero(~is_test), np.flatnonzero(is_test)
+
+
+def _later_groups(
+    early: Int64[np.ndarray, " n_early"], late: Int64[np.ndarray, " n_late"], apart: Apart, share: float, *, seed: int
+) -> tuple[Int64[np.ndarray, " n_train"], Int64[np.ndarray, " n_test"], str]:
+    """Return the early rows of some groups and the late rows of the others, and the other rows in words.
+
+    A group with rows on one side alone stays there. Of those on both, the ones with the largest share of late rows
+    become test groups, in a seeded order where it is equal, until the test part is as near to its share of the rows
+    that are kept as it can be.
+
+    Raises:
+        DataError: A part would have no row.
+    """
+    assert apart.groups is not None
+    n_groups = int(apart.groups.max()) + 1
+    n_early, n_late = (np.bincount(apart.groups[rows], minlength=n_groups) for rows in (early, late))
+    on_both = np.random.default_rng([seed, 3]).permutation(np.flatnonzero((n_early > 0) & (n_late > 0)))
+    order = on_both[np.argsort(n_early[on_both] / n_late[on_both], kind="stable")]
+    n_train = n_early.sum() - np.cumsum([0, *n_early[order]])
+    n_test = n_late[n_early == 0].sum() + np.cumsum([0, *n_late[order]])
+    distance = np.where((n_train > 0) & (n_test > 0), np.abs(n_test / (n_train + n_test) - share), np.inf)
+    if np.isinf(distance).all():
+        raise DataError(
+            f"{apart.place}: no later test part of other groups: all {len(early) + len(late)} rows are of "
+            f"{counted(len(np.unique(apart.groups)), 'group')} by {apart.group!r}; give more groups, or one of group "
+            "and time"
+        )
+    is_test = n_early == 0
+    is_test[order[: int(np.argmin(distance))]] = True
+    train, test = early[~is_test[apart.groups[early]]], late[is_test[apart.groups[late]]]
+    lost = [len(early) - len(train), len(late) - len(test)]
+    note = (
+        f"{sum(lost)} of {len(early) + len(late)} rows are left out, so that the test part is later and has other "
+        f"groups: {lost[0]} early rows of test groups and {lost[1]} late rows of training groups"
+    )
+    return train, test, note if sum(lost) else ""
 
 
 def _groups_split_off(

@@ -10,14 +10,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Int64, Num
 
-from transferscope.data.apart import (
-    check_later,
-    check_one_way,
-    group_note,
-    group_numbers,
-    grouped,
-    times_of,
-)
+from transferscope.data.apart import Apart, group_note, read_apart_by
 from transferscope.data.arrays import (
     Parts,
     kind_of_numbers,
@@ -75,7 +68,6 @@ class TableSettings:
     time: str | None = None
 
     def __post_init__(self) -> None:
-        check_one_way(self.group, self.time)
         if not self.labels:
             raise SettingsError("the label column of the table is unknown; name it, as in 'csv:houses.csv?label=price'")
         tests = {"test": self.test_file, "split": self.split, "test_share": self.test_share}
@@ -153,7 +145,7 @@ def load_table(
     others, _ = read_labels(test, settings, kind, test_path, names=names)
     both = (encoding.apply(train, path, np.float32), encoding.apply(test, test_path, np.float32))
     parts = to_parts(both, (own, others), name=str(path), kind=kind, label_names=names)
-    parts = kept_apart(parts, train, test, settings, path)
+    parts = apart_by(pd.concat([train, test]), settings, path).kept(parts)
     notes = (*notes, *filter(None, [parts.words, "" if settings.group else group_note(train[features])]))
     if shared is None:
         new = [f"of test rows, {remark}" for remark in encoding.remarks(test, train)]
@@ -218,9 +210,9 @@ def _parts(
     table = tables[0]
     if settings.split is not None:
         own, other, left_out = _split_rows(table, settings, path)
-        notes = (*notes, *filter(None, [left_out]))
     else:
-        own, other = _drawn_rows(table, settings, kind, path, seed)
+        own, other, left_out = _drawn_rows(table, settings, kind, path, seed)
+    notes = (*notes, *filter(None, [left_out]))
     return settings, kind, frames[0].take(own), frames[0].take(other), notes
 
 
@@ -467,14 +459,13 @@ def rows_of_table(
     if settings.test_share is None:
         unread = table.drop(columns=[*settings.labels, *inputs])
         _refuse_names_of_parts(unread, path, otherwise="test_share=0.2 for rows that are drawn")
-    return *_drawn_rows(table, settings, kind, path, seed), ""
+    return _drawn_rows(table, settings, kind, path, seed)
 
 
 def _drawn_rows(
     table: pd.DataFrame, settings: TableSettings, kind: Kind, path: Path, seed: int
-) -> tuple[Int64[np.ndarray, " n_train"], Int64[np.ndarray, " n_test"]]:
+) -> tuple[Int64[np.ndarray, " n_train"], Int64[np.ndarray, " n_test"], str]:
     labels, names = read_labels(table, settings, kind, path)
-    group, time = settings.group, settings.time
     return rows_of_parts(
         labels,
         settings.test_share,
@@ -482,27 +473,13 @@ def _drawn_rows(
         kind=kind,
         label_names=names,
         seed=seed,
-        groups=None if group is None else group_numbers([table[group]], f"{path}: column {group!r}")[0],
-        times=None if time is None else times_of(table[time], f"{path}: column {time!r}", settings.dates),
+        apart=apart_by(table, settings, path),
     )
 
 
-def kept_apart(parts: Parts, train: pd.DataFrame, test: pd.DataFrame, settings: TableSettings, path: Path) -> Parts:
-    """Return the parts with the groups of their rows, after checking that groups and times are separated.
-
-    Raises:
-        DataError: A group is in both parts, or the test part is not later.
-    """
-    if (time := settings.time) is not None:
-        what = f"{path}: column {time!r}"
-        own, other = (times_of(rows[time], what, settings.dates) for rows in (train, test))
-        check_later(own, other, what)
-        return replace(parts, words="; ".join(filter(None, (parts.words, f"the test part is later by {time!r}"))))
-    if (group := settings.group) is None:
-        return parts
-    what = f"{path}: column {group!r}"
-    numbers = group_numbers([train[group], test[group]], what)
-    return grouped(parts, numbers, group)
+def apart_by(table: pd.DataFrame, settings: TableSettings, path: Path) -> Apart:
+    """Return groups and times of the rows by the columns that the settings name; raises like `read_apart_by`."""
+    return read_apart_by(table, settings.group, settings.time, str(path), settings.dates)
 
 
 def _split_rows(

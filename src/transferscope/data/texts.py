@@ -20,7 +20,7 @@ from transferscope.data.frame import place_of, read_frame
 from transferscope.data.hf_dataset import read_columns
 from transferscope.data.places import check_bytes, find_path
 from transferscope.data.spec import DataSpec
-from transferscope.data.tables import TableSettings, kept_apart, read_labels, rows_of_table, with_labels
+from transferscope.data.tables import TableSettings, apart_by, read_labels, rows_of_table, with_labels
 from transferscope.data.task import KINDS, Kind
 from transferscope.errors import (
     CorruptDataError,
@@ -221,7 +221,7 @@ def load_texts(
     own, names = read_labels(tables[0], given, kind, path)
     others, _ = read_labels(tables[1], given, kind, files[-1], names=names)
     parts = read_apart(inputs, (own, others), name=str(path), kind=kind, label_names=names)
-    parts = kept_apart(parts, tables[0], tables[1], given, path)
+    parts = apart_by(pd.concat(tables), given, path).kept(parts)
     hint = "" if settings.group else group_note(tables[0].drop(columns=[*settings.inputs, *settings.labels]))
     n_cut = sum(n for _, n in read)
     length = inputs[0].shape[-1]
