@@ -160,6 +160,14 @@ def test_the_cheapest_arms_run_first_and_those_of_one_pre_training_share_it(data
     assert {arm.name: arm.n_seeds for arm in found[20].arms if arm.n_seeds} == {"raw": 1, "linear-probe from good": 1}
 
 
+def test_no_pre_training_comes_before_a_baseline_of_a_second(data: Path, tmp_path: Path) -> None:
+    """However many arms and numbers of labels share it: the first of them waits for the whole."""
+    methods = tables_of("raw", "boosting", "linear-probe", "fine-tune", "l2-sp", "surgical")
+    found, _ = run(race_of(data, tmp_path / "raced.sqlite", labels=(10, 20, 30), methods=methods, race={"runs": 6}))
+    for of_labels in found.values():
+        assert {arm.name: arm.n_seeds for arm in of_labels.arms if arm.n_seeds} == {"raw": 1, "boosting": 1}
+
+
 def test_an_arm_too_dear_for_the_minutes_shuts_out_nothing_else(data: Path, tmp_path: Path) -> None:
     """Fine-tuning takes 2 minutes of the 1 that there is; the others are raced to both answers without it."""
     methods = tables_of("raw", "linear-probe", "fine-tune")

@@ -209,14 +209,19 @@ class Race:
 
 
 def _shared(looks: Sequence[_Look], shut: Sequence[Bool[np.ndarray, " arms"]]) -> list[Float[np.ndarray, " arms"]]:
-    """Return the time of the next run of each arm; runs that need the same pretraining share its time."""
+    """Return the time of the next run of each arm; runs that need the same pretraining share its time.
+
+    The first run of an arm has the time of all of it: whichever comes first makes the others wait for the whole.
+    """
     count = Counter(
         key for look, out in zip(looks, shut, strict=True) for arm in np.flatnonzero(~out) for key in look.needs[arm]
     )
-    return [
-        look.own + [sum(taken / max(count[key], 1) for key, taken in needed.items()) for needed in look.needs]
-        for look in looks
-    ]
+
+    def of_needs(look: _Look, arm: int) -> float:
+        is_first = bool(np.isnan(look.scores.values[arm]).all())
+        return sum(taken / (1 if is_first else max(count[key], 1)) for key, taken in look.needs[arm].items())
+
+    return [look.own + [of_needs(look, arm) for arm in range(len(look.own))] for look in looks]
 
 
 def _known(seconds: float) -> float | None:
