@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Float
 
-from transferscope.scaling.laws.law import Law, Parameter, Sizes, beside_constant, powers, product_grid
+from transferscope.scaling.laws.law import Law, Parameter, Rates, Sizes, Values, one_term, powers, product_grid
 
 LAST_VALUE = Law(
     name="last-value",
@@ -59,16 +59,10 @@ SHIFTED_POWER = Law(
 r"""f(x) = D (x + x_0)^{-\alpha} + C. x >= 0: no pretraining is an observation like any other."""
 
 
-def _saturating_power_basis(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k"]:
-    alpha, x_1 = eta[:, :1], eta[:, 1:]
-    return np.asarray(((1 / x[:, 0] + 1 / x_1) ** alpha)[:, :, None])
-
-
-def _saturating_power_basis_jacobian(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k q"]:
-    alpha, x_1 = eta[:, :1], eta[:, 1:]
+def _saturating_power(x: Sizes, eta: Rates) -> Values:
+    alpha, x_1 = eta.T[:, :, None]
     rest = 1 / x[:, 0] + 1 / x_1
-    by_eta = np.stack([np.log(rest) * rest**alpha, -alpha * rest ** (alpha - 1) / x_1**2], axis=2)
-    return by_eta[:, :, None, :]
+    return rest**alpha, lambda: (np.log(rest) * rest**alpha, -alpha * rest ** (alpha - 1) / x_1**2)
 
 
 SATURATING_POWER = Law(
@@ -80,7 +74,7 @@ SATURATING_POWER = Law(
         Parameter("x_1", "size at which the gain ends", 1e-2, 1e6, "log", size=0),
     ),
     linear=(Parameter("D", "scale of the error"),),
-    form=(_saturating_power_basis, _saturating_power_basis_jacobian),
+    form=one_term(_saturating_power, floor=False),
     grid=product_grid(np.concatenate([[0.0], np.geomspace(0.005, 5.0, 32)]), np.geomspace(0.03, 1e5, 16)),
 )
 r"""f(x) = D (1/x + 1/x_1)^{\alpha}. x > 0. Its floor is D x_1^{-\alpha}; with x_1 -> \infty it is the power law."""
@@ -105,30 +99,19 @@ def _logits(log_t: Float[np.ndarray, "B m"], bend: Float[np.ndarray, "B 1"]) -> 
     return u
 
 
-def _share(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m"]:
-    """Return the logit of the remaining share z of the way from plateau to plateau."""
-    alpha, x_c, bend = eta[:, :1], eta[:, 1:2], eta[:, 2:]
+def _sigmoid(x: Sizes, eta: Rates) -> Values:
+    """Return the remaining share z of the way from plateau to plateau."""
+    alpha, x_c, bend = eta.T[:, :, None]
     with np.errstate(divide="ignore"):
-        log_t = -alpha * (np.log(x[:, 0]) - np.log(x_c))
-    return _logits(np.minimum(log_t, 600.0), bend)
-
-
-def _sigmoid_basis(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k"]:
-    z = 1 / (1 + np.exp(-_share(x, eta)))
-    return beside_constant(z, 1.0)
-
-
-def _sigmoid_basis_jacobian(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k q"]:
-    alpha, x_c, bend = eta[:, :1], eta[:, 1:2], eta[:, 2:]
-    u = _share(x, eta)
+        log_ratio = np.log(x[:, 0]) - np.log(x_c)
+    u = _logits(np.minimum(-alpha * log_ratio, 600.0), bend)
     z = 1 / (1 + np.exp(-u))
-    slope = z * (1 - z) / (1 - z + bend * z)  # dz / d log t
-    log_ratio = np.log(np.where(x[:, 0] > 0, x[:, 0], 1.0)) - np.log(x_c)
-    log_ratio = np.where(x[:, 0] > 0, log_ratio, 0.0)
-    by_alpha, by_x_c = -log_ratio * slope, alpha / x_c * slope
-    by_bend = -np.logaddexp(0, u) * slope
-    by_eta = np.stack([by_alpha, by_x_c, by_bend], axis=2)
-    return beside_constant(by_eta, 0.0)
+
+    def by_eta() -> tuple[Float[np.ndarray, "B m"], ...]:
+        slope = z * (1 - z) / (1 - z + bend * z)  # dz / d log t
+        return -np.where(x[:, 0] > 0, log_ratio, 0.0) * slope, alpha / x_c * slope, -np.logaddexp(0, u) * slope
+
+    return z, by_eta
 
 
 SIGMOID = Law(
@@ -141,33 +124,26 @@ SIGMOID = Law(
         Parameter("a", "how slowly the upper plateau is left", 0.1, 10.0, "log"),
     ),
     linear=(Parameter("H", "error without data above the floor"), Parameter("C", "the error that stays")),
-    form=(_sigmoid_basis, _sigmoid_basis_jacobian),
+    form=one_term(_sigmoid),
     grid=product_grid(np.geomspace(0.06, 4.0, 14), np.geomspace(1e-4, 30.0, 9), np.array([0.3, 1.0, 3.0])),
     allows_zero=(True,),
 )
 r"""f(x) = C + H z(x) with z / (1 - z)^a = (x / x_c)^{-\alpha}. x >= 0; f(0) = C + H. a = 1 is Hill's curve."""
 
 
-def _log_power(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m"]:
+def _broken_power(x: Sizes, eta: Rates) -> Values:
     c_0, c_1, d, f = eta.T[:, :, None]
     log_x = np.log(x[:, 0])
-    return np.asarray(-c_0 * log_x - c_1 * f * np.logaddexp(0, (log_x - np.log(d)) / f))
+    v = (log_x - np.log(d)) / f
+    softplus = np.logaddexp(0, v)
+    power = np.exp(-c_0 * log_x - c_1 * f * softplus)
 
+    def by_eta() -> tuple[Float[np.ndarray, "B m"], ...]:
+        sigmoid = np.exp(-np.logaddexp(0, -v))
+        by_d, by_f = c_1 * sigmoid / d * power, -c_1 * (softplus - v * sigmoid) * power
+        return -log_x * power, -f * softplus * power, by_d, by_f
 
-def _broken_power_basis(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k"]:
-    power = np.exp(_log_power(x, eta))
-    return beside_constant(power, 1.0)
-
-
-def _broken_power_basis_jacobian(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k q"]:
-    _, c_1, d, f = eta.T[:, :, None]
-    power = np.exp(_log_power(x, eta))
-    v = (np.log(x[:, 0]) - np.log(d)) / f
-    softplus, sigmoid = np.logaddexp(0, v), np.exp(-np.logaddexp(0, -v))
-    by_c_0, by_c_1 = -np.log(x[:, 0]) * power, -f * softplus * power
-    by_d, by_f = c_1 * sigmoid / d * power, -c_1 * (softplus - v * sigmoid) * power
-    by_eta = np.stack([by_c_0, by_c_1, by_d, by_f], axis=2)
-    return beside_constant(by_eta, 0.0)
+    return power, by_eta
 
 
 BROKEN_POWER = Law(
@@ -181,7 +157,7 @@ BROKEN_POWER = Law(
         Parameter("f", "width of the break in log size", 0.05, 3.0, "log"),
     ),
     linear=(Parameter("b", "scale of the error"), Parameter("C", "the error that stays")),
-    form=(_broken_power_basis, _broken_power_basis_jacobian),
+    form=one_term(_broken_power),
     grid=product_grid(
         np.array([0.0, 0.05, 0.15, 0.4, 1.0]),
         np.array([-0.8, -0.25, -0.08, 0.08, 0.25, 0.8, 2.0]),

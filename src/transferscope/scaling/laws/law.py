@@ -10,8 +10,15 @@ from jaxtyping import Bool, Float
 Sizes = Float[np.ndarray, "m v"]
 """Sizes of m observations: one column (x), or two (n of pretraining, s of fine-tuning)."""
 
-Basis = Callable[[Sizes, Float[np.ndarray, "B q"]], Float[np.ndarray, "B m k"]]
-BasisJacobian = Callable[[Sizes, Float[np.ndarray, "B q"]], Float[np.ndarray, "B m k q"]]
+Rates = Float[np.ndarray, "B q"]
+"""Non-linear parameters of B curves."""
+
+Basis = tuple[Float[np.ndarray, "B m k"], Callable[[], Float[np.ndarray, "B m k q"]]]
+"""Basis functions, and what returns their derivatives by the rates."""
+Values = tuple[Float[np.ndarray, "B m"], Callable[[], tuple[Float[np.ndarray, "B m"], ...]]]
+"""One basis function, and what returns its derivative by each rate."""
+
+Form = Callable[[Sizes, Rates], Basis]
 InUnit = Callable[[Float[np.ndarray, "B p"], Float[np.ndarray, " v"]], Float[np.ndarray, "B p"]]
 
 
@@ -48,7 +55,7 @@ class Law:
         formula: The formula in plain text.
         nonlinear: Parameters \eta.
         linear: Parameters c, all of them >= 0.
-        form: (x (m, v), \eta (B, q)) -> \phi, shape (B, m, k), and -> d\phi / d\eta, shape (B, m, k, q).
+        form: (x, \eta) -> \phi, and a function that returns d\phi / d\eta.
         grid: Values of \eta, shape (G, q), where a search starts, for sizes whose geometric mean is 1.
         allows_zero: Which sizes may be 0, one entry for each column of x.
         last_only: Fit the observations at the largest size only.
@@ -60,16 +67,15 @@ class Law:
     source: str
     nonlinear: tuple[Parameter, ...]
     linear: tuple[Parameter, ...]
-    form: tuple[Basis, BasisJacobian]
+    form: Form
     grid: Float[np.ndarray, "G q"]
     allows_zero: tuple[bool, ...] = (False,)
     last_only: bool = False
     own_unit: InUnit | None = None
 
-    @property
-    def basis(self) -> Basis:
-        """The first of `form`."""
-        return self.form[0]
+    def basis(self, x: Sizes, eta: Rates) -> Float[np.ndarray, "B m k"]:
+        """Return the basis functions at sizes `x`."""
+        return self.form(x, eta)[0]
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -94,8 +100,8 @@ class Law:
     def gradient(self, x: Sizes, theta: Float[np.ndarray, "B p"]) -> Float[np.ndarray, "B m p"]:
         """Return the derivative of `value` with respect to each parameter."""
         eta, coefficients = np.split(theta, [len(self.nonlinear)], axis=1)
-        by_eta = np.einsum("bmkq,bk->bmq", self.form[1](x, eta), coefficients)
-        return np.concatenate([by_eta, self.basis(x, eta)], axis=2)
+        basis, by_eta = self.form(x, eta)
+        return np.concatenate([np.einsum("bmkq,bk->bmq", by_eta(), coefficients), basis], axis=2)
 
     def in_unit(self, theta: Float[np.ndarray, "B p"], unit: Float[np.ndarray, " v"]) -> Float[np.ndarray, "B p"]:
         """Return the parameters of the same curve when sizes x are written as x / unit."""
@@ -126,42 +132,49 @@ class Law:
         return np.asarray(self.grid * self._factor(self.nonlinear, unit))
 
 
-def beside_constant(values: Float[np.ndarray, "B m *q"], constant: float) -> Float[np.ndarray, "B m 2 *q"]:
-    """Return the columns of a basis, or of its derivatives, of one term and of a floor: the second is constant."""
-    result = np.full((*values.shape[:2], 2, *values.shape[2:]), constant)
-    result[:, :, 0] = values
-    return result
+def one_term(term: Callable[[Sizes, Rates], Values], *, floor: bool = True) -> Form:
+    """Return the form of one term, given with its derivative by each parameter, and of a constant floor beside it."""
+
+    def form(x: Sizes, eta: Rates) -> Basis:
+        value, by_eta = term(x, eta)
+
+        def jacobian() -> Float[np.ndarray, "B m k q"]:
+            each = np.stack(by_eta(), axis=2)
+            return np.stack([each, np.zeros_like(each)][: 1 + floor], axis=2)
+
+        return np.stack([value, np.ones_like(value)][: 1 + floor], axis=2), jacobian
+
+    return form
 
 
-def powers(*terms: tuple[tuple[int, int], ...], shift: tuple[int, int] | None = None) -> tuple[Basis, BasisJacobian]:
-    """Return the basis of products of powers x_v^-eta_q, and its derivatives.
+def powers(*terms: tuple[tuple[int, int], ...], shift: tuple[int, int] | None = None) -> Form:
+    """Return the form of products of powers x_v^-eta_q.
 
     Args:
         terms: Each as the places (v, q) of its factors; without any it is the constant 1.
         shift: The places (v, q) of a size and of the parameter that is added to it; None for none.
     """
 
-    def at(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "_ m v"]:
-        return x[None] if shift is None else x + eta[:, shift[1], None, None] * (np.arange(x.shape[1]) == shift[0])
-
-    def basis(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k"]:
-        sizes, result = at(x, eta), np.ones((len(eta), len(x), len(terms)))
+    def form(x: Sizes, eta: Rates) -> Basis:
+        sizes, values = x[None], np.ones((len(eta), len(x), len(terms)))
+        if shift is not None:
+            sizes = x + eta[:, shift[1], None, None] * (np.arange(x.shape[1]) == shift[0])
         for k, term in enumerate(terms):
             for v, q in term:
-                result[:, :, k] *= sizes[:, :, v] ** -eta[:, q : q + 1]
-        return result
+                values[:, :, k] *= sizes[:, :, v] ** -eta[:, q : q + 1]
 
-    def jacobian(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k q"]:
-        sizes, values = at(x, eta), basis(x, eta)
-        result = np.zeros((*values.shape, eta.shape[1]))
-        for k, term in enumerate(terms):
-            for v, q in term:
-                result[:, :, k, q] = -np.log(sizes[:, :, v]) * values[:, :, k]
-                if shift is not None and v == shift[0]:
-                    result[:, :, k, shift[1]] = -eta[:, q : q + 1] * values[:, :, k] / sizes[:, :, v]
-        return result
+        def jacobian() -> Float[np.ndarray, "B m k q"]:
+            result = np.zeros((*values.shape, eta.shape[1]))
+            for k, term in enumerate(terms):
+                for v, q in term:
+                    result[:, :, k, q] = -np.log(sizes[:, :, v]) * values[:, :, k]
+                    if shift is not None and v == shift[0]:
+                        result[:, :, k, shift[1]] = -eta[:, q : q + 1] * values[:, :, k] / sizes[:, :, v]
+            return result
 
-    return basis, jacobian
+        return values, jacobian
+
+    return form
 
 
 def product_grid(*axes: Float[np.ndarray, " _"]) -> Float[np.ndarray, "G q"]:

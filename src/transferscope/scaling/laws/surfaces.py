@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Float
 
-from transferscope.scaling.laws.law import Law, Parameter, Sizes, beside_constant, powers, product_grid
+from transferscope.scaling.laws.law import Law, Parameter, Rates, Sizes, Values, one_term, powers, product_grid
 
 _RATES = (
     Parameter("alpha", "pretraining rate", 0.02, 4.0),
@@ -79,27 +79,18 @@ PRODUCT = Law(
 r"""f(n, s) = D n^{-\alpha} s^{-\beta}. n, s > 0."""
 
 
-def _effective(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m"]:
-    """s + k n^q: fine-tuning examples, and those that pretraining is worth."""
+def _effective_data(x: Sizes, eta: Rates) -> Values:
     n, s = x.T
-    _, q, k = eta.T[:, :, None]
-    return np.asarray(s + k * n**q)
-
-
-def _effective_data_basis(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k"]:
-    power = _effective(x, eta) ** -eta[:, :1]
-    return beside_constant(power, 1.0)
-
-
-def _effective_data_basis_jacobian(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k q"]:
-    n = x[:, 0]
     b, q, k = eta.T[:, :, None]
-    data = _effective(x, eta)
+    data = s + k * n**q
     power = data**-b
-    by_b, by_data = -np.log(data) * power, -b * power / data
-    log_n = np.log(np.where(n > 0, n, 1.0))  # n^q log n -> 0 as n -> 0
-    by_eta = np.stack([by_b, by_data * k * n**q * log_n, by_data * n**q], axis=2)
-    return beside_constant(by_eta, 0.0)
+
+    def by_eta() -> tuple[Float[np.ndarray, "B m"], ...]:
+        by_data = -b * power / data
+        log_n = np.log(np.where(n > 0, n, 1.0))  # n^q log n -> 0 as n -> 0
+        return -np.log(data) * power, by_data * k * n**q * log_n, by_data * n**q
+
+    return power, by_eta
 
 
 def _effective_data_in_unit(theta: Float[np.ndarray, "B p"], unit: Float[np.ndarray, " v"]) -> Float[np.ndarray, "B p"]:
@@ -117,7 +108,7 @@ EFFECTIVE_DATA = Law(
         Parameter("k", "fine-tuning examples that one of pretraining is worth, at n = 1", 1e-12, 1e12, "log"),
     ),
     linear=(Parameter("d", "error at one effective example"), Parameter("E", "irreducible error")),
-    form=(_effective_data_basis, _effective_data_basis_jacobian),
+    form=one_term(_effective_data),
     grid=product_grid(np.geomspace(0.02, 4.0, 16), np.geomspace(0.05, 2.0, 7), np.geomspace(1e-4, 1e4, 13)),
     own_unit=_effective_data_in_unit,
     allows_zero=(True, False),
@@ -125,25 +116,17 @@ EFFECTIVE_DATA = Law(
 r"""f(n, s) = E + d (s + k n^q)^{-b}. n >= 0, s > 0. k n^q: the fine-tuning examples that pretraining on n is worth."""
 
 
-def _coupled(x: Sizes, eta: Float[np.ndarray, "B q"]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """n^-a, k s^-b and (n^-a + k s^-b)^g, each of shape (B, m)."""
+def _coupled(x: Sizes, eta: Rates) -> Values:
     a, b, k, g = eta.T[:, :, None]
     first, second = x[:, 0] ** -a, k * x[:, 1] ** -b
-    return first, second, (first + second) ** g
+    power = (first + second) ** g
 
+    def by_eta() -> tuple[Float[np.ndarray, "B m"], ...]:
+        inner = g * power / (first + second)
+        by_a, by_b = -np.log(x[:, 0]) * first * inner, -np.log(x[:, 1]) * second * inner
+        return by_a, by_b, second / k * inner, np.log(first + second) * power
 
-def _coupled_basis(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k"]:
-    power = _coupled(x, eta)[2]
-    return beside_constant(power, 1.0)
-
-
-def _coupled_basis_jacobian(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k q"]:
-    k, g = eta.T[2:, :, None]
-    first, second, power = _coupled(x, eta)
-    inner = g * power / (first + second)
-    by_a, by_b = -np.log(x[:, 0]) * first * inner, -np.log(x[:, 1]) * second * inner
-    by_eta = np.stack([by_a, by_b, second / k * inner, np.log(first + second) * power], axis=2)
-    return beside_constant(by_eta, 0.0)
+    return power, by_eta
 
 
 def _coupled_in_unit(theta: Float[np.ndarray, "B p"], unit: Float[np.ndarray, " v"]) -> Float[np.ndarray, "B p"]:
@@ -164,7 +147,7 @@ COUPLED = Law(
         Parameter("g", "coupling exponent: 1 where the sizes act apart", 0.1, 10.0, "log"),
     ),
     linear=(Parameter("c", "scale of the error"), Parameter("E", "irreducible error")),
-    form=(_coupled_basis, _coupled_basis_jacobian),
+    form=one_term(_coupled),
     grid=product_grid(
         np.geomspace(0.04, 2.0, 8), np.geomspace(0.04, 2.0, 8), np.geomspace(0.02, 50.0, 7), np.geomspace(0.3, 3.0, 5)
     ),
