@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float
 
+from transferscope.scaling.forecast import crossings
 from transferscope.scaling.laws import law_named
 from transferscope.scaling.laws.law import Law, product_grid
 from transferscope.scaling.observations import Observations
@@ -21,6 +22,7 @@ from transferscope.scaling.posterior import (
     recent,
     systematic,
 )
+from transferscope.scaling.solve import TINY
 
 DRAWS = 1000
 """Draws of each law."""
@@ -34,55 +36,30 @@ FAR = 45.0
 """Sizes are looked for up to e^FAR times the largest measured one."""
 
 
-Prior = tuple[Float[np.ndarray, "G q"], Float[np.ndarray, " G"]]
-"""Values of the non-linear parameters of a law, with the log prior of each."""
+Axis = Float[np.ndarray, " k"] | Callable[[float, float], Float[np.ndarray, " k"]]
+"""Values of a non-linear parameter, or what returns them from the smallest and the largest measured size."""
 
-RATE = np.geomspace(0.03, 4.0, 28)
-
-
-def _power(_: Float[np.ndarray, " m"]) -> Prior:
-    rates = np.geomspace(0.02, 4.0, 160)
-    return rates[:, None], log_rate_prior(rates)
+RATES = np.geomspace(0.02, 4.0, 160)
+RATE, LATE = np.geomspace(0.03, 4.0, 28), np.geomspace(0.03, 3.0, 14)
 
 
-def _shifted(x: Float[np.ndarray, " m"]) -> Prior:
-    grid = product_grid(RATE, np.geomspace(x.min() / 10, 3 * x.max(), 24))
-    return grid, log_rate_prior(grid[:, 0])
+def _from_sizes(below: float, above: float, count: int) -> Axis:
+    return lambda smallest, largest: np.geomspace(smallest / below, above * largest, count)
 
 
-def _from_chance(x: Float[np.ndarray, " m"]) -> Prior:
-    """Return rates up to those of a nearly exponential curve."""
-    grid = product_grid(np.geomspace(0.1, 12.0, 28), np.geomspace(x.min() / 30, 30 * x.max(), 24))
-    return grid, -0.5 * np.log(grid[:, 0]) ** 2
-
-
-def _saturating(x: Float[np.ndarray, " m"]) -> Prior:
-    grid = product_grid(RATE, np.geomspace(x.min(), 1000 * x.max(), 24))
-    return grid, log_rate_prior(grid[:, 0])
-
-
-def _sigmoid(x: Float[np.ndarray, " m"]) -> Prior:
-    grid = product_grid(RATE[::2], np.geomspace(x.min() / 10, 3 * x.max(), 14), np.array([0.2, 0.5, 1.0, 2.0, 5.0]))
-    return grid, log_rate_prior(grid[:, 0])
-
-
-def _broken(x: Float[np.ndarray, " m"]) -> Prior:
-    """Return the prior of both rates, so that the curve falls on both sides of the break."""
-    late = np.geomspace(0.03, 3.0, 14)
-    grid = product_grid(late, late, np.geomspace(x.min(), 3 * x.max(), 10), np.array([0.1, 0.5, 1.5]))
-    prior = log_rate_prior(grid[:, 0]) + log_rate_prior(grid[:, 1])
-    return np.stack([grid[:, 0], grid[:, 1] - grid[:, 0], grid[:, 2], grid[:, 3]], axis=1), prior
-
-
-PRIORS: Mapping[str, Callable[..., Prior]] = {
-    "power": _power,
-    "power+floor": _power,
-    "shifted-power": _shifted,
-    "saturating-power": _saturating,
-    "sigmoid": _sigmoid,
-    "broken-power": _broken,
+PRIORS: Mapping[str, tuple[Axis, ...]] = {
+    "power": (RATES,),
+    "power+floor": (RATES,),
+    "shifted-power": (RATE, _from_sizes(10, 3, 24)),
+    "saturating-power": (RATE, _from_sizes(1, 1000, 24)),
+    "sigmoid": (RATE[::2], _from_sizes(10, 3, 14), np.array([0.2, 0.5, 1.0, 2.0, 5.0])),
+    "broken-power": (LATE, LATE, _from_sizes(1, 3, 10), np.array([0.1, 0.5, 1.5])),
 }
-"""The prior of each law, from the sizes that were measured."""
+"""The grid of each law over its non-linear parameters; of the broken one, rates on both sides of the break, so that it
+falls on both."""
+
+FROM_CHANCE = (np.geomspace(0.1, 12.0, 28), _from_sizes(30, 30, 24))
+"""That of a shifted power law that starts at chance, with rates up to those of a nearly exponential curve."""
 
 
 @dataclass(frozen=True)
@@ -126,17 +103,11 @@ class AveragedPosterior(WeightedDraws):
 
     def size_for(self, error: float) -> Float[np.ndarray, " N"]:
         """Return the size at which each draw reaches `error`; infinite beyond e^FAR times the largest."""
-        log_x = np.linspace(np.log(self.sizes[0]) - 7, np.log(self.sizes[1]) + FAR, LEVELS)
-        above = np.maximum(self.predict(np.exp(log_x)) - self.C[:, None], 1e-300)
+        sizes = np.exp(np.linspace(np.log(self.sizes[0]) - 7, np.log(self.sizes[1]) + FAR, LEVELS))
         wanted = error - self.C
-        place = (above > np.maximum(wanted, 1e-300)[:, None]).sum(axis=1)  # the first size that is large enough
-        last = np.clip(place, 1, LEVELS - 1)
-        rows = np.arange(len(place))
-        before, after = np.log(above[rows, last - 1]), np.log(above[rows, last])
-        with np.errstate(divide="ignore", invalid="ignore"):
-            share = (before - np.log(np.maximum(wanted, 1e-300))) / (before - after)
-        share = np.clip(np.nan_to_num(share, nan=1.0, posinf=1.0, neginf=0.0), 0, 1)
-        size = np.exp(log_x[last - 1] + share * (log_x[last] - log_x[last - 1]))
+        above = np.maximum(self.predict(sizes) - self.C[:, None], TINY) / np.maximum(wanted, TINY)[:, None]
+        place = (above > 1).sum(axis=1)  # the first size that is large enough
+        size = crossings(sizes, np.log(above), place)
         return np.where((wanted > 0) & (place < LEVELS), size, np.inf)
 
 
@@ -167,10 +138,17 @@ def averaged_posterior(
     data = recent(data)
     sizes = (float(data.sizes.min()), float(data.sizes.max()))
     data, unit = in_own_unit(data)
-    x = data.sizes[:, 0]
-    by_law = [(name, draws_of(law_named(name), data, *grid(x), noise)) for name, grid in PRIORS.items()]
+    ends, by_law = (data.sizes.min(), data.sizes.max()), []
+    for name, axes in PRIORS.items():
+        grid = _grid(axes, ends)
+        prior = log_rate_prior(grid[:, 0])
+        if name == "broken-power":  # whose second parameter is the change of the rate
+            prior, grid[:, 1] = prior + log_rate_prior(grid[:, 1]), grid[:, 1] - grid[:, 0]
+        by_law.append((name, draws_of(law_named(name), data, grid, prior, noise)))
     if chance is not None and chance > data.errors.max():
-        by_law.append(("shifted-power", draws_of(law_named("shifted-power"), data, *_from_chance(x), noise, chance)))
+        grid = _grid(FROM_CHANCE, ends)
+        prior = -0.5 * np.log(grid[:, 0]) ** 2
+        by_law.append(("shifted-power", draws_of(law_named("shifted-power"), data, grid, prior, noise, chance)))
     usable = [(name, part) for name, part in by_law if len(part[0])]
     if "power+floor" not in dict(usable):
         return AveragedPosterior({"power+floor": power_floor.theta}, power_floor.weights, power_floor.noise, sizes)
@@ -192,6 +170,10 @@ def averaged_posterior(
     return AveragedPosterior(
         {name: np.concatenate(parts) for name, parts in draws.items()}, joined / joined.sum(), spread, sizes
     )
+
+
+def _grid(axes: tuple[Axis, ...], ends: tuple[float, float]) -> Float[np.ndarray, "G q"]:
+    return product_grid(*(axis(*ends) if callable(axis) else axis for axis in axes))
 
 
 def _limit(law: Law, theta: Float[np.ndarray, "N p"]) -> Float[np.ndarray, " N"]:

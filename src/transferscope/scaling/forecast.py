@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from transferscope.estimate import Interval
 
@@ -95,6 +95,18 @@ class SizeNeeded:
     def far(self) -> bool:
         """Whether the value lies so far beyond the measured sizes that it is a rough guide at best."""
         return FAR * self.largest < self.value < np.inf
+
+
+def crossings(
+    sizes: Float[np.ndarray, " G"], values: Float[np.ndarray, "N G"], first: Int[np.ndarray, " N"]
+) -> Float[np.ndarray, " N"]:
+    """Return where each row of values crosses 0 between its place `first` and the one before, in log size."""
+    after = np.clip(first, 1, len(sizes) - 1)
+    left, right = (values[np.arange(len(values)), place] for place in (after - 1, after))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.clip(np.nan_to_num(left / (left - right), nan=1.0), 0, 1)
+    log_size = np.log(sizes)
+    return np.asarray(np.exp(log_size[after - 1] + share * (log_size[after] - log_size[after - 1])))
 
 
 def middle_and_interval(

@@ -12,7 +12,7 @@ from transferscope.scaling.advice.costs import Costs
 from transferscope.scaling.advice.next_run import NextRun, information, next_run
 from transferscope.scaling.averaging import averaged_posterior
 from transferscope.scaling.fit import usable
-from transferscope.scaling.forecast import Basis, Forecast, SizeNeeded, middle_and_interval
+from transferscope.scaling.forecast import Basis, Forecast, SizeNeeded, crossings, middle_and_interval
 from transferscope.scaling.laws.curves import POWER_FLOOR
 from transferscope.scaling.observations import Observations
 from transferscope.scaling.posterior import Noise, power_posterior
@@ -262,13 +262,7 @@ def catch_up_draws(
     better = gain > 0
     ever = better.any(axis=1)
     last = gain.shape[1] - 1 - better[:, ::-1].argmax(axis=1)  # the last size at which transfer is better
-    inside = np.minimum(last, gain.shape[1] - 2)
-    rows = np.arange(len(gain))
-    before, after = gain[rows, inside], gain[rows, inside + 1]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share = np.clip(np.nan_to_num(before / (before - after)), 0, 1)
-    log_size = np.log(scratch.sizes)
-    crossing = np.exp(log_size[inside] + share * (log_size[inside + 1] - log_size[inside]))
+    crossing = crossings(scratch.sizes, gain, last + 1)
     result = np.where(ever, np.where(last == gain.shape[1] - 1, np.inf, crossing), 0.0)
     return np.asarray(result, dtype=np.float64)
 
@@ -282,14 +276,9 @@ def label_draws(curve: CurveDraws, error: float) -> Float[np.ndarray, " N"]:
     """`labels_for` of each draw."""
     reached = curve.errors <= error
     first = np.where(reached.any(axis=1), reached.argmax(axis=1), len(curve.sizes))
-    inside = np.clip(first, 1, len(curve.sizes) - 1)
-    rows = np.arange(len(first))
-    before, after = np.log(curve.errors[rows, inside - 1]), np.log(curve.errors[rows, inside])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share = np.clip(np.nan_to_num((before - np.log(error)) / (before - after)), 0, 1)
-    share = np.where(curve.errors[rows, inside] < 2 * ZERO, 1.0, share)  # an error of 0 is not interpolated to
-    log_size = np.log(curve.sizes)
-    size = np.exp(log_size[inside - 1] + share * (log_size[inside] - log_size[inside - 1]))
+    size = crossings(curve.sizes, np.log(curve.errors) - np.log(error), first)
+    inside = np.clip(first, 1, len(curve.sizes) - 1)  # an error of 0 is not interpolated to
+    size = np.where(curve.errors[np.arange(len(first)), inside] < 2 * ZERO, curve.sizes[inside], size)
     result = np.where(first == 0, 0.0, np.where(first == len(curve.sizes), np.inf, size))
     return np.asarray(result, dtype=np.float64)
 
