@@ -117,7 +117,7 @@ def test_a_budget_is_not_spent_on_a_dearer_run(surface: Surface) -> None:
     assert found is not None
     assert found.run.cost is not None
     assert found.run.cost <= budget
-    assert found.target_error is None
+    assert found.reached is None
     # the best n is B alpha / (alpha + beta), whose logarithm has this gradient in (log D, -alpha, -beta)
     gradient = np.array([0.0, 1 / 0.5 - 1 / 0.2, 1 / 0.5])
     share = closed_form(np.array([found.run.sizes]), gradient)[0]

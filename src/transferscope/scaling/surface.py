@@ -94,6 +94,18 @@ class Surface:
         n, s = self.observations.sizes.max(axis=0)
         return float(n), float(s)
 
+    @cached_property
+    def pretrained(self) -> Float[np.ndarray, "m 2"]:
+        """The sizes that laws were fitted to, with n above 0."""
+        sizes = next(iter(self.fits.values())).observations.sizes
+        return sizes[sizes[:, 0] > 0]
+
+    @property
+    def smallest(self) -> tuple[float, float]:
+        """The smallest measured n above 0 and the smallest s."""
+        n, s = self.pretrained.min(axis=0)
+        return float(n), float(s)
+
     @property
     def least_error(self) -> float:
         """The smallest measured error."""

@@ -125,6 +125,10 @@ class Measure:
         """
         return self.scale * (max(self.bounds[1] - error, self.bounds[0]) if self.higher_is_better else error)
 
+    def scores(self, errors: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
+        """Return `score` of each error."""
+        return self.scale * (np.maximum(self.bounds[1] - errors, self.bounds[0]) if self.higher_is_better else errors)
+
     def error_of(self, score: float) -> float:
         """Return how far a wanted score is below the best, as `score` takes it: 0.15 for 85 or 0.85 of an accuracy.
 

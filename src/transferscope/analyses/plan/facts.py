@@ -273,7 +273,6 @@ def _with_next_sizes(plan: LabelPlan, margin: float) -> LabelPlan:
         predicted,
         np.log(np.clip(decision, plan.sizes[0] / 2, 2 * plan.sizes[-1])),
         candidates,
-        weights=np.full(_MOST_PAIRS, 1 / _MOST_PAIRS),
         noise=noise,
         costs=None if costs is None else Costs(0.0, costs.per_label, runs * costs.per_run),
         labelled=lead.largest,

@@ -30,7 +30,7 @@ def draw_plan(plan: LabelPlan) -> Figure:
         left, *right = canvas.subplots(min(n_rows, n_panels), min(n_columns, n_panels), squeeze=False).flat
         for arm in shown:
             colour, mark = styles[arm.name].colour, styles[arm.name].mark
-            measured = np.array([plan.measure.score(error) for error in arm.data.errors])
+            measured = plan.measure.scores(arm.data.errors)
             name, sizes = short(heading(arm.name), width=40), arm.data.sizes[:, 0]
             (marks,) = left.plot(sizes, measured, mark, color=colour, markersize=4.5)
             tip(marks, *(f"{name}, {n:,.0f} labels: {v:.3g}" for n, v in zip(sizes, measured, strict=True)))
@@ -39,10 +39,7 @@ def draw_plan(plan: LabelPlan) -> Figure:
                 marks.set_label(name)
                 continue
             x = arm.curve.sizes
-            low, median, high = (
-                np.array([plan.measure.score(error) for error in line])
-                for line in np.quantile(arm.curve.errors, _BAND, axis=0)
-            )
+            low, median, high = plan.measure.scores(np.quantile(arm.curve.errors, _BAND, axis=0))
             left.plot(x, median, color=colour, linewidth=1.5, label=name)
             if arm in (plan.scratch, lead):
                 left.fill_between(x, low, high, color=colour, alpha=0.16, linewidth=0)

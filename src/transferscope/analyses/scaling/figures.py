@@ -63,10 +63,7 @@ def _draw_curve(axes: Axes, curve: CurveAnalysis, measure: Measure, style: MarkS
     n, errors = data.sizes[:, 0], data.errors
     largest = float(n.max())
     ahead = extrapolate(n, errors, at=np.geomspace(largest * 1.1, curve.advice.forecast.sizes.max(), STEPS))
-    low, middle, high = (
-        np.array([measure.score(error) for error in line]) for line in (ahead.low, ahead.predicted, ahead.high)
-    )
-    seen = np.array([measure.score(error) for error in errors])
+    low, middle, high, seen = map(measure.scores, (ahead.low, ahead.predicted, ahead.high, errors))
     mark_extrapolated(axes, largest, float(ahead.sizes.max()))
     axes.plot(n[n > 0], seen[n > 0], style.mark, color=style.colour, markersize=4)
     axes.plot(ahead.sizes, middle, color=style.colour, linewidth=1.4)
@@ -99,11 +96,10 @@ def draw_isoflop(analysis: Analysis) -> Figure:
         for budget, colour in zip(budgets, colours, strict=True):
             path = splits(surface, costs, float(budget), count=80)
             errors = surface.predict(path)
-            kept, value = errors < 1.25 * errors.min(), np.array([measure.score(error) for error in errors])
+            kept, value = errors < 1.25 * errors.min(), measure.scores(errors)
             axes.plot(path[kept, 0], value[kept], color=colour, linewidth=1.1)
             near = np.abs(np.log(cost / budget)) < NEAR
-            seen = [measure.score(error) for error in data.errors[near]]
-            axes.plot(data.sizes[near, 0], seen, "o", color=colour, markersize=3)
+            axes.plot(data.sizes[near, 0], measure.scores(data.errors[near]), "o", color=colour, markersize=3)
             drawn[float(budget)] = (float(value[kept][-1]), float(path[kept, 0][-1]))
             rows.append(pd.DataFrame({"budget": budget, "n": path[:, 0], "tokens": path[:, 1], "value": value}))
         for best in one.optima:
@@ -184,9 +180,8 @@ def draw_surface(surface: Surface, *, name: str, law: str = "", measure: Measure
             for place, (level, colour) in enumerate(zip(levels, colours, strict=True)):
                 rows = nearest == place
                 fixed = np.full_like(line, level)
-                fitted = fit.predict(np.stack([line, fixed] if column == 0 else [fixed, line], axis=1))
-                seen = [measure.score(error) for error in data.errors[rows]]
-                fitted = np.array([measure.score(error) for error in fitted])
+                both = np.stack([line, fixed] if column == 0 else [fixed, line], axis=1)
+                fitted, seen = measure.scores(fit.predict(both)), measure.scores(data.errors[rows])
                 axes.plot(data.sizes[rows, column], seen, "o", color=colour, markersize=3)
                 axes.plot(line, fitted, color=colour, linewidth=1.0)
                 drawn[float(level)] = float(fitted[-1])

@@ -220,7 +220,7 @@ def _of_surface(analysis: Analysis) -> Iterator[Statement]:
             group=named,
             n=run.plan[0],
             s=run.plan[1],
-            target=run.target_error,
+            target=question.target_score,
             chance=chance,
             likely=max(chance, 1 - chance) >= CLEAR,
         )

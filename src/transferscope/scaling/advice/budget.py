@@ -1,6 +1,5 @@
 """Both sizes can be chosen: the best split of a budget between them, and the next run to make."""
 
-from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -26,9 +25,6 @@ from transferscope.scaling.posterior import WeightedDraws
 from transferscope.scaling.surface import HeldOutScore, Surface, log_distance
 
 SHARES = 400
-BUDGETS = 120
-"""Budgets that are tried before the one between two of them is solved for; the least error falls with the budget, since
-every law falls with both sizes."""
 LARGEST_FACTOR = 1000.0
 """A target is looked for up to this multiple of the cost of the largest measured run."""
 
@@ -52,8 +48,7 @@ def forecast_at(surface: Surface, costs: Cost | None, n: float, s: float) -> For
         n: Pretraining size, or parameters.
         s: Fine-tuning size, or tokens.
     """
-    at, sizes = np.array([[n, s]]), next(iter(surface.fits.values())).observations.sizes
-    sizes = sizes[(sizes > 0).all(axis=1)]
+    at, sizes = np.array([[n, s]]), surface.pretrained
     distance = float(log_distance(at, sizes)[0])
     beyond = distance > 1e-9
     fits, weights, scores = zip(*surface.members, strict=True)
@@ -127,7 +122,7 @@ def splits(
 
     With a largest feasible n, up to that. Raises as `best_split`.
     """
-    n, s = _smallest(surface)
+    n, s = surface.smallest
     least = float(costs.of(n, s))
     if not (costs.of(2 * n, s) > least and costs.of(n, 2 * s) > least):
         raise SettingsError(
@@ -142,7 +137,7 @@ def splits(
 
 def rest_of(surface: Surface, costs: Cost, budget: float, n: Float[np.ndarray, " k"]) -> Float[np.ndarray, "k 2"]:
     """n with the s that the rest of the budget pays for."""
-    least = np.full(len(n), _smallest(surface)[1])
+    least = np.full(len(n), surface.smallest[1])
     return np.stack([n, affordable(lambda s: costs.of(n, s), budget, least)], axis=1)
 
 
@@ -173,33 +168,19 @@ def cheapest_split(
 
     Where the smallest measured run does not reach the target, its predicted error is it. Raises as `best_split`.
     """
-    floor = float(costs.of(*_smallest(surface)))
-    ceiling = LARGEST_FACTOR * float(costs.of(*surface.largest))
-    budgets = np.geomspace(floor, ceiling, BUDGETS)
-    budgets[0] = floor  # which the splits of the smallest run need to the last digit
+    floor, ceiling = float(costs.of(*surface.smallest)), LARGEST_FACTOR * float(costs.of(*surface.largest))
 
-    def split(budget: float) -> Forecast:
-        return best_split(surface, costs, budget, largest_size=largest_size)
+    def missed(log_budget: float) -> float:  # which falls with the budget, since every law falls with both sizes
+        budget = np.clip(np.exp(log_budget), floor, ceiling)
+        return best_split(surface, costs, budget, largest_size=largest_size).error - target_error
 
-    def missed(budget: float) -> float:
-        return split(budget).error - target_error
-
-    place = bisect_left(budgets, True, key=lambda budget: missed(float(budget)) <= 0)
-    if place == len(budgets):
+    low, high, step = np.log(floor), np.log(ceiling), 1e-12
+    if missed(high) > 0:
         return None
-    if place == 0:
-        return split(float(budgets[0]))
-    budget, enough = float(optimize.brentq(missed, budgets[place - 1], budgets[place], rtol=1e-12)), budgets[place]
-    step = 1e-12
-    while missed(budget) > 0:  # the root may lie a rounding below the first budget that reaches the target
-        budget, step = min(budget * (1 + step), float(enough)), 2 * step
-    return split(budget)
-
-
-def _smallest(surface: Surface) -> tuple[float, float]:
-    sizes = next(iter(surface.fits.values())).observations.sizes
-    n = sizes[:, 0]
-    return float(n[n > 0].min()), float(sizes[:, 1].min())
+    least = low if missed(low) <= 0 else float(optimize.brentq(missed, low, high, xtol=1e-12, rtol=1e-12))
+    while missed(least) > 0:  # the root may lie a rounding below the first budget that reaches the target
+        least, step = least + step, 2 * step
+    return best_split(surface, costs, float(np.clip(np.exp(least), floor, ceiling)), largest_size=largest_size)
 
 
 DRAWS_PER_LAW = 400
@@ -267,13 +248,11 @@ class SurfaceRun:
 
     Attributes:
         plan: (n, s) of the plan.
-        target_error: The target; None for the split of a budget.
         reached: Probability that the plan reaches the target; None for the split of a budget.
     """
 
     run: NextRun
     plan: tuple[float, float]
-    target_error: float | None
     reached: float | None
 
 
@@ -305,46 +284,38 @@ def next_surface_run(
     Raises:
         SettingsError: The budget does not pay for the smallest measured run.
     """
-    both = costs is not None and costs.of_both
-    if costs is not None and both and budget is not None:
-        return _next_for_split(surface, costs, budget, largest_size)
-    if target_error is None or surface.least_error <= target_error:
+    of_both = costs if costs is not None and costs.of_both else None
+    to_split = None if budget is None else of_both
+    if to_split is None and (target_error is None or surface.least_error <= target_error):
         return None
-    n, s = surface.largest
-    limit = largest_size if largest_size is not None else FEASIBLE_FACTOR * n
-    cheapest = None
-    if costs is not None and both:
-        cheapest = cheapest_split(surface, costs, target_error, largest_size=largest_size)
-    plan = (limit, s) if cheapest is None else (cheapest.n, cheapest.sizes[1])
     draws = surface_draws(surface)
-    candidates = candidate_runs(surface, most_n=max(limit, plan[0]), most_s=plan[1])
-    error = draws.predict(np.array([plan]))[:, 0]
-    hit = error <= target_error * (1 + ROUNDING)
-    reached = draws.probability(hit)
-    turns_on = hit.astype(np.float64) if UNCERTAIN[0] < reached < UNCERTAIN[1] else np.log(error)
+    if to_split is not None and budget is not None:
+        found, reached = best_split(surface, to_split, budget, largest_size=largest_size), None
+        plan = (found.n, found.sizes[1])
+        actions = splits(surface, to_split, budget, count=SHARES, largest_size=largest_size)
+        candidates = candidate_runs(surface, most_n=actions[:, 0].max(), most_s=actions[:, 1].max())
+        candidates = candidates[to_split.of(*candidates.T) <= budget]
+        if len(candidates) == 0:
+            return None
+        turns_on = np.log(actions[draws.predict(actions).argmin(axis=1), 0])
+    elif target_error is not None:
+        n, s = surface.largest
+        plan = (limit := FEASIBLE_FACTOR * n if largest_size is None else largest_size, s)
+        if of_both is not None:
+            cheapest = cheapest_split(surface, of_both, target_error, largest_size=largest_size)
+            plan = plan if cheapest is None else (cheapest.n, cheapest.sizes[1])
+        candidates = candidate_runs(surface, most_n=max(limit, plan[0]), most_s=plan[1])
+        error = draws.predict(np.array([plan]))[:, 0]
+        hit = error <= target_error * (1 + ROUNDING)
+        reached = draws.probability(hit)
+        turns_on = hit.astype(np.float64) if UNCERTAIN[0] < reached < UNCERTAIN[1] else np.log(error)
     gains = information(draws.predict(candidates), turns_on, draws.weights, noise=draws.noise)
-    run = next_run_by_cost(candidates, gains, costs)
-    return SurfaceRun(run, plan, target_error=target_error, reached=reached)
-
-
-def _next_for_split(surface: Surface, costs: Costs, budget: float, largest_size: float | None) -> SurfaceRun | None:
-    draws = surface_draws(surface)
-    plan = best_split(surface, costs, budget, largest_size=largest_size)
-    actions = splits(surface, costs, budget, count=SHARES, largest_size=largest_size)
-    candidates = candidate_runs(surface, most_n=actions[:, 0].max(), most_s=actions[:, 1].max())
-    affordable = np.array([costs.of(n, s) <= budget for n, s in candidates])
-    if not affordable.any():
-        return None
-    candidates = candidates[affordable]
-    best = np.log(actions[draws.predict(actions).argmin(axis=1), 0])
-    gains = information(draws.predict(candidates), best, draws.weights, noise=draws.noise)
-    run = next_run_by_cost(candidates, gains, costs)
-    return SurfaceRun(run, (plan.n, plan.sizes[1]), target_error=None, reached=None)
+    return SurfaceRun(next_run_by_cost(candidates, gains, costs), plan, reached)
 
 
 def candidate_runs(surface: Surface, *, most_n: float, most_s: float) -> Float[np.ndarray, "R 2"]:
     """Return pairs (n, s) that were not measured yet, within the limits."""
-    measured = next(iter(surface.fits.values())).observations.sizes
+    measured = surface.pretrained
     n, s = (_axis(column, most) for column, most in zip(measured.T, (most_n, most_s), strict=True))
     pairs = np.stack([axis.ravel() for axis in np.meshgrid(n, s, indexing="ij")], axis=1)
     new = ~(pairs[:, None, :] == measured).all(axis=2).any(axis=1)

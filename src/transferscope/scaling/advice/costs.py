@@ -4,7 +4,7 @@ import ast
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 import numpy as np
 from jaxtyping import Float
@@ -15,9 +15,8 @@ Size = Any
 """A number, or an array of them."""
 
 
-@runtime_checkable
 class Cost(Protocol):
-    """What a run costs, rising with both sizes."""
+    """What a run costs, rising with the sizes."""
 
     def of(self, n: Size, s: Size, /) -> Size:
         """Return the cost of a run on sizes n and s, which may be arrays."""
@@ -25,10 +24,11 @@ class Cost(Protocol):
     @property
     def of_both(self) -> bool:
         """Whether each of the sizes costs something."""
+        return True
 
 
 @dataclass(frozen=True, slots=True)
-class Costs:
+class Costs(Cost):
     """What data cost, in one currency.
 
     Attributes:
@@ -68,7 +68,7 @@ _OPERATIONS: Mapping[type[ast.operator], Callable[..., float]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Formula:
+class Formula(Cost):
     """A cost as a formula of parameters N and tokens D, such as 6*N*D operations of training (Kaplan et al. 2020).
 
     Attributes:
@@ -92,11 +92,6 @@ class Formula:
                 f"cost = {self.text!r} does not rise with N and with D; expected a formula such as 6*N*D"
             )
 
-    @property
-    def of_both(self) -> bool:
-        """Whether each costs something, which is checked."""
-        return True
-
     def of(self, parameters: Size, tokens: Size) -> Size:
         """Return the cost of training N parameters on D tokens."""
         formula = ast.parse(self.text.replace("^", "**"), mode="eval").body
@@ -104,7 +99,7 @@ class Formula:
 
 
 @dataclass(frozen=True, slots=True)
-class MeasuredCost:
+class MeasuredCost(Cost):
     """What runs were said to cost: 6 N D times a power of N, read off the budgets of a table.
 
     Attributes:
@@ -122,11 +117,6 @@ class MeasuredCost:
         centred = log_n - log_n.mean()
         rate = float(np.clip(centred @ ratio / max(float(centred @ centred), 1e-12), -0.9, 0.9))
         return cls(float(np.exp(np.median(ratio - rate * log_n))), rate)
-
-    @property
-    def of_both(self) -> bool:
-        """Whether each costs something."""
-        return True
 
     def of(self, parameters: Size, tokens: Size) -> Size:
         """Return the cost of training N parameters on D tokens."""

@@ -288,7 +288,6 @@ def next_sizes(
     decision: Float[np.ndarray, " N"],
     candidates: Float[np.ndarray, " R"],
     *,
-    weights: Float[np.ndarray, " N"],
     noise: float,
     costs: Costs | None,
     labelled: float,
@@ -298,7 +297,6 @@ def next_sizes(
     Args:
         predicted: What each draw predicts for a measurement at each candidate, above 0.
         decision: What the decision turns on, for each draw.
-        weights: Weights of the draws, summing to 1.
         noise: Standard deviation of the logarithm of a measurement.
         costs: Of a label beyond those there are, and of a run; None to look at information alone.
         labelled: How many labels there are already.
@@ -307,7 +305,7 @@ def next_sizes(
         The best, then others that tell at least half as much and lie at least a factor of 1.4 from those before; empty
         where no measurement would tell anything.
     """
-    gains = information(predicted, decision, weights, noise=noise)
+    gains = information(predicted, decision, np.full(len(decision), 1 / len(decision)), noise=noise)
     spent = None
     if costs is not None:
         spent = np.array([costs.per_label * max(size - labelled, 0.0) + costs.per_run for size in candidates])
