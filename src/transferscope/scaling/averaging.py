@@ -105,9 +105,10 @@ class AveragedPosterior(WeightedDraws):
         """Return the size at which each draw reaches `error`; infinite beyond e^FAR times the largest."""
         sizes = np.exp(np.linspace(np.log(self.sizes[0]) - 7, np.log(self.sizes[1]) + FAR, LEVELS))
         wanted = error - self.C
-        above = np.maximum(self.predict(sizes) - self.C[:, None], TINY) / np.maximum(wanted, TINY)[:, None]
-        place = (above > 1).sum(axis=1)  # the first size that is large enough
-        size = crossings(sizes, np.log(above), place)
+        above = np.log(np.maximum(self.predict(sizes) - self.C[:, None], TINY))
+        above -= np.log(np.maximum(wanted, TINY))[:, None]
+        place = (above > 0).sum(axis=1)  # the first size that is large enough
+        size = crossings(sizes, above, place)
         return np.where((wanted > 0) & (place < LEVELS), size, np.inf)
 
 

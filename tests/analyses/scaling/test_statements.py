@@ -10,6 +10,7 @@ import pytest
 from scaling.examples import GRID, OBJDET, SIZES, language_models
 from transferscope import scaling
 from transferscope.analyses.scaling import Columns, ScalingQuestion, ScalingResult
+from transferscope.analyses.scaling.figures import draw_curves
 from transferscope.analyses.scaling.statements import statements
 from transferscope.errors import SettingsError
 from transferscope.scaling import advise
@@ -90,19 +91,18 @@ def test_the_size_that_gains_more_is_named(a: float, b: float, more: str) -> Non
     assert said.facts["n_interval"][0] < said.facts["with_n"] < said.facts["n_interval"][1]
 
 
-def test_what_pre_training_is_worth_has_an_interval_that_holds_it() -> None:
-    """20 n^0.6 labels, by the law that the errors were made with."""
-    n, s = GRID.T
-    errors = 0.05 + 3 * (s + 20 * n**0.6) ** -0.4
-    errors *= np.exp(0.01 * np.random.default_rng(0).standard_normal(len(n)))
-    frame = pd.DataFrame({"n": n, "s": s, "error": errors})
-    result = scaling(
-        frame, ScalingQuestion(cost_pretrain=0.01, cost_label=1.0, budget=2e5), columns=Columns(finetune_size="s")
-    )
-    found = {one.kind: one.facts for one in statements(result.analysis)}
-    assert next(iter(found)) == "split"
-    low, high = found["worth"]["interval"]
-    assert low / 1.05 < 20 * GRID[:, 0].max() ** 0.6 < 1.05 * high
+def test_the_figure_draws_the_forecast_of_the_table() -> None:
+    """With another loss than the default, at the largest size that both show; and where a curve may be at chance."""
+    still = 0.9 + 0.01 * np.sin(2 * np.arange(len(SIZES)))
+    for errors, loss in ((STEEP + 0.02 * np.sin(np.arange(len(SIZES)) ** 2), "linear"), (still, "log")):
+        frame = pd.DataFrame({"n": SIZES, "error": errors})
+        analysis = scaling(frame, ScalingQuestion(loss=loss)).analysis
+        (curve,) = analysis.curves
+        drawn, told = draw_curves(analysis).data.iloc[-1], curve.advice.forecast.each[-1]
+        assert drawn["n"] == pytest.approx(told.n)
+        assert drawn[["low", "value", "high"]].tolist() == pytest.approx(
+            [told.interval.low, told.error, told.interval.high]
+        )
 
 
 @pytest.mark.parametrize(("share", "reached"), [(2.0, True), (0.5, False), (1.0, None)])

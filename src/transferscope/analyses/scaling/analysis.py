@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from transferscope.analyses.columns import words_in
 from transferscope.analyses.scaling.checks import UNBOUNDED
@@ -47,6 +48,7 @@ class CurveAnalysis:
         advice: Forecast and advice, with the posterior that the other curves inform; None with fewer than two sizes.
         asked: Forecasts at the sizes that were asked about; None without any.
         message: Why there is no advice; empty otherwise.
+        share: Whether errors are a share, or percent, of answers (`extrapolate`).
     """
 
     name: str
@@ -55,6 +57,13 @@ class CurveAnalysis:
     advice: Advice | None
     asked: Extrapolation | None = None
     message: str = ""
+    share: bool = False
+
+    def forecast(self, at: ArrayLike) -> Extrapolation:
+        """Return the forecast at sizes, with the loss of the fit."""
+        data = self.observations
+        sizes = data.sizes[:, 0]
+        return extrapolate(sizes, data.errors, at=at, rows=data.rows, loss=self.fit.loss, share=self.share)
 
 
 @dataclass(frozen=True)
@@ -198,9 +207,8 @@ def _curve(
         )
     except DataError as error:
         return CurveAnalysis(name, data, fit, None, message=str(error))
-    at = [size for (size,) in question.at]
-    asked = extrapolate(data.sizes[:, 0], data.errors, at=at, rows=data.rows, loss=loss, share=share) if at else None
-    return CurveAnalysis(name, data, fit, advice, asked)
+    curve = CurveAnalysis(name, data, fit, advice, share=share)
+    return replace(curve, asked=curve.forecast([n for (n,) in question.at])) if question.at else curve
 
 
 def _lead(curves: tuple[CurveAnalysis, ...], first_group: list[str]) -> str:
@@ -258,40 +266,41 @@ def _surface(name: str, surface: Surface, question: ScalingQuestion, *, compute:
     if compute and costs is None:
         spent = surface.observations.spent
         costs = Formula() if spent is None else MeasuredCost.of_runs(surface.observations.sizes, spent)
-    n, s = surface.largest
-    pairs = np.array([[2 * n, s], [n, 2 * s]])
+    limit, target, budget = question.largest_size, question.target_score, question.budget
     split, cheapest, labels_better = None, None, float("nan")
+    optima: tuple[Optimum, ...] = ()
+    n, s = surface.largest
+    pairs = ((2 * n, s), (n, 2 * s))
+    dearest = float("nan") if costs is None else float(spent_on(surface.observations, costs).max())
+    both = costs if costs is not None and costs.of_both else None
+    if both is not None and target is not None and surface.least_error > target:
+        cheapest = cheapest_split(surface, both, target, largest_size=limit)
+    if compute and both is not None:
+        unasked = [times * dearest for times in BUDGETS]
+        kept = [one for one in unasked if budget is None or not np.isclose(one, budget, rtol=0.05)]
+        budgets = sorted([*kept, *([] if budget is None else [budget])])
+        optima = tuple(compute_optimal(surface, both, budgets, largest_size=limit))
+    elif both is not None and budget is not None:
+        split = best_split(surface, both, budget, largest_size=limit)
     if not compute:
         draws = surface_draws(surface, per_law=100)
-        more_n, more_s = draws.predict(pairs).T
-        labels_better = draws.probability(more_s < more_n)
-    optima: tuple[Optimum, ...] = ()
-    limit, target, budget = question.largest_size, question.target_score, question.budget
-    both = compute or (costs is not None and costs.of_both)
-    dearest = float("nan") if costs is None else float(spent_on(surface.observations, costs).max())
-    if costs is not None and both:
-        split = None if budget is None or compute else best_split(surface, costs, budget, largest_size=limit)
-        if target is not None and surface.least_error > target:
-            cheapest = cheapest_split(surface, costs, target, largest_size=limit)
-    if costs is not None and compute:
-        unasked = (times * dearest for times in BUDGETS)
-        budgets = [one for one in unasked if budget is None or not np.isclose(one, budget, rtol=0.05)]
-        budgets += [] if budget is None else [budget]
-        optima = tuple(compute_optimal(surface, costs, sorted(budgets), largest_size=limit))
+        with_n, with_s = draws.predict(np.array(pairs)).T
+        labels_better = draws.probability(with_s < with_n)
+    following = None
+    if not surface.free:
+        prices = prices_of(question)
+        following = next_surface_run(surface, target_error=target, costs=prices, budget=budget, largest_size=limit)
+    now, more_n, more_s, *asked = (forecast_at(surface, costs, *at) for at in ((n, s), *pairs, *question.at))
     return SurfaceAnalysis(
         name=name,
         surface=surface,
-        now=forecast_at(surface, costs, n, s),
-        doubled=(forecast_at(surface, costs, *pairs[0]), forecast_at(surface, costs, *pairs[1])),
+        now=now,
+        doubled=(more_n, more_s),
         labels_better=labels_better,
-        forecasts=tuple(forecast_at(surface, costs, *at) for at in question.at),
+        forecasts=tuple(asked),
         split=split,
         cheapest=cheapest,
-        next_run=None
-        if surface.free
-        else next_surface_run(
-            surface, target_error=target, costs=prices_of(question), budget=budget, largest_size=limit
-        ),
+        next_run=following,
         optima=optima,
         largest_cost=dearest,
         costs=costs,

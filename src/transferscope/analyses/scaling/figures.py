@@ -17,7 +17,6 @@ from transferscope.analyses.scaling.axes import (
 from transferscope.report.blocks import Figure
 from transferscope.report.figures.style import INK, MarkStyle, mark_styles, ordered_colours
 from transferscope.scaling.advice.budget import spent_on, splits
-from transferscope.scaling.extrapolation import extrapolate
 from transferscope.scaling.surface import Surface
 from transferscope.study.measure import ERROR, Measure
 from transferscope.wording import capitalised
@@ -62,7 +61,7 @@ def _draw_curve(axes: Axes, curve: CurveAnalysis, measure: Measure, style: MarkS
     data = curve.observations
     n, errors = data.sizes[:, 0], data.errors
     largest = float(n.max())
-    ahead = extrapolate(n, errors, at=np.geomspace(largest * 1.1, curve.advice.forecast.sizes.max(), STEPS))
+    ahead = curve.forecast(np.geomspace(largest * 1.1, curve.advice.forecast.sizes.max(), STEPS))
     low, middle, high, seen = map(measure.scores, (ahead.low, ahead.predicted, ahead.high, errors))
     mark_extrapolated(axes, largest, float(ahead.sizes.max()))
     axes.plot(n[n > 0], seen[n > 0], style.mark, color=style.colour, markersize=4)

@@ -60,21 +60,14 @@ def check_sizes(question: ScalingQuestion, names: Sequence[str], *, compute: boo
 
 
 def target_hints(groups: Mapping[str, Observations], question: ScalingQuestion) -> list[str]:
-    """Return hints if a target error does not seem to be in the unit of the table."""
-    notes = []
+    """Return a hint if a target error does not seem to be in the unit of the table."""
     wanted = question.target_score
-    if wanted is not None and wanted <= 1 and min(float(data.errors.min()) for data in groups.values()) > 1:
-        notes.append(
-            f"every error is above 1 and the target error is {wanted:g}; if the errors are in percent, give the target "
-            "in percent as well"
-        )
-    worst = max(float(data.errors.max()) for data in groups.values())
-    if wanted is not None and wanted > worst:
-        notes.append(
-            f"the target error {wanted:g} is above every measured error (up to {worst:.4g}); if it is a quality such "
-            "as an accuracy, or in percent, give it as an error in the unit of the table"
-        )
-    return notes
+    if wanted is None or wanted > 1 or min(float(data.errors.min()) for data in groups.values()) <= 1:
+        return []
+    return [
+        f"every error is above 1 and the target error is {wanted:g}; if the errors are in percent, give the target "
+        "in percent as well"
+    ]
 
 
 FEW_COUNTED = 1e6

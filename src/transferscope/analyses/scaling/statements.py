@@ -11,7 +11,6 @@ from transferscope.scaling.advice.advise import Decision
 from transferscope.scaling.advice.budget import LARGEST_FACTOR
 from transferscope.scaling.advice.costs import Formula, MeasuredCost
 from transferscope.scaling.advice.next_run import NextRun
-from transferscope.scaling.bootstrap import bootstrap
 from transferscope.scaling.forecast import SEVERAL, Forecast
 from transferscope.scaling.observations import Observations
 from transferscope.statements import Statement, Words, state
@@ -237,10 +236,11 @@ def _of_surface(analysis: Analysis) -> Iterator[Statement]:
 
 def _doubled(one: SurfaceAnalysis, named: str) -> Statement:
     more_n, more_s = one.doubled
-    chance = one.labels_better
+    chance, labels = one.labels_better, more_s.error < more_n.error
+    clear = chance >= CLEAR if labels else chance <= 1 - CLEAR  # and what is expected agrees
     return state(
         "double",
-        more="labels" if chance >= CLEAR else "pretraining" if chance <= 1 - CLEAR else "",
+        more="" if not clear else "labels" if labels else "pretraining",
         group=named,
         n=more_n.n,
         s=more_s.s,
@@ -254,26 +254,13 @@ def _doubled(one: SurfaceAnalysis, named: str) -> Statement:
 
 
 def _worth(one: SurfaceAnalysis) -> Iterator[Statement]:
-    """Yield how many labels the largest pretraining replaces: at each s, or by a law."""
+    """Yield how many labels the largest pretraining replaces at each s."""
     if one.worth:
         each = [  # further labels: those from scratch beyond s
             (s, *(max(labels, count.smallest) - s for labels in (count.value, count.low, count.high)), count.limit - s)
             for s, count in one.worth
         ]
         yield state("worth by s", n=one.surface.largest[0], each=each)
-        return
-    fit = one.surface.fits[one.surface.interpolating]
-    if fit.law.name != "effective-data" or len(fit.residuals) <= len(fit.law.parameters):
-        return
-    n, place = one.surface.largest[0], [fit.law.names.index(name) for name in "qk"]
-
-    def worth(theta: np.ndarray) -> np.ndarray:
-        q, k = theta[..., place[0]], theta[..., place[1]]
-        return np.asarray(k * n**q)
-
-    low, high = np.quantile(worth(bootstrap(fit).theta), [0.05, 0.95])
-    value = float(worth(fit.theta))
-    yield state("worth", n=n, labels=value, interval=(float(min(low, value)), float(max(high, value))))
 
 
 def _of_compute(analysis: Analysis) -> Iterator[Statement]:
