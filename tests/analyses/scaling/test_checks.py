@@ -8,7 +8,7 @@ import pytest
 
 from transferscope import scaling
 from transferscope.analyses.scaling import Columns, ScalingQuestion
-from transferscope.analyses.scaling.checks import check_error_target, check_quality_target, check_units
+from transferscope.analyses.scaling.checks import check_target, check_units
 from transferscope.analyses.scaling.measurements import check_one_curve
 from transferscope.errors import DataError, SettingsError
 
@@ -191,7 +191,7 @@ def test_a_target_error_in_another_unit_is_refused(scale: float, target: float, 
     ],
 )
 def test_a_target_error_in_its_unit_is_taken(name: str, scale: float, target: float) -> None:
-    check_error_target(pd.Series(scale * LAW, name=name), target)
+    check_target(pd.Series(scale * LAW, name=name), target, quality=False)
 
 
 def test_a_target_below_1_beside_losses_above_1_is_pointed_out() -> None:
@@ -215,7 +215,7 @@ def test_a_target_below_1_beside_losses_above_1_is_pointed_out() -> None:
 )
 def test_a_target_score_in_another_unit_is_refused(top: float, target: float, sentence: str) -> None:
     with pytest.raises(SettingsError, match=re.escape(sentence)):
-        check_quality_target(pd.Series(top * (1 - LAW), name="accuracy"), target, top=top)
+        check_target(pd.Series(top * (1 - LAW), name="accuracy"), target, quality=True)
 
 
 def test_a_row_that_cannot_be_used_is_no_repeat() -> None:

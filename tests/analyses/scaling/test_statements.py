@@ -14,6 +14,7 @@ from transferscope.analyses.scaling.figures import draw_curves
 from transferscope.analyses.scaling.statements import statements
 from transferscope.errors import SettingsError
 from transferscope.scaling import advise
+from transferscope.settings.questions import Loss
 
 STEEP = 3.0 * SIZES**-0.4 + 0.05
 RISING = np.array([0.2, 0.3, 0.35, 0.4, 0.45])
@@ -94,7 +95,11 @@ def test_the_size_that_gains_more_is_named(a: float, b: float, more: str) -> Non
 def test_the_figure_draws_the_forecast_of_the_table() -> None:
     """With another loss than the default, at the largest size that both show; and where a curve may be at chance."""
     still = 0.9 + 0.01 * np.sin(2 * np.arange(len(SIZES)))
-    for errors, loss in ((STEEP + 0.02 * np.sin(np.arange(len(SIZES)) ** 2), "linear"), (still, "log")):
+    asked: tuple[tuple[np.ndarray, Loss], ...] = (
+        (STEEP + 0.02 * np.sin(np.arange(len(SIZES)) ** 2), "linear"),
+        (still, "log"),
+    )
+    for errors, loss in asked:
         frame = pd.DataFrame({"n": SIZES, "error": errors})
         analysis = scaling(frame, ScalingQuestion(loss=loss)).analysis
         (curve,) = analysis.curves

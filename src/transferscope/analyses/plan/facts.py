@@ -187,25 +187,18 @@ def make_plan(
     arms: list[tuple[ArmPlan, Pairs | None]] = []
     for name in followed:
         curve, from_scratch = drawn(name), None if scratch is None else scratch.curve
-        if curve is None or from_scratch is None or cut_off:
-            arms.append((arm_of(name, curve), None))
-            continue
-        correlation = _correlation(measured, name)
-        pairs = paired(from_scratch, curve, correlation)
-        if better is not None and name not in better:
-            arms.append((arm_of(name, curve, correlation=correlation), pairs))
-            continue
-        caught_up = catch_up(from_scratch, curve, pairs, margin=margin)
-        worth = labels_for(from_scratch, curve.error_at(curve.largest).error)
-        arms.append((arm_of(name, curve, catch_up=caught_up, correlation=correlation, worth=worth), pairs))
-
-    def latest_first(one: tuple[ArmPlan, Pairs | None]) -> tuple[float, float]:
-        return -(one[0].catch_up.value if one[0].catch_up else -1.0), one[0].reached.error
-
-    arms.sort(key=latest_first)
-    n_left = len(names) - len(followed)
+        pairs: Pairs | None = None
+        against: dict[str, Any] = {}
+        if curve is not None and from_scratch is not None and not cut_off:
+            against["correlation"] = _correlation(measured, name)
+            pairs = paired(from_scratch, curve, against["correlation"])
+            if better is None or name in better:
+                against["catch_up"] = catch_up(from_scratch, curve, pairs, margin=margin)
+                against["worth"] = labels_for(from_scratch, curve.error_at(curve.largest).error)
+        arms.append((arm_of(name, curve, **against), pairs))
+    arms.sort(key=lambda one: (-one[0].catch_up.value if one[0].catch_up else 1.0, one[0].reached.error))
     worse = [name for name in names if name not in followed]
-    left_out = [f"left out {counted(n_left, 'arm')} with worse scores: {listed(worse)}"] if n_left else []
+    left_out = [f"left out {counted(len(worse), 'arm')} with worse scores: {listed(worse)}"] if worse else []
     plan = LabelPlan(
         question=question,
         measure=measured.measure,
@@ -219,7 +212,7 @@ def make_plan(
         notes=(*measured.notes, *left_out),
         cut_off=cut_off,
         better=better,
-        left_out=n_left,
+        left_out=len(worse),
     )
     return _with_next_sizes(plan, margin)
 

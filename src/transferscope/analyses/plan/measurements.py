@@ -68,11 +68,6 @@ def table_measurements(frame: pd.DataFrame, columns: LabelColumns, target_score:
 
     Args:
         target_score: The score that is wanted, in the unit of its column; None without one.
-
-    Raises:
-        UnknownNameError: A column, or the arm that trains from scratch, does not exist.
-        SettingsError: A column cannot be found, or the score that is wanted is out of range.
-        DataError: Rows mix tasks, measures or units, repeat each other, or hold no numbers.
     """
     frame, columns, notes = read_scores(frame, columns)
     labels, arm, score = str(columns.labels), str(columns.arm), str(columns.score)
@@ -101,10 +96,6 @@ def study_measurements(frames: StudyFrames, target_score: float | None) -> Measu
 
     Args:
         target_score: The wanted accuracy or average precision (0.85, or 85 for percent) or R²; None without one.
-
-    Raises:
-        SettingsError: The study has one number of labels only, or the score that is wanted is out of range.
-        DataError: Nothing without a source has a run, or no arm was measured at two numbers of labels.
     """
     name = frames.study.name
     if len(frames.sizes) < 2:
@@ -146,11 +137,7 @@ def study_measurements(frames: StudyFrames, target_score: float | None) -> Measu
 
 
 def error_of_guessing(measured: Measured, classes: int) -> float:
-    """Return the error of guessing among equally frequent classes, in the unit of the table.
-
-    Raises:
-        SettingsError: What is measured is a loss, or R², and no share of errors.
-    """
+    """Return the error of guessing among equally frequent classes, in the unit of the table."""
     measure, worst = measured.measure, max(float(data.errors.max()) for data in measured.curves.values())
     if measure.unit == "R²" or words_in(measure.name) & UNBOUNDED or worst > 100:
         raise SettingsError(
@@ -172,11 +159,6 @@ def read_scores(
     Returns:
         The rows with names of arms as text ("this arm" in all where nothing names one), their columns, and how they
         were read.
-
-    Raises:
-        UnknownNameError: A column does not exist.
-        SettingsError: One cannot be found.
-        DataError: No row names an arm, one is spelled in two ways, or measures or units are mixed.
     """
     given = {role: getattr(columns, role) for role in _ROLES}
     series = (

@@ -14,12 +14,7 @@ from transferscope.study.frames import StudyFrames
 
 
 def plan_of_study(frames: StudyFrames, question: PlanQuestion) -> LabelPlan:
-    """Plan the labels of a study that was read already, from its decisions and its unfinished baselines.
-
-    Raises:
-        SettingsError: The study has one number of labels.
-        DataError: Too little of it is finished.
-    """
+    """Plan the labels of a study that was read already, from its decisions and its unfinished baselines."""
     measured, best = study_measurements(frames, question.target_score), best_without(frames)
     cut_off = [
         one.n_target for one in arm_trainings(frames) if one.unfinished and best == Arm(one.method, one.source or "")

@@ -133,9 +133,6 @@ def analyse(
     Args:
         groups: Observations by name, all with one size or all with two.
         compute: Whether the two sizes are parameters and training tokens.
-
-    Raises:
-        SettingsError: The question is out of range.
     """
     limit, measured = question.largest_size, max(float(data.sizes[:, 0].max()) for data in groups.values())
     if limit is not None and limit < measured:

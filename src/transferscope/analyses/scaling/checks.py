@@ -181,9 +181,6 @@ def check_units(values: pd.Series, sizes: Sequence[pd.Series], curves: pd.Series
 
     Args:
         curves: Of which curve each value is, where different curves may have different units; None otherwise.
-
-    Raises:
-        DataError: The column mixes them.
     """
     values = values[values > 0]
     small = values <= 1
@@ -203,64 +200,42 @@ def check_units(values: pd.Series, sizes: Sequence[pd.Series], curves: pd.Series
         )
 
 
-def check_quality_target(values: pd.Series, target: float, *, top: float) -> None:
-    """Refuse a target score that is out of range, or that only makes sense in another unit or as an error.
-
-    Args:
-        top: The best value in the unit of the column: 1, or 100 in percent.
-
-    Raises:
-        SettingsError: It does not make sense.
-    """
-    name, low, high = values.name, float(values.min()), float(values.max())
-    if not 0 < target < top:
-        percent = top == 1 and 100 * low < target < 100
-        other = f"; if {target:g} % is meant, give --target-score {target / 100:g}" if percent else ""
-        raise SettingsError(
-            f"the target {target:g} of {name} is out of range; expected a number between 0 and {top:g}{other}"
-        )
-    if top == 100 and target <= 1 < low:
-        raise SettingsError(
-            f"the target {target:g} of {name} is {target:g} % in the unit of the column ({low:.4g} to {high:.4g}) and "
-            f"{100 * target:g} % as a share; if {100 * target:g} % is meant, give --target-score {100 * target:g}"
-        )
-    others = {top - target: f"an error of {target:g}"}
-    if top == 100 and target <= 1:
-        others = {100 * target: f"{100 * target:g} %", 100 - 100 * target: f"an error of {100 * target:g} %"}
-    for meant, words in others.items():
-        if target <= high < meant < top:
-            raise SettingsError(
-                f"the target {target:g} was reached already: {name} is up to {high:g}; if {words} is meant, give "
-                f"--target-score {meant:g}, in the unit of {name}"
-            )
-
-
-def check_error_target(values: pd.Series, target: float) -> None:
-    """Refuse a target error that only makes sense in another unit or as a score.
+def check_target(values: pd.Series, target: float, *, quality: bool) -> None:
+    """Refuse a target that is out of range, or that only makes sense in another unit or as the opposite.
 
     A loss has no unit and any target.
 
-    Raises:
-        SettingsError: It does not make sense.
+    Args:
+        quality: Whether higher values are better; else they are errors.
     """
-    name, low, high = values.name, float(values.min()), float(values.max())
-    if words_in(str(name)) & UNBOUNDED or high > 100:
+    low, high = float(values.min()), float(values.max())
+    top, within = 1.0 if high <= 1 else 100.0, f"({low:.4g} to {high:.4g})"
+    if not quality and (words_in(str(values.name)) & UNBOUNDED or high > 100):
         return
-    within, top = f"({low:.4g} to {high:.4g})", 1 if high <= 1 else 100
-    otherwise, others = "", {}
-    if high <= 1 <= target:
-        problem = f"is not below 1, and the column holds shares {within}"
-        others = {target / 100: f"{target:g} %", 1 - target / 100: f"a quality of {target:g} %"}
-        otherwise = "give one below 1"
-    elif top == 100 and target < min(1, low / FAR_BELOW):
+    percent, opposite = target if top == 1 else 100 * target, "an error" if quality else "a quality"
+    others = {top - target: f"{opposite} of {target:g}"}
+    if target <= 1 < top or target >= 1 == top:
+        meant = top * percent / 100
+        others = {meant: f"{percent:g} %", top - meant: f"{opposite} of {percent:g} %"}
+    ends, otherwise = (high, top) if quality else (low / FAR_BELOW, high), ""
+    if quality and not 0 < target < top:
+        problem, ends = f"is out of range; expected a number between 0 and {top:g}", (low, top)
+        otherwise = "give it in the unit of the column"
+    elif quality and target <= 1 < low:
+        problem, ends = f"is {target:g} % in the unit of the column {within} and {percent:g} % as a share", (0, top)
+    elif quality and target <= high:
+        problem = f"was reached already by scores of up to {high:g}"
+    elif not quality and high <= 1 <= target:
+        problem, otherwise = f"is not below 1, and the column holds shares {within}", "give one below 1"
+    elif not quality and target < min(1, low / FAR_BELOW) and top == 100:
         problem = f"is {target:g} % in the unit of the column {within}, less than a tenth of the least"
-        others = {100 * target: f"{100 * target:g} %", 100 - 100 * target: f"a quality of {100 * target:g} %"}
-    elif target > high and top - target < low:
+    elif not quality and target > high and top - target < low:
         problem = f"is above every measured one {within} and would be reached already"
-        others = {top - target: f"a quality of {target:g}"}
-    meant = next((value for value in others if low / FAR_BELOW <= value <= high), None)
-    if meant is not None:
-        otherwise = f"if {others[meant]} is meant, give --target-score {meant:.6g}"
-        otherwise += ", and otherwise errors and target as shares" if top == 100 and target < 1 else ""
+    else:
+        return
+    fits = next((value for value in others if ends[0] < value < ends[1]), None)
+    if fits is not None:
+        also = ", and otherwise errors and target as shares" if not quality and target < 1 < top else ""
+        otherwise = f"if {others[fits]} is meant, give --target-score {fits:.6g}{also}"
     if otherwise:
-        raise SettingsError(f"the target {target:g} of {name} {problem}; {otherwise}")
+        raise SettingsError(f"the target {target:g} of {values.name} {problem}; {otherwise}")

@@ -21,8 +21,7 @@ from transferscope.analyses.columns import (
     words_in,
 )
 from transferscope.analyses.scaling.checks import (
-    check_error_target,
-    check_quality_target,
+    check_target,
     check_units,
     columns_apart,
 )
@@ -47,10 +46,6 @@ def curves(frame: pd.DataFrame, columns: Columns) -> dict[str, Observations]:
     Returns:
         Observations by the name of the group ("a, b" for two columns); a group without a usable row is left out, with
         a note on the first one that is kept.
-
-    Raises:
-        UnknownNameError: A column does not exist.
-        DataError: A column holds something that is no number, or nothing is usable.
     """
     _check_known(frame, columns)
     for name in columns.numeric:
@@ -176,12 +171,6 @@ def as_errors(
     Args:
         target: The value that is wanted, in the unit of the column; None without one.
         rises: Whether an error may rise with the sizes, as that of poor pretraining does and that of labels does not.
-
-    Raises:
-        UnknownNameError: A column does not exist.
-        DataError: A column holds something that is no number, or mixes shares and percent.
-        SettingsError: Name and trend do not tell which values are better, or contradict each other; a quality has no
-            known best value; or the target only makes sense in another unit.
     """
     _check_known(frame, columns)
     name = columns.error
@@ -195,7 +184,7 @@ def as_errors(
     check_units(values, sizes, frame.groupby(list(columns.by), dropna=False).ngroup() if columns.by else None)
     if columns.better == "lower" or (columns.better is None and not _rises(name, values, sizes, target, rises)):
         if target is not None:
-            check_error_target(values, target)
+            check_target(values, target, quality=False)
         return frame, target, itself
     check_units(values, sizes)
     low, high = float(values.min()), float(values.max())
@@ -211,7 +200,7 @@ def as_errors(
     unit = "R²" if r_squared else percent if words_in(str(name)) & ACCURACIES else ""
     measure = Measure("R²" if r_squared else str(name), unit, limits=(0.0 if unit in ("share", "%") else -np.inf, top))
     if target is not None:
-        check_quality_target(values, target, top=top)
+        check_target(values, target, quality=True)
     return frame, None if target is None else top - target, measure
 
 
@@ -245,10 +234,6 @@ def check_one_curve(frame: pd.DataFrame, columns: Columns) -> tuple[str, ...]:
 
     Returns:
         A sentence where `repeats` says that such rows are repeats, none otherwise.
-
-    Raises:
-        UnknownNameError: A column does not exist.
-        SettingsError: Rows at the same sizes differ in another column than one of seeds.
     """
     _check_known(frame, columns)
     sizes = size_columns(columns)

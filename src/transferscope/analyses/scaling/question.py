@@ -12,11 +12,7 @@ from transferscope.settings.questions import ScalingQuestion
 
 
 def costs_of(question: ScalingQuestion) -> Costs | Formula | None:
-    """Return the costs of data, or a formula of parameters N and tokens D; None if unknown.
-
-    Raises:
-        SettingsError: The formula is none, or does not rise with N and D.
-    """
+    """Return the costs of data, or a formula of parameters N and tokens D; None if unknown."""
     if question.cost is not None:
         return Formula(question.cost)
     prices = (question.cost_pretrain, question.cost_label, question.cost_run)
@@ -30,11 +26,7 @@ def prices_of(question: ScalingQuestion) -> Costs | None:
 
 
 def check_sizes(question: ScalingQuestion, names: Sequence[str], *, compute: bool) -> None:
-    """Refuse too many or too few sizes to predict, and costs that the table does not use.
-
-    Raises:
-        SettingsError: They do not fit the sizes of the table, or a budget was given and nothing says what data cost.
-    """
+    """Refuse too many or too few sizes to predict, and costs that the table does not use."""
     costs = costs_of(question)
     for at in question.at:
         if len(at) != len(names):
@@ -95,11 +87,7 @@ def hints(groups: Mapping[str, Observations], question: ScalingQuestion) -> list
 
 
 def check_free(question: ScalingQuestion, *, compute: bool) -> None:
-    """Refuse a question about a table whose two sizes vary freely if it needs costs.
-
-    Raises:
-        SettingsError: A target, a budget or a largest size was given without what both sizes cost.
-    """
+    """Refuse a question about a table whose two sizes vary freely if it needs costs."""
     asked = {"target error": question.target_score, "budget": question.budget, "largest size": question.largest_size}
     costs = costs_of(question)
     if question.target_score is None and question.budget is None:
@@ -118,11 +106,7 @@ def check_free(question: ScalingQuestion, *, compute: bool) -> None:
 
 
 def affordable(question: ScalingQuestion, groups: Mapping[str, Observations]) -> ScalingQuestion:
-    """Limit the feasible size by a budget, over n alone.
-
-    Raises:
-        SettingsError: The budget does not pay for a run on more than was measured.
-    """
+    """Limit the feasible size by a budget, over n alone."""
     costs, budget = prices_of(question), question.budget
     of_labels = costs is not None and costs.per_label > 0
     refuse_unused({"the cost of a label": of_labels}, "the table has no column of labelled target examples (size s)")

@@ -45,11 +45,6 @@ def analyse_study(frames: StudyFrames, asked: StudyQuestion) -> Analysis:
     They are of training from scratch and of every way of transfer. Controls are left out, since those that read no
     source are no training without pretraining. So are networks taken at earlier steps of the pretraining: they are no
     repeats of the last one.
-
-    Raises:
-        DataError: The study has fewer than two pretraining sizes, or its runs are commands.
-        SettingsError: The score that is wanted is out of range.
-        TransferscopeError: The question does not fit the errors.
     """
     if "run" in frames.study.spec and "methods" not in frames.study.spec:
         raise DataError(
