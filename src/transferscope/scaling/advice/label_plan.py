@@ -16,6 +16,7 @@ from transferscope.scaling.forecast import Basis, Forecast, SizeNeeded, crossing
 from transferscope.scaling.laws.curves import POWER_FLOOR
 from transferscope.scaling.observations import Observations
 from transferscope.scaling.posterior import Noise, power_posterior
+from transferscope.scaling.solve import TINY
 from transferscope.scaling.take_off import late_falls, may_take_off
 
 REACH = 8.0
@@ -276,7 +277,7 @@ def label_draws(curve: CurveDraws, error: float) -> Float[np.ndarray, " N"]:
     """`labels_for` of each draw."""
     reached = curve.errors <= error
     first = np.where(reached.any(axis=1), reached.argmax(axis=1), len(curve.sizes))
-    size = crossings(curve.sizes, np.log(curve.errors) - np.log(error), first)
+    size = crossings(curve.sizes, np.log(curve.errors) - np.log(max(error, TINY)), first)
     inside = np.clip(first, 1, len(curve.sizes) - 1)  # an error of 0 is not interpolated to
     size = np.where(curve.errors[np.arange(len(first)), inside] < 2 * ZERO, curve.sizes[inside], size)
     result = np.where(first == 0, 0.0, np.where(first == len(curve.sizes), np.inf, size))
