@@ -40,7 +40,7 @@ def compare(options: Options, context: typer.Context) -> None:
     say(f"study:   {asked.path}")
     if asked.aside:
         say(f"the study file of this name was edited; it is kept as {asked.aside}")
-    for word, sentence in (("network", asked.note), ("tuning", tuning_in_words(asked.tables))):
+    for word, sentence in (("network", asked.note), ("tuning", tuning_in_words(asked.spec))):
         if sentence:
             say(f"{word + ':':<9}{sentence}")
     status = execute(asked.spec, since=context.obj)

@@ -131,8 +131,27 @@ def test_rates_and_all_settings_can_be_fixed(
     assert task.source is not None
     methods = ["linear-probe", "fine-tune"]
     arguments: dict[str, Any] = {"methods": methods, **QUICK, "folder": tmp_path, "recipe": "equal"}
-    tables, _ = study_tables([task.source], task.target, labels=[24], diagnostics=[], seeds=2, **arguments | options)
+    tables, spec = study_tables([task.source], task.target, labels=[24], diagnostics=[], seeds=2, **arguments | options)
     assert tables["training"]["lr"] == lr
     assert tables["pretraining"]["lr"] == 0.01
     assert tables.get("tuning", {}).get("grid") == grid
-    assert bool(tuning_in_words(tables)) == (grid is not None)
+    assert bool(tuning_in_words(spec)) == (grid is not None)
+
+
+@pytest.mark.parametrize(
+    ("methods", "tuning", "said"),
+    [
+        (["linear-probe", "fine-tune"], None, f"took {SEARCHED[4]} times"),
+        (["linear-probe", "fine-tune"], True, "fine-tune tries 6 settings"),
+        (["linear-probe", "raw"], None, ""),
+    ],
+)
+def test_a_comparison_by_recipes_says_before_its_runs_whether_it_searches(
+    tmp_path: Path, methods: list[str], tuning: bool | None, said: str
+) -> None:
+    task = classification_task(n_target=30)
+    assert task.source is not None
+    arguments: dict[str, Any] = {"methods": methods, **QUICK, "folder": tmp_path, "tuning": tuning}
+    _, spec = study_tables([task.source], task.target, labels=[24], diagnostics=[], seeds=2, **arguments)
+    assert said in tuning_in_words(spec)
+    assert bool(tuning_in_words(spec)) == bool(said)

@@ -11,7 +11,7 @@ from torch import nn
 
 from transferscope.analyses.compare.question import compare
 from transferscope.analyses.compare.sources import named_sources
-from transferscope.analyses.compare.study_file import study_tables, tuning_in_words, write_study
+from transferscope.analyses.compare.study_file import study_tables, write_study
 from transferscope.analyses.rank.question import rank
 from transferscope.errors import SettingsError
 from transferscope.models import NetworkInput, NetworkSettings, Pretrained
@@ -229,4 +229,3 @@ def test_sources_are_named_by_their_files_and_folders(
 def test_methods_that_choose_nothing_are_compared_without_a_search() -> None:
     tables = tables_of("glyphs?n_train=40&n_test=10", methods=["linear-probe", "raw"])
     assert "tuning" not in tables
-    assert not tuning_in_words(tables)

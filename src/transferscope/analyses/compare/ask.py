@@ -32,7 +32,6 @@ class Asked:
 
     path: Path
     aside: Path | None
-    tables: dict[str, Any]
     note: str
     spec: StudySpec
 
@@ -99,7 +98,7 @@ def ask(
     )
     note = network_in_words(tables, network)
     path, aside = write_study(tables, folder, note=note)
-    return Asked(path, aside, tables, note, with_places_of(path, spec))
+    return Asked(path, aside, note, with_places_of(path, spec))
 
 
 def checked_target(target: object) -> Data:
