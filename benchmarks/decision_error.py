@@ -274,7 +274,7 @@ def gain(rng: np.random.Generator, n: int) -> None:
             assert said.expected is not None
             assert said.difference is not None
             names, truth = [arm.name for arm in said.arms], mean[:n_ways].max() - mean[n_ways:].max()
-            own = mean[names.index(str(said.best_with))] - mean[n_ways:].max()
+            own = mean[names.index(str(said.best_transfer_arm))] - mean[n_ways:].max()
             for name, which in ((said.recommended, 0), (names[int(cost.argmin())], 1)):
                 at = names.index(str(name))
                 lost, arm = mean.max() - mean[at], said.arms[at]

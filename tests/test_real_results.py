@@ -68,7 +68,7 @@ def test_the_probe_is_as_far_from_the_same_by_hand_as_the_page_says(script: Modu
         ("computers", 20, "fine-tune", "-0.3, {} to {}"),
     ],
 )
-def test_what_an_arm_is_above_the_best_without_a_source(study: str, n: int, method: str, of: str) -> None:
+def test_what_an_arm_is_above_the_best_baseline(study: str, n: int, method: str, of: str) -> None:
     runs = pd.read_csv(RESULTS / "runs" / "real.csv")
     arms = runs[(runs["study"] == study) & (runs["n_target"] == n)].pivot(index="seed", columns="method")["score"]
     best = max((name for name in arms if name in WITHOUT_SOURCE), key=lambda name: float(arms[name].mean()))

@@ -92,9 +92,15 @@ def contradictions(scores: Scores, said: Any) -> list[str]:
             a.gain is None or a.gain.value == pytest.approx(a.mean - best) for a in said.arms
         ),
         "the difference is the gain of the best": said.difference is None
-        or (said.difference == arms[said.best_with].gain and (not said.helping or said.best_with == said.helping[0])),
+        or (
+            said.difference == arms[said.best_transfer_arm].gain
+            and (not said.helping or said.best_transfer_arm == said.helping[0])
+        ),
         "a tie is of the best arm with a source, within the margin on both sides": said.outcome != "tie"
-        or min(arms[said.best_with].gain.low + said.margin, said.margin - arms[said.best_with].gain.high) > 0,
+        or min(
+            arms[said.best_transfer_arm].gain.low + said.margin, said.margin - arms[said.best_transfer_arm].gain.high
+        )
+        > 0,
         "no gain above the margin beside no": said.outcome not in ("no", "tie")
         or all(a.gain is None or a.gain.high < said.margin or a.unstable or a.n_seeds < 3 for a in said.arms),
         "no call with two seeds, or beside an arm that could rise": all(
@@ -129,7 +135,7 @@ def contradictions(scores: Scores, said: Any) -> list[str]:
         ),
         "the only baseline is so exactly then": said.expected is None
         or sum(not a.with_source and a.n_seeds > 0 for a in said.arms) > 1
-        or arms[said.best_without].chance == pytest.approx(1 - said.expected.helps),
+        or arms[said.best_baseline].chance == pytest.approx(1 - said.expected.helps),
         "JSON holds it": "NaN" not in dumps(asdict(said)) and "Infinity" not in dumps(asdict(said)),
     }
     return [name for name, holds in checks.items() if not holds]
@@ -174,7 +180,7 @@ def test_the_order_of_arms_and_a_shift_of_all_scores_change_nothing() -> None:
         one, two = decide(scores), decide(other)
         assert (one.outcome, one.why) == (two.outcome, two.why)
         assert set(one.helping) == set(two.helping)
-        assert one.best_without == two.best_without
+        assert one.best_baseline == two.best_baseline
         if one.difference is not None and one.difference.low is not None and two.difference is not None:
             assert (two.difference.low, two.difference.high) == pytest.approx(
                 (one.difference.low, one.difference.high), rel=1e-6, abs=1e-6

@@ -56,7 +56,7 @@ def test_the_gain_of_the_best_of_many_is_shrunk_and_its_ends_cover() -> None:
         found = decide(scores(mean[:, None] + RNG.normal(size=(8, 3)) + 1.5 * RNG.normal(size=3), 6))
         assert found.expected is not None
         assert found.difference is not None
-        truth = mean[int(str(found.best_with)[4:])] - mean[6:].max()
+        truth = mean[int(str(found.best_transfer_arm)[4:])] - mean[6:].max()
         off.append(found.expected.gain - truth)
         plain.append(found.difference.value - truth)
         inside.append(found.expected.low <= truth <= found.expected.high)

@@ -94,7 +94,7 @@ def test_an_arm_is_called_where_it_beats_each_of_those_without() -> None:
     said = decide(scores(values, 3))
     assert said.outcome == "helps"
     assert set(said.helping) == {"arm 0", "arm 1"}
-    assert said.best_without == "arm 5"
+    assert said.best_baseline == "arm 5"
 
 
 def bert(seeds: int) -> Scores:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 SCHEMA = "transferscope.answer"
 """What the document calls itself."""
 
-VERSION = 4
+VERSION = 5
 """Of the document. Keys may be added without another number; one that goes, or means something else, takes the next."""
 
 _answers: list[IO[str]] = []

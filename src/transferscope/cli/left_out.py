@@ -43,7 +43,7 @@ def race_in_words(study: Path) -> Iterator[str]:
         takes = f" (about {rough_duration(max(seconds))} per run)" if seconds else ""
         line = f"skipped: {frames.in_prose(method, source)}{takes}"
         is_small = ":" not in str(sources.get(source, {}).get("network"))  # as those that come with the package are
-        best = {decided[one.n_target].best_with for one in own if one.n_target in decided}
+        best = {decided[one.n_target].best_transfer_arm for one in own if one.n_target in decided}
         others = {name.partition(" from ")[0] for name in best if name is not None}
         gains = None
         if is_small and len(others) == 1:

@@ -56,20 +56,20 @@ def decide(
         empty = tuple(_facts(scores, None, arm) for arm in range(len(names)))
         rising = tuple(names[scores.unfinished])
         return Decision(
-            outcome="nothing", recommended=None, chance=0.0, decided=False, best_with=None, best_without=None,
+            outcome="nothing", recommended=None, chance=0.0, decided=False, best_transfer_arm=None, best_baseline=None,
             difference=None, expected=None, helping=(), harmful=(), arms=empty, unstable=(), unfinished=rising,
             missing=(), more_seeds=None, covers="nothing", why="", margin=margin, level=level, planned=planned,
         )  # fmt: skip
     noise, chosen = now.noise, now.selection
-    best_with, best_without = _best_way(now), None
+    best_transfer_arm, best_baseline = _best_way(now), None
     if len(now.controls):
-        best_without = int(now.controls[np.argmax(noise.mean[now.controls])])
+        best_baseline = int(now.controls[np.argmax(noise.mean[now.controls])])
     difference = None
-    if now.gains is not None and best_with is not None:
-        difference = _difference(scores, now, int(np.flatnonzero(now.ways == best_with)[0]))
+    if now.gains is not None and best_transfer_arm is not None:
+        difference = _difference(scores, now, int(np.flatnonzero(now.ways == best_transfer_arm)[0]))
     expected = None
-    if best_with is not None and len(now.controls) and noise.n.max() >= 2:
-        expected = expect(now.draws.means, now.ways, now.controls, best_with, margin)
+    if best_transfer_arm is not None and len(now.controls) and noise.n.max() >= 2:
+        expected = expect(now.draws.means, now.ways, now.controls, best_transfer_arm, margin)
     by_gain = np.argsort(-noise.mean[now.ways], kind="stable")
     chance = float(chosen.chance[chosen.arm])
 
@@ -84,8 +84,8 @@ def decide(
         recommended=name(chosen.arm),
         chance=chance,
         decided=bool(chance >= SETTLED and noise.n[chosen.arm] >= 2),
-        best_with=name(best_with),
-        best_without=name(best_without),
+        best_transfer_arm=name(best_transfer_arm),
+        best_baseline=name(best_baseline),
         difference=difference,
         expected=expected,
         helping=listed(by_gain[now.better[by_gain]]),

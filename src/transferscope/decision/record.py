@@ -46,7 +46,7 @@ class Scores:
         arms: Distinct names.
         values: Of every arm and seed, in points, higher is better; NaN where there is no run. Shape (A, S).
         with_source: Which arms read a source's data or network: a property of the method. Shape (A,).
-        clusters: Arms of one source share a number, every arm without a source has its own. Shape (A,).
+        clusters: Arms of one source share a number, every baseline has its own. Shape (A,).
         cost: Seconds of a run with its share of pretraining; NaN where unknown. Shape (A,).
         example_variance: What the draw of the test examples adds to the variance of the difference of two arms' means,
             in squared points, see `example_variance`; NaN for pairs of which it is not known. Shape (A, A), or None.
@@ -98,7 +98,7 @@ class Scores:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Difference between two arms, or between an arm and the best without a source.
+    """Difference between two arms, or between an arm and the best baseline.
 
     Attributes:
         value: In points; above 0 where the first is better.
@@ -149,7 +149,7 @@ class ArmFacts:
         at_most: What it loses at most with 90 %, in points; None without a run.
         unstable: Whether it varies far more over seeds than the other arms.
         unfinished: Whether its training curve was still rising.
-        gain: Over the best arm without a source; None for arms without a source, or where there is no such run.
+        gain: Over the best baseline; None for a baseline, or where no baseline has a run.
         call: What is shown of `gain`.
         why: Why it is not tested: "unstable", "unfinished" (a baseline that it beats could still rise), "too few seeds"
             or "source is target"; else "".
@@ -196,9 +196,10 @@ class Decision:
             is not expected to lose half a margin more; None without a run.
         chance: Probability that it is within the margin of the best arm.
         decided: Whether that is at least 95 %, and the arm has two seeds.
-        best_with: The best transfer arm; where some are significantly better, the best of these. None without a run.
-        best_without: The best arm without a source; None without a run.
-        difference: `best_with` less `best_without`: the gain of the first. None where one of them is.
+        best_transfer_arm: The transfer arm with the highest mean, among the significantly better ones where there are
+            any. None without a run.
+        best_baseline: The baseline with the highest mean; None without a run.
+        difference: The gain of `best_transfer_arm` over `best_baseline`; None where one of them is None.
         expected: The chances that transfer helps or harms, and the gain that is to be expected; None where one of the
             two is missing, or every arm has one run.
         helping: Transfer arms that are significantly better than every baseline, best first.
@@ -221,8 +222,8 @@ class Decision:
     recommended: str | None
     chance: float
     decided: bool
-    best_with: str | None
-    best_without: str | None
+    best_transfer_arm: str | None
+    best_baseline: str | None
     difference: Difference | None
     expected: Expected | None
     helping: tuple[str, ...]
@@ -244,6 +245,6 @@ class Decision:
         return 2 * self.level - 1
 
     @property
-    def level_without(self) -> float | None:
-        """The mean of the best arm without a source, in points; None without a run of one."""
-        return next((arm.mean for arm in self.arms if arm.name == self.best_without), None)
+    def baseline_level(self) -> float | None:
+        """The mean of the best baseline, in points; None without a run of one."""
+        return next((arm.mean for arm in self.arms if arm.name == self.best_baseline), None)

@@ -190,10 +190,10 @@ def between_sources(frames: StudyFrames, n_target: int) -> Decision | None:
     )
 
 
-def best_without(frames: StudyFrames) -> Arm | None:
+def best_baseline(frames: StudyFrames) -> Arm | None:
     """Return the best baseline at the largest number of labels with a run of one; None without runs."""
     for n_target in reversed(frames.sizes):
-        name = decide(scores_of(frames, n_target), **asked_of(frames)).best_without
+        name = decide(scores_of(frames, n_target), **asked_of(frames)).best_baseline
         if name is not None:
             return next(arm for arm in arms_of(frames, n_target) if str(arm) == name)
     return None

@@ -39,14 +39,14 @@ def test_every_number_of_labels_has_a_row_in_a_terminal_of_any_width(
     for n, decision in summary.decided.items():
         (row,) = [line for line in lines if line.startswith(f"{n:>6,}  ")]
         means = {arm.name: arm for arm in decision.arms}
-        assert decision.best_with is not None
-        best = means[decision.best_with]
+        assert decision.best_transfer_arm is not None
+        best = means[decision.best_transfer_arm]
         assert best.gain is not None
         assert f"{best.mean:.1f} %" in row
         assert f"{best.gain.value:+z.1f}".replace("-", "−") in row
         assert ("better" in row) == (best.call == "better")
         if columns >= 80:
-            assert f"{means[str(decision.best_without)].mean:.1f} %" in row
+            assert f"{means[str(decision.best_baseline)].mean:.1f} %" in row
             assert f"{best.gain.low:+z.1f} to {best.gain.high:+z.1f}".replace("-", "−") in row
     assert len(set(summary.verdict.outcomes.values())) > 1
 

@@ -107,9 +107,9 @@ def plan_agrees(summary: Summary) -> None:
         }
         for n, one in decided.items()
     }
-    largest = max(n for n, one in decided.items() if one.best_without is not None)
+    largest = max(n for n, one in decided.items() if one.best_baseline is not None)
     assert plan.scratch is not None
-    assert said[largest][plan.scratch.name].name == decided[largest].best_without
+    assert said[largest][plan.scratch.name].name == decided[largest].best_baseline
     assert plan.better == {name for n, of in said.items() for name, arm in of.items() if arm.name in decided[n].helping}
     for arm in plan.arms:
         mean = said[int(arm.largest)][arm.name].mean
@@ -187,16 +187,16 @@ def test_every_outlet_reads_the_same_decision(seed: int) -> None:
             assert row.call == facts[name].call
             assert row.with_source == bool(arm.source)
             assert row.n_seeds == facts[name].n_seeds
-        if figure is not None and decision.best_without is not None:
+        if figure is not None and decision.best_baseline is not None:
             drawn_rows = figure.data[figure.data["n_target"] == n]
             assert drawn_rows.loc[drawn_rows["recommended"], ["method", "source"]].to_numpy().tolist() == [
                 [chosen.method, chosen.source]
             ]
             best = drawn_rows.loc[~drawn_rows["with_source"], "score"].max()
-            assert best == pytest.approx(facts[decision.best_without].mean)
+            assert best == pytest.approx(facts[decision.best_baseline].mean)
         if decision.outcome == "helps":
             assert answer.kind == "helps"
-            shown = decision.recommended if decision.recommended in decision.helping else decision.best_with
+            shown = decision.recommended if decision.recommended in decision.helping else decision.best_transfer_arm
             assert f"{facts[str(shown)].gain.value:+.1f}".replace("-", "−") in said
     assert set(summary.verdict.outcomes.values()) == {one.outcome for one in summary.decided.values()}
     # JSON holds the facts and reads back as it is
@@ -211,7 +211,7 @@ def test_every_outlet_reads_the_same_decision(seed: int) -> None:
         if decision.recommended is None:
             continue
         of_name = {str(arm): arm for arm in arms_of(summary.frames, n)}
-        for name in {decision.best_with, decision.best_without} - {None}:
+        for name in {decision.best_transfer_arm, decision.best_baseline} - {None}:
             arm, mean = of_name[name], next(one.mean for one in decision.arms if one.name == name)
             assert mean is not None
             shown, level = summary.frames.tick_name(arm.method).split()[0], summary.frames.metric.level(mean)
@@ -343,15 +343,15 @@ def test_an_interval_ends_in_the_picture_or_has_an_arrow(seed: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("scores", "recommended", "best_without"),
+    ("scores", "recommended", "best_baseline"),
     [
         ({SCRATCH: 0.70, UNCHANGED: 0.9, TUNED: 0.8}, "do-nothing from mnist", "scratch"),
         ({RIDGE: 0.72, OBJECTIVE: 0.75, PROBE: 0.88}, "linear-probe from mnist", "merlin-target-only"),
     ],
 )
 def test_arms_that_train_nothing_or_without_scratch_are_told_apart_by_their_source(
-    scores: dict[Arm, float], recommended: str, best_without: str
+    scores: dict[Arm, float], recommended: str, best_baseline: str
 ) -> None:
     values = {(arm, 50): seeds(mean, seed=i) for i, (arm, mean) in enumerate(scores.items())}
     (found,) = summarise_frames(made_up(values)).decided.values()
-    assert (found.outcome, found.recommended, found.best_without) == ("helps", recommended, best_without)
+    assert (found.outcome, found.recommended, found.best_baseline) == ("helps", recommended, best_baseline)

@@ -29,7 +29,7 @@ def test_losses_of_models_at_numbers_of_labels(published: Path) -> None:
     assert list(found.summary.decided) == [int(name) for name in own.columns if name.isdecimal() and name != "0"]
     for n, decision in found.summary.decided.items():
         assert decision.outcome == "no control"
-        assert decision.best_with == own[str(n)].idxmin()
+        assert decision.best_transfer_arm == own[str(n)].idxmin()
         assert {arm.name: -(arm.mean or 0.0) for arm in decision.arms} == pytest.approx(own[str(n)].to_dict())
 
 

@@ -37,8 +37,8 @@ def same(found: Decision, expected: Decision) -> bool:
         "recommended",
         "helping",
         "harmful",
-        "best_with",
-        "best_without",
+        "best_transfer_arm",
+        "best_baseline",
         "covers",
         "missing",
         "why",
@@ -753,7 +753,7 @@ def test_what_is_unstable_is_named_and_not_the_arm_that_is_best() -> None:
     rows = pd.DataFrame([(arm, s, one) for arm, of in scores.items() for s, one in enumerate(of)])
     found = compare_results(rows.set_axis(["arm", "seed", "accuracy"], axis=1), without=["scratch"])
     decision = found.summary.decided[0]
-    assert (decision.why, decision.unstable, decision.best_with) == ("unstable", ("wild",), "steady")
+    assert (decision.why, decision.unstable, decision.best_transfer_arm) == ("unstable", ("wild",), "steady")
     assert "wild varies far more between seeds" in found.verdict.headline
 
 

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter
 from matplotlib.transforms import blended_transform_factory
 
-from transferscope.analyses.compare.comparison import beside_best_without
+from transferscope.analyses.compare.comparison import gain_over_baseline
 from transferscope.analyses.compare.grid import Row, arm_rows
 from transferscope.analyses.compare.summary import Summary
 from transferscope.report.blocks import Figure
@@ -42,7 +42,7 @@ def draw_arms(summary: Summary) -> Figure | None:
 
     None where no baseline has a run, so that there is no line to beat.
     """
-    decided = {n: one for n, one in summary.decided.items() if one.best_without is not None}
+    decided = {n: one for n, one in summary.decided.items() if one.best_baseline is not None}
     if not decided:
         return None
     sizes = evenly_chosen(list(decided), MOST_SIZES)
@@ -112,7 +112,7 @@ def _panel(
         c = by_arm.get(arm) if arm else None
         if c is None or c.facts.mean is None:
             continue
-        value, low, high = beside_best_without(c.facts, decision)
+        value, low, high = gain_over_baseline(c.facts, decision)
         colour = WITH_SOURCE if c.facts.with_source else WITHOUT
         if low is not None and high is not None:
             axes.plot([low, high], [at, at], color=colour, linewidth=2, solid_capstyle="round")
@@ -153,15 +153,15 @@ def _panel(
     axes.grid(axis="y", visible=False)
     axes.tick_params(labelbottom=True, left=False)
     axes.spines["left"].set_visible(False)
-    assert decision.level_without is not None
-    axes.set_title(f"{sizes_in_words([size])}: beat {metric.level(decision.level_without)}")
+    assert decision.baseline_level is not None
+    axes.set_title(f"{sizes_in_words([size])}: beat {metric.level(decision.baseline_level)}")
 
 
 def _reach(summary: Summary, sizes: Sequence[int], rows: Sequence[Row]) -> tuple[float, float]:
     """Return axis limits that hold at least half of the intervals, and that outlying arms do not stretch."""
     arms = {arm for _, arm in rows}
     reached = [
-        beside_best_without(c.facts, summary.decided[c.n_target])
+        gain_over_baseline(c.facts, summary.decided[c.n_target])
         for c in summary.comparisons
         if c.n_target in sizes and c.arm in arms and c.facts.mean is not None
     ]
@@ -180,9 +180,9 @@ def _data(summary: Summary) -> pd.DataFrame:
     rows = []
     for c in summary.comparisons:
         decision = summary.decided[c.n_target]
-        if c.facts.mean is None or decision.best_without is None:
+        if c.facts.mean is None or decision.best_baseline is None:
             continue
-        metric, (value, low, high) = summary.frames.metric, beside_best_without(c.facts, decision)
+        metric, (value, low, high) = summary.frames.metric, gain_over_baseline(c.facts, decision)
         rows.append(
             {
                 "source": c.source or "",
@@ -190,7 +190,7 @@ def _data(summary: Summary) -> pd.DataFrame:
                 "n_target": c.n_target,
                 "with_source": c.facts.with_source,
                 "score": metric.shown_level(c.facts.mean),
-                "over_best_without": metric.shown_points(value),
+                "gain": metric.shown_points(value),
                 "low": None if low is None else metric.shown_points(low),
                 "high": None if high is None else metric.shown_points(high),
                 "call": c.facts.call,

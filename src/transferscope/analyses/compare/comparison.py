@@ -123,12 +123,12 @@ class Comparison:
         return self.score.n > 1 and self.score.sd <= _ROUNDING * abs(self.score.value)
 
 
-def beside_best_without(arm: ArmFacts, decision: Decision) -> tuple[float, float | None, float | None]:
+def gain_over_baseline(arm: ArmFacts, decision: Decision) -> tuple[float, float | None, float | None]:
     """Return the gain of an arm over the best baseline in points, and the ends of its CI."""
     if arm.gain is not None:
         return arm.gain.value, arm.gain.low, arm.gain.high
     assert arm.mean is not None
-    return arm.mean - (decision.level_without or 0.0), None, None
+    return arm.mean - (decision.baseline_level or 0.0), None, None
 
 
 def compare_arms(frames: StudyFrames, decided: dict[int, Decision]) -> tuple[Comparison, ...]:

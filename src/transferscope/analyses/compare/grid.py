@@ -19,7 +19,7 @@ def arm_rows(summary: Summary, most: float = math.inf, *, most_groups: float = _
     shown = list(summary.frames.arms)
     if len(shown) > most:
         decided = summary.decided.values()
-        named = {name for one in decided for name in (one.recommended, one.best_with, one.best_without)}
+        named = {name for one in decided for name in (one.recommended, one.best_transfer_arm, one.best_baseline)}
         kept = {c.arm for c in summary.comparisons if c.facts.name in named}
         shown = [arm for i, arm in enumerate(shown) if i < most - len(kept) or arm in kept]
     unnamed, sources = summary.frames.source_unnamed, list(summary.frames.sources)

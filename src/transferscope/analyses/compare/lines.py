@@ -5,7 +5,7 @@ import shutil
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 
-from transferscope.analyses.compare.comparison import beside_best_without
+from transferscope.analyses.compare.comparison import gain_over_baseline
 from transferscope.decision import ArmFacts, Decision
 from transferscope.study.decisions import arms_of
 from transferscope.study.frames import StudyFrames
@@ -47,7 +47,7 @@ def lines_of(
         first = len(_wrapped(answers[0], width))
         return (*wrapped[:first], *_by_size(frames, decided, width), *wrapped[first:], *beside, *follow)
     decision = decided[sizes[0]]
-    named = {decision.recommended, decision.best_with, decision.best_without} - {None}
+    named = {decision.recommended, decision.best_transfer_arm, decision.best_baseline} - {None}
     most = _MOST * _WIDTH // width
     if len(wrapped) + len(follow) > most - 1 - len(named):  # every arm that is named has its row, below the head
         follow = []
@@ -100,14 +100,14 @@ def _facts_by_size(frames: StudyFrames, decided: Mapping[int, Decision]) -> Iter
         pairs = {str(arm): (arm.method, arm.source) for arm in arms_of(frames, n)}
         row = [sizes_in_words([n]).split(" ")[0]]
         by_name = {arm.name: arm for arm in decision.arms}
-        for name in (decision.best_without, decision.best_with):
+        for name in (decision.best_baseline, decision.best_transfer_arm):
             mean = None if name is None else by_name[name].mean
             row += (
                 ["–", ""]
                 if name is None or mean is None
                 else [_short_name(frames, pairs[name]), frames.metric.level(mean)]
             )
-        arm = None if decision.best_with is None else by_name[decision.best_with]
+        arm = None if decision.best_transfer_arm is None else by_name[decision.best_transfer_arm]
         gain = None if arm is None else arm.gain
         row += (
             ["", "", ""] if arm is None or gain is None else [frames.metric.points(gain.value), *_interval(arm, frames)]
@@ -130,7 +130,7 @@ def _rows(frames: StudyFrames, decision: Decision, n_target: int, most: int, wid
     """Return rows of the recommended arm, the best of either kind and the next by score, with bars."""
     pairs = {str(arm): (arm.method, arm.source) for arm in arms_of(frames, n_target)}
     scored = sorted((arm for arm in decision.arms if arm.mean is not None), key=lambda arm: -(arm.mean or 0.0))
-    wanted = [decision.recommended, decision.best_with, decision.best_without]
+    wanted = [decision.recommended, decision.best_transfer_arm, decision.best_baseline]
     order = sorted(scored, key=lambda arm: wanted.index(arm.name) if arm.name in wanted else len(wanted))
     chosen = sorted(order[: min(most - 1, _MOST_ARMS)], key=lambda arm: -(arm.mean or 0.0))
     ends = [_ends(arm, decision) for arm in chosen]
@@ -170,7 +170,7 @@ def _call(arm: ArmFacts) -> str:
 
 def _ends(arm: ArmFacts, decision: Decision) -> tuple[float, float, float]:
     """Return low end, value and high end of the gain over the best baseline."""
-    value, low, high = beside_best_without(arm, decision)
+    value, low, high = gain_over_baseline(arm, decision)
     return (value, value, value) if low is None or high is None else (low, value, high)
 
 

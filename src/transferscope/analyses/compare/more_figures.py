@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter
 
-from transferscope.analyses.compare.comparison import beside_best_without
+from transferscope.analyses.compare.comparison import gain_over_baseline
 from transferscope.analyses.compare.grid import arm_rows
 from transferscope.analyses.compare.summary import Summary
 from transferscope.report.blocks import Figure
@@ -88,11 +88,11 @@ def draw_times(summary: Summary) -> Iterator[Figure]:
     metric = summary.frames.metric
     for size, decision in summary.decided.items():
         arms = [
-            (c, beside_best_without(c.facts, decision))
+            (c, gain_over_baseline(c.facts, decision))
             for c in summary.comparisons
             if c.n_target == size and c.facts.mean is not None and c.cost.total > 0
         ]
-        if len(arms) < 2 or decision.best_without is None:
+        if len(arms) < 2 or decision.best_baseline is None:
             continue
         rows = pd.DataFrame(
             [
@@ -101,7 +101,7 @@ def draw_times(summary: Summary) -> Iterator[Figure]:
                     "method": c.method,
                     "n_target": size,
                     "seconds": c.cost.total,
-                    "over_best_without": metric.shown_points(gain),
+                    "gain": metric.shown_points(gain),
                     "low": math.nan if low is None else metric.shown_points(low),
                     "high": math.nan if high is None else metric.shown_points(high),
                     "with_source": c.facts.with_source,
@@ -110,38 +110,38 @@ def draw_times(summary: Summary) -> Iterator[Figure]:
                 for c, (gain, low, high) in arms
             ]
         )
-        rows["gain"] = [metric.gain(gain) for _, (gain, *_) in arms]
+        rows["said"] = [metric.gain(gain) for _, (gain, *_) in arms]
         rows["name"] = [summary.frames.name_of(c.source or "", c.method) for c, _ in arms]
-        order = rows.sort_values(["seconds", "over_best_without"], ascending=[True, False])
-        best_so_far = order["over_best_without"].cummax()
-        front = order[order["over_best_without"] > best_so_far.shift(fill_value=-np.inf)]
+        order = rows.sort_values(["seconds", "gain"], ascending=[True, False])
+        best_so_far = order["gain"].cummax()
+        front = order[order["gain"] > best_so_far.shift(fill_value=-np.inf)]
         rows["on_front"] = rows.index.isin(front.index)
 
         def drawn(width: float, rows: pd.DataFrame = rows, front: pd.DataFrame = front, size: int = size) -> Canvas:
             canvas = new_figure(width, 3.4)
             axes = canvas.subplots()
             axes.axhline(0.0, color=INK, linewidth=0.9, zorder=0.5)
-            axes.plot(front["seconds"], front["over_best_without"], "-", color=INK, linewidth=0.8, alpha=0.5, zorder=1)
+            axes.plot(front["seconds"], front["gain"], "-", color=INK, linewidth=0.8, alpha=0.5, zorder=1)
             for one in rows.to_dict("records"):
                 colour = WITH_SOURCE if one["with_source"] else WITHOUT
                 axes.plot([one["seconds"]] * 2, [one["low"], one["high"]], color=colour, linewidth=1.2, alpha=0.35)
                 mark = RECOMMENDED if one["recommended"] else "o" if one["with_source"] else "s"
                 (drawn_mark,) = axes.plot(
                     one["seconds"],
-                    one["over_best_without"],
+                    one["gain"],
                     mark,
                     color=colour,
                     markerfacecolor=colour if one["on_front"] else PAPER,
                     markersize=12 if one["recommended"] else 6,
                 )
-                tip(drawn_mark, f"{one['name']}: {one['gain']}, {duration(one['seconds'])}")
+                tip(drawn_mark, f"{one['name']}: {one['said']}, {duration(one['seconds'])}")
             axes.set_xscale("log")
             low, high = axes.get_xlim()
             for one in rows[rows["on_front"] | rows["recommended"]].to_dict("records"):
                 side = -1 if one["seconds"] ** 2 > low * high else 1  # towards the middle, where there is room
                 axes.annotate(
                     beside_axis(one["name"], width=int(_LETTERS * width)),
-                    (one["seconds"], one["over_best_without"]),
+                    (one["seconds"], one["gain"]),
                     (6 * side, 4),
                     textcoords="offset points",
                     horizontalalignment="left" if side > 0 else "right",
@@ -151,7 +151,7 @@ def draw_times(summary: Summary) -> Iterator[Figure]:
             ticks = [one for one in _TIMES if low <= one <= high]
             axes.set_xticks(ticks, [rough_duration(one) if one >= 1 else f"{one:g} s" for one in ticks])
             axes.set_xticks([], minor=True)
-            values = rows["over_best_without"]
+            values = rows["gain"]
             spread = max(float(values.max() - values.min()), abs(metric.shown_points(1.0)))
             axes.set_ylim(min(values.min(), 0.0) - 0.3 * spread, max(values.max(), 0.0) + 0.3 * spread)
             axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.6g}".replace("-", "−")))
@@ -166,7 +166,7 @@ def draw_times(summary: Summary) -> Iterator[Figure]:
             name=f"time-{size}",
             canvas=wide,
             narrow=drawn,
-            data=rows.drop(columns=["gain", "name"]),
+            data=rows.drop(columns=["said", "name"]),
             caption=f"Time against gain with {sizes_in_words([size])}.",
             labels=sizes_in_words([size]),
         )

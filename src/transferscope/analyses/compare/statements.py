@@ -57,7 +57,7 @@ def answers(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[State
             "nothing learnt" if n in unlearnt else f"{one.outcome}, {one.why}",
             *(one.unstable if one.why == "unstable" else ()),
             one.recommended,
-            one.best_without,
+            one.best_baseline,
         )
         for n, one in decided.items()
     }
@@ -78,7 +78,7 @@ def _answer(sizes: Sequence[int], one: _Named, *, learnt: bool, end: str) -> Sta
     if decision.recommended is None:
         return state("nothing", sizes=sizes)
     kind = "one side" if decision.outcome in _ONE_SIDE else decision.outcome
-    arm, best, control = one.facts(decision.recommended), decision.best_with, decision.best_without
+    arm, best, control = one.facts(decision.recommended), decision.best_transfer_arm, decision.best_baseline
     significant = arm.name in decision.helping
     shown = arm if significant else one.facts(best) if best else None
     gain = shown.gain if shown else None
@@ -95,7 +95,7 @@ def _answer(sizes: Sequence[int], one: _Named, *, learnt: bool, end: str) -> Sta
         best=one.pair(best) if best else None,
         best_level=one.facts(best).mean if best else None,
         control=one.pair(control) if control else None,
-        control_level=decision.level_without,
+        control_level=decision.baseline_level,
         gain=gain.value if gain else None,
         ends=None if gain is None or gain.low is None else (gain.low, gain.high),
         confidence=decision.confidence,
@@ -145,14 +145,14 @@ def overall(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[State
                 "clearest",
                 sizes=[clearest],
                 significant=bool(decision.helping),
-                best=one.pair(decision.best_with),
-                level=one.facts(decision.best_with).mean,
+                best=one.pair(decision.best_transfer_arm),
+                level=one.facts(decision.best_transfer_arm).mean,
                 gain=gain.value,
                 ends=None if gain.low is None else (gain.low, gain.high),
                 confidence=decision.confidence,
                 covers=decision.covers,
-                control=one.pair(decision.best_without),
-                control_level=decision.level_without,
+                control=one.pair(decision.best_baseline),
+                control_level=decision.baseline_level,
             )
         )
     pairs = {
@@ -196,8 +196,8 @@ def which(frames: StudyFrames, decided: Mapping[int, Decision]) -> Iterator[Stat
         yield state(
             "between sources",
             sizes=[n_target] if len(decided) > 1 else [],
-            best=one.pair(beside.best_with),
-            other=one.pair(beside.best_without),
+            best=one.pair(beside.best_transfer_arm),
+            other=one.pair(beside.best_baseline),
             gain=beside.difference.value,
             ends=(beside.difference.low, beside.difference.high),
             confidence=beside.confidence,
@@ -287,7 +287,7 @@ def chances(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[State
         one = decision.expected
         if one is not None:
             named = _Named(frames, n_target, decision)
-            facts = {"best": named.pair(decision.best_with), "gain": one.gain, "ends": (one.low, one.high)}
+            facts = {"best": named.pair(decision.best_transfer_arm), "gain": one.gain, "ends": (one.low, one.high)}
             facts["outcome"] = decision.outcome  # an inconclusive answer has the chances
             told = (one.helps, one.same, one.harms)
             statements.append(state("chances", sizes=[n_target], chances=told, margin=decision.margin, **facts))
@@ -406,22 +406,22 @@ def labels_saved(frames: StudyFrames, decided: Mapping[int, Decision]) -> Statem
     of the two has no run.
     """
     (few, first), most = next(iter(decided.items())), max(decided)
-    if len(decided) < 2 or first.best_with is None or first.best_without is None:
+    if len(decided) < 2 or first.best_transfer_arm is None or first.best_baseline is None:
         return None
     if first.outcome == "source is target":
         return None
     if not first.helping:
         return state("no labels saved", few=few, outcome=first.outcome)
     one = _Named(frames, few, first)
-    reached = one.facts(first.best_with).mean
+    reached = one.facts(first.best_transfer_arm).mean
     without = {
         n: max(arm.mean for arm in decision.arms if not arm.with_source and arm.mean is not None)
         for n, decision in decided.items()
-        if decision.best_without is not None
+        if decision.best_baseline is not None
     }
     assert reached is not None
     enough = min((n for n, level in without.items() if level >= reached), default=None)
-    return state("labels saved", few=few, arm=one.pair(first.best_with), enough=enough, most=most)
+    return state("labels saved", few=few, arm=one.pair(first.best_transfer_arm), enough=enough, most=most)
 
 
 def short(frames: StudyFrames, decided: Mapping[int, Decision]) -> Iterator[str]:
@@ -442,7 +442,7 @@ def short(frames: StudyFrames, decided: Mapping[int, Decision]) -> Iterator[str]
                 chance=_chance(decision),
                 margin=decision.margin,
                 outcome=_in_short(decision),
-                gain=gain.value if gain and decision.best_with and arm.with_source else None,
+                gain=gain.value if gain and decision.best_transfer_arm and arm.with_source else None,
             )
         )
 

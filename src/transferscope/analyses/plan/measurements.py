@@ -25,7 +25,7 @@ from transferscope.data.arrays import check_spellings
 from transferscope.errors import DataError, SettingsError, unknown_name
 from transferscope.scaling.observations import Observations
 from transferscope.settings.questions import Columns, LabelColumns
-from transferscope.study.decisions import arms_of, best_without, decisions
+from transferscope.study.decisions import arms_of, best_baseline, decisions
 from transferscope.study.frames import StudyFrames
 from transferscope.study.measure import Measure
 from transferscope.wording import counted, few, measure_words, sizes_in_words
@@ -112,7 +112,7 @@ def study_measurements(frames: StudyFrames, target_score: float | None) -> Measu
         )
     words = measure_words(judged.record)
     final = frames.final(judged.record)
-    best = best_without(frames)
+    best = best_baseline(frames)
     if best is None:
         raise DataError(
             f"the study {name} has no finished run of a baseline; add one such as [methods.scratch] to its file and "

@@ -8,14 +8,14 @@ from transferscope.errors import DataError, SettingsError
 from transferscope.report.blocks import Points, Section
 from transferscope.report.page import Part
 from transferscope.settings.questions import PlanQuestion
-from transferscope.study.decisions import Arm, arms_of, best_without, decisions
+from transferscope.study.decisions import Arm, arms_of, best_baseline, decisions
 from transferscope.study.finished import arm_trainings
 from transferscope.study.frames import StudyFrames
 
 
 def plan_of_study(frames: StudyFrames, question: PlanQuestion) -> LabelPlan:
     """Plan the labels of a study that was read already, from its decisions and its unfinished baselines."""
-    measured, best = study_measurements(frames, question.target_score), best_without(frames)
+    measured, best = study_measurements(frames, question.target_score), best_baseline(frames)
     cut_off = [
         one.n_target for one in arm_trainings(frames) if one.unfinished and best == Arm(one.method, one.source or "")
     ]
