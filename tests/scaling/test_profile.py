@@ -56,7 +56,6 @@ def test_a_profile_set_contains_its_estimate_or_says_that_it_was_not_found(
     for parameter, value in zip(fit.law.names, fit.theta, strict=True):
         profile = fit.profiles[parameter]
         if not profile.found:
-            assert str(profile) == "not found"
             assert not profile.closed
             assert fit.estimates[parameter].status == "not_identified"
             continue
@@ -120,10 +119,10 @@ def test_huber_sets_cover_the_truth_as_often_as_they_say() -> None:
 
 def test_the_set_of_a_constant_is_the_t_interval_of_its_logarithm() -> None:
     errors = np.array([0.21, 0.19, 0.2, 0.22, 0.18])
-    found = fit_law([100, *[400] * 5], [0.3, *errors], law="last-value")
+    found = fit_law([100, 200, 400, 800, 1600], errors, law="power", fixed={"alpha": 0.0})
     logs = np.log(errors)
     half = stats.t.ppf(0.975, 4) * logs.std(ddof=1) / np.sqrt(5)
-    assert found.estimates["C"].value == pytest.approx(np.exp(logs.mean()))
-    assert (found.profiles["C"].low, found.profiles["C"].high) == pytest.approx(
+    assert found.estimates["D"].value == pytest.approx(np.exp(logs.mean()))
+    assert (found.profiles["D"].low, found.profiles["D"].high) == pytest.approx(
         (np.exp(logs.mean() - half), np.exp(logs.mean() + half)), rel=2e-3
     )

@@ -45,13 +45,9 @@ def origins(curve: Curve, horizon: float) -> tuple[Float[np.ndarray, " O"], Bool
     places = [place for place in places if LEAST_SEEN - 1 <= place < len(curve) - 1]
     if not places:
         places = [place for place in (len(curve) - 2, len(curve) - 3) if place >= LEAST_SEEN - 1]
-    places = list(dict.fromkeys(places))
-    sizes = curve.x[places] if places else np.zeros(0)
-    scored = np.zeros((len(places), len(curve)), dtype=bool)
-    for row, place in enumerate(places):
-        within = curve.x <= sizes[row] * ratio * (1 + 1e-9)
-        scored[row] = (np.arange(len(curve)) > place) & (within | (np.arange(len(curve)) == place + 1))
-    return sizes, scored
+    last = np.array(list(dict.fromkeys(places)), dtype=int)
+    sizes, steps = curve.x[last], np.arange(len(curve)) - last[:, None]
+    return sizes, (steps == 1) | ((steps > 1) & (curve.x <= sizes[:, None] * ratio * (1 + 1e-9)))
 
 
 def candidate_errors(

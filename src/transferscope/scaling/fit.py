@@ -120,9 +120,8 @@ def fit_law(
             raise SettingsError(f"{name} is fixed at {value}; expected a finite number")
     data = usable(observe(sizes, errors, stderr=stderr), chosen, loss)
     n_free = len(chosen.parameters) - len(held)
-    least = 1 if chosen.last_only else n_free + 1
-    if data.n_distinct < least:
-        note = f"{chosen.name} needs {least} different sizes and there are {data.n_distinct}"
+    if data.n_distinct <= n_free:
+        note = f"{chosen.name} needs {n_free + 1} different sizes and there are {data.n_distinct}"
         theta = np.full(len(chosen.parameters), np.nan)
         return LawFit(chosen, data, loss, held, theta, np.zeros(0), "too_few", (*data.notes, note), None)
     problem = problem_of(data, chosen, loss, held)
@@ -152,10 +151,7 @@ def usable(data: Observations, law: Law, loss: Loss) -> Observations:
         data = data.take(
             inside, f"left out {counted(int((~inside).sum()), 'observation')} at size 0, where {law.name} has no value"
         )
-    data = data if loss == "linear" else data.above_zero()
-    if law.last_only and len(data):
-        data = data.take(data.sizes[:, 0] == data.sizes[:, 0].max())
-    return data
+    return data if loss == "linear" else data.above_zero()
 
 
 def problem_of(data: Observations, law: Law, loss: Loss, fixed: Mapping[str, float]) -> Problem:

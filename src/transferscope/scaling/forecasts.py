@@ -1,7 +1,6 @@
 """Forecasts of one error curve, one for each candidate: a law on a window of the points."""
 
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -104,6 +103,9 @@ def _thinned(curve: Curve) -> Curve:
     return Curve(np.exp(log_x), log_y, counts, curve.notes)
 
 
+LAST_VALUE = "last-value"
+"""The error at the largest size: the baseline that every law has to beat."""
+
 LOWEST, HIGHEST = 0.02, 1.35
 """A forecast is kept above LOWEST times the least error and below HIGHEST times the largest."""
 
@@ -127,7 +129,7 @@ class Candidate:
     def __str__(self) -> str:
         window = {1.0: "all points", 0.5: "last half"}.get(self.share, "last third")
         kind = " with a prior" if self.posterior else ""
-        return self.law if self.law == "last-value" else f"{self.law}{kind}, {window}"
+        return self.law if self.law == LAST_VALUE else f"{self.law}{kind}, {window}"
 
     def window(self, n_points: int) -> int:
         """Return the number of last points that it is fitted to; 0 if there are too few."""
@@ -142,7 +144,7 @@ NOISE = Noise(degrees=2.0, effective_points=float("inf"))
 """Of the posterior means, of which only the mean is read: all points as they are."""
 
 CANDIDATES = (
-    Candidate("last-value", 1.0, 1),
+    Candidate(LAST_VALUE, 1.0, 1),
     Candidate("power", 0.5, 3),
     Candidate("power", THIRD, 3),
     Candidate("power+floor", 1.0, 4),
@@ -179,8 +181,13 @@ def forecasts(
         places, masks = _windows(members, seen, len(curve))
         if not places or (posterior and len(curve) >= LONG):
             continue
-        predict = _posterior_mean if posterior else partial(_best_fit, loss=loss)
-        result[tuple(np.array(places).T)] = predict(law_named(name), curve, masks, targets)
+        if name == LAST_VALUE:
+            values = curve.log_y[[np.flatnonzero(mask)[-1] for mask in masks], None]
+        elif posterior:
+            values = _posterior_mean(curve, masks, targets)
+        else:
+            values = _best_fit(law_named(name), curve, masks, targets, loss)
+        result[tuple(np.array(places).T)] = values
     low, high = curve.log_y.min() + np.log(LOWEST), curve.log_y.max() + np.log(HIGHEST)
     return np.asarray(np.clip(result, low, high))
 
@@ -205,16 +212,13 @@ def _windows(
 def _best_fit(
     law: Law, curve: Curve, masks: Bool[np.ndarray, "B m"], targets: Float[np.ndarray, " T"], loss: Loss
 ) -> Float[np.ndarray, "B T"]:
-    if law.last_only:
-        last = masks.shape[1] - 1 - masks[:, ::-1].argmax(axis=1)
-        return np.repeat(curve.log_y[last][:, None], len(targets), axis=1)
     y = np.repeat(np.exp(curve.log_y)[None], len(masks), axis=0)
     fitted = solve(Problem(law, curve.x[:, None], y, masks * curve.counts, loss), QUICK)
     return np.asarray(np.log(np.maximum(law.value(targets[:, None], fitted.theta), 1e-300)))
 
 
 def _posterior_mean(
-    law: Law, curve: Curve, masks: Bool[np.ndarray, "B m"], targets: Float[np.ndarray, " T"]
+    curve: Curve, masks: Bool[np.ndarray, "B m"], targets: Float[np.ndarray, " T"]
 ) -> Float[np.ndarray, "B T"]:
     windows = [Observations(curve.x[mask, None], np.exp(curve.log_y[mask])) for mask in masks]
     posteriors = [power_posterior(window, noise=NOISE) for window in windows]

@@ -46,15 +46,6 @@ class ProfileSet:
         """Whether the data bound the parameter on both sides."""
         return self.found and not (self.open_below or self.open_above)
 
-    def __str__(self) -> str:
-        if not self.found:
-            return "not found"
-        if self.open_below and self.open_above:
-            return "unbounded"
-        if self.open_below:
-            return f"at most {self.high:.4g}"
-        return f"at least {self.low:.4g}" if self.open_above else f"{self.low:.4g} to {self.high:.4g}"
-
 
 def profile_sets(problem: Problem, solution: Solution, *, known_noise: bool) -> Mapping[str, ProfileSet]:
     r"""Return profile sets of all free parameters of one fit.

@@ -51,6 +51,12 @@ class HeldOutScore:
             return self.last_budget
         return float(np.sqrt((self.larger_n**2 + self.larger_s**2) / 2))
 
+    def missed(self, distance: float) -> float:
+        """Return the error of the law at a log distance beyond the measured sizes; 0 within them."""
+        within = self.leave_s_out if np.isfinite(self.leave_s_out) else self.in_sample
+        beyond = self.extrapolation if distance > 0 and np.isfinite(self.extrapolation) else within
+        return float(np.fmax(beyond, self.rate * distance)) if distance > 0 else within
+
 
 @dataclass(frozen=True)
 class Surface:
@@ -167,10 +173,7 @@ def fit_surface(
         )
     free = varies_freely(data.sizes) if free is None else free
     laws, loss = FREE_LAWS if free else SURFACE_LAWS, loss or ("huber" if free else "log")
-    fits = {
-        name: fit_law(data.sizes, data.errors, law=law, loss=loss, stderr=data.stderr) for name, law in laws.items()
-    }
-    fits = {name: fit for name, fit in fits.items() if fit.status != "too_few"}
+    fits = {name: fit for name, fit in _fits(data, laws, loss).items() if fit.status != "too_few"}
     scores = {name: held_out_score(fit.law, data, loss, free=free) for name, fit in fits.items()}
     far = outliers(data, laws["additive"]) if free else None
     later = later_fits(data, loss) if free else {}
@@ -189,9 +192,12 @@ def later_fits(data: Observations, loss: Loss) -> dict[str, LawFit]:
     least = LEAST_LATER * max(len(law.parameters) for law in FREE_LAWS.values())
     if not least <= part.n_distinct < data.n_distinct:
         return {}
+    return _fits(part, FREE_LAWS, loss)
+
+
+def _fits(data: Observations, laws: Mapping[str, Law], loss: Loss) -> dict[str, LawFit]:
     return {
-        name: fit_law(part.sizes, part.errors, law=law, loss=loss, stderr=part.stderr)
-        for name, law in FREE_LAWS.items()
+        name: fit_law(data.sizes, data.errors, law=law, loss=loss, stderr=data.stderr) for name, law in laws.items()
     }
 
 

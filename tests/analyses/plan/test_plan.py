@@ -256,7 +256,7 @@ BROKEN: dict[str, tuple[Callable[[pd.DataFrame], pd.DataFrame], str]] = {
     ),
     "two tasks": (
         lambda t: pd.concat([t, t]),
-        "several rows have arm = scratch, labels = 25.0, seed = 0; keep one task",
+        "2 rows have arm = scratch, labels = 25.0, seed = 0; keep one task",
     ),
     "two measures": (
         lambda t: t.assign(metric=["acc"] * 15 + ["f1"] * 15),

@@ -230,13 +230,15 @@ def _check_no_repeats(frame: pd.DataFrame, columns: LabelColumns) -> None:
         )
     if repeated.empty:
         return
-    where = ", ".join(f"{name} = {value}" for name, value in zip(keys, repeated.iloc[0][keys], strict=True))
+    first = repeated.iloc[0][keys]
+    alike, where = (
+        (repeated[keys] == first).all(axis=1),
+        ", ".join(f"{name} = {value}" for name, value in first.items()),
+    )
+    more = "; keep one task, one metric and one row per run"
     if seed is None:
-        raise DataError(
-            f"{len(repeated[(repeated[keys] == repeated.iloc[0][keys]).all(axis=1)])} rows have {where}, and no "
-            "column distinguishes them; add --columns seed=COLUMN, or keep the rows of one task"
-        )
-    raise DataError(f"several rows have {where}; keep one task, one metric and one row per run")
+        more = ", and no column distinguishes them; add --columns seed=COLUMN, or keep the rows of one task"
+    raise DataError(f"{alike.sum()} rows have {where}{more}")
 
 
 def _measured(frame: pd.DataFrame, columns: Columns, seed: str | None, asked: Measured) -> Measured:

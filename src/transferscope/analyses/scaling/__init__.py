@@ -17,7 +17,7 @@ from transferscope.analyses.scaling.measurements import (
     schedule_cautions,
     size_columns,
 )
-from transferscope.analyses.scaling.question import check_sizes, costs_of, count_hints, target_hints
+from transferscope.analyses.scaling.question import check_sizes, costs_of
 from transferscope.analyses.scaling.result import ScalingResult
 from transferscope.analyses.scaling.study import KEPT, StudyQuestion, analyse_study, study_part
 from transferscope.arguments import checks_arguments
@@ -84,7 +84,6 @@ def scaling(
     averaged, cautions = check_one_curve(frame, columns), schedule_cautions(frame, columns)
     frame, target, measure = as_errors(frame, columns, asked.target_score)
     groups, asked = curves(frame, columns), replace(asked, target_score=target)
-    notes = (*read.notes, *by_name, *averaged, *(count_hints(groups) if compute else ()))
-    notes = (*notes, *(target_hints(groups, asked) if not measure.higher_is_better else ()))
     analysis = analyse(groups, asked, measure=measure, compute=compute)
-    return ScalingResult(replace(analysis, notes=(*notes, *analysis.notes), cautions=cautions), name)
+    notes = (*read.notes, *by_name, *averaged, *analysis.notes)
+    return ScalingResult(replace(analysis, notes=notes, cautions=cautions), name)

@@ -167,7 +167,8 @@ def analyse(
                 notes = (*notes, f"{name}: {alone}.")
     others = [name for name in [*(one.name for one in analysed), *(one.name for one in surfaces)] if name != lead]
     aside = [f"the sentences are about {lead}; in the table alone: {few(others)}"] if others else []
-    notes = (*hints(groups, question), *aside, *notes, *_on_data(groups, analysed))
+    unclear = hints(groups, question, errors=not measure.higher_is_better, compute=compute)
+    notes = (*unclear, *aside, *notes, *_on_data(groups, analysed))
     return Analysis(question, measure, analysed, lead, gains, surfaces, compute, tuple(dict.fromkeys(notes)))
 
 

@@ -1,6 +1,6 @@
 """What is asked of a table of errors, and whether it fits the table."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -51,39 +51,34 @@ def check_sizes(question: ScalingQuestion, names: Sequence[str], *, compute: boo
         )
 
 
-def target_hints(groups: Mapping[str, Observations], question: ScalingQuestion) -> list[str]:
-    """Return a hint if a target error does not seem to be in the unit of the table."""
-    wanted = question.target_score
-    if wanted is None or wanted > 1 or min(float(data.errors.min()) for data in groups.values()) <= 1:
-        return []
-    return [
-        f"every error is above 1 and the target error is {wanted:g}; if the errors are in percent, give the target "
-        "in percent as well"
-    ]
-
-
 FEW_COUNTED = 1e6
 """Where all parameters or all tokens are fewer, the table may be in millions or billions."""
 
 
-def count_hints(groups: Mapping[str, Observations]) -> list[str]:
-    """Return a hint if parameters or tokens do not seem to be plain numbers."""
-    n, tokens = np.max([data.sizes.max(axis=0) for data in groups.values()], axis=0)
-    if min(n, tokens) >= FEW_COUNTED:
-        return []
-    return [
-        f"up to {n:,.6g} parameters and {tokens:,.6g} tokens were read as plain numbers; if either is in millions or "
-        "billions, operations of training and tokens a parameter are wrong: write 70M or 70e6, or name the unit, as in "
-        "params (M)"
-    ]
+def hints(
+    groups: Mapping[str, Observations], question: ScalingQuestion, *, errors: bool, compute: bool
+) -> Iterator[str]:
+    """Yield what may be in another unit than the table's, and a budget that cannot be split.
 
-
-def hints(groups: Mapping[str, Observations], question: ScalingQuestion) -> list[str]:
-    """Return a hint if a budget cannot be split."""
-    costs, over_both = costs_of(question), next(iter(groups.values())).sizes.shape[1] == 2
-    if over_both and question.budget is not None and costs is not None and not costs.of_both:
-        return ["the budget was not split, which takes a cost above 0 per pretraining example and per label"]
-    return []
+    Args:
+        errors: Whether the target was given as an error.
+        compute: Whether the two sizes are parameters and training tokens.
+    """
+    largest = np.max([data.sizes.max(axis=0) for data in groups.values()], axis=0)
+    if compute and largest.min() < FEW_COUNTED:
+        yield (
+            f"up to {largest[0]:,.6g} parameters and {largest[1]:,.6g} tokens were read as plain numbers; if either is "
+            "in millions or billions, operations of training and tokens a parameter are wrong: write 70M or 70e6, or "
+            "name the unit, as in params (M)"
+        )
+    wanted, costs = question.target_score, costs_of(question)
+    if errors and wanted is not None and wanted <= 1 < min(float(data.errors.min()) for data in groups.values()):
+        yield (
+            f"every error is above 1 and the target error is {wanted:g}; if the errors are in percent, give the target "
+            "in percent as well"
+        )
+    if len(largest) == 2 and question.budget is not None and costs is not None and not costs.of_both:
+        yield "the budget was not split, which takes a cost above 0 per pretraining example and per label"
 
 
 def check_free(question: ScalingQuestion, *, compute: bool) -> None:

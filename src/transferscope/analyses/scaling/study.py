@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 from transferscope.analyses.kept_document import SCALING, KeptDocument
 from transferscope.analyses.scaling.analysis import Analysis, analyse
 from transferscope.analyses.scaling.measurements import check_one_curve, curves
-from transferscope.analyses.scaling.question import check_sizes, target_hints
+from transferscope.analyses.scaling.question import check_sizes
 from transferscope.analyses.scaling.result import ScalingResult
 from transferscope.errors import DataError, StoreError, TransferscopeError
 from transferscope.report.blocks import Points, Section, Text
@@ -93,8 +93,7 @@ def analyse_errors(errors: pd.DataFrame, asked: StudyQuestion, measure: Measure 
     averaged = check_one_curve(frame, columns)
     groups = curves(frame, columns)
     analysis = analyse(groups, asked.question, measure=measure)
-    hints = target_hints(groups, asked.question) if not measure.higher_is_better else ()
-    return replace(analysis, notes=(*averaged, *hints, *analysis.notes))
+    return replace(analysis, notes=(*averaged, *analysis.notes))
 
 
 def study_part(frames: StudyFrames) -> Part | None:

@@ -108,14 +108,12 @@ class Advice:
         decision: Probabilities and intervals for the target; None without a target.
         forecast: Errors predicted at 2, 4, 8 and 16 times the largest measured size.
         next_run: The pretraining size whose measurement would sharpen the decision most; None without a target.
-        posterior: The power laws with a floor that the data allow: what variants are compared by.
         averaged: The curves of several laws that the data allow: what the decision rests on.
     """
 
     decision: Decision | None
     forecast: Extrapolation
     next_run: NextRun | None
-    posterior: PowerPosterior
     averaged: AveragedPosterior
     notes: tuple[str, ...]
 
@@ -144,9 +142,7 @@ def advise(
         largest_size: The largest feasible n; None for FEASIBLE_FACTOR times the largest measured.
         stderr: Standard errors of `errors`; None when unknown.
         posterior: A posterior to use instead of one from this curve alone, as from `fit_hierarchical`.
-        rows: What the rows of the table are called, as "line 2", by which broken ones are named; None when unknown.
-        loss: Residual of the fits behind the forecast.
-        share: Whether errors are a share, or percent, of answers (`extrapolate`).
+        rows, loss, share: As for `extrapolate`.
 
     Raises:
         DataError: Fewer than two different sizes above 0 with an error above 0 are left.
@@ -170,10 +166,11 @@ def advise(
     allowed = power_posterior(data) if posterior is None else posterior
     averaged = averaged_posterior(data, power_floor=allowed)
     largest = float(shown.sizes.max())
-    forecast = extrapolate(sizes, errors, at=largest * np.array(STEPS_AHEAD), rows=rows, loss=loss, share=share)
+    ahead = largest * np.array(STEPS_AHEAD)
+    forecast = extrapolate(sizes, errors, at=ahead, rows=rows, loss=loss, share=share)
     notes = tuple(dict.fromkeys((*data.notes, *forecast.notes)))
     if target_error is None:
-        return Advice(None, forecast, None, allowed, averaged, notes)
+        return Advice(None, forecast, None, averaged, notes)
     limit = largest_size if largest_size is not None else FEASIBLE_FACTOR * largest
     size = averaged.size_for(target_error)
     reachable, feasible = (averaged.probability(event) for event in (target_error > averaged.C, size <= limit))
@@ -184,11 +181,10 @@ def advise(
         scenario = "reached"
     needed = median_of(size, averaged.weights)
     decision = Decision(target_error, limit, scenario, reachable, feasible, needed, allowed.falls)
-    ahead = largest * np.array(STEPS_AHEAD)
     within = ahead[ahead <= limit]
     ahead = within if len(within) else np.array([max(limit, largest)])
     turns_on = averaged.C  # once it is certain whether the target is feasible
     if 0.02 < feasible < 0.98:
         turns_on = (size <= limit).astype(np.float64)
     gains = information(averaged.predict(ahead), turns_on, averaged.weights, noise=max(averaged.noise, 1e-6))
-    return Advice(decision, forecast, next_run_by_cost(ahead[:, None], gains, costs), allowed, averaged, notes)
+    return Advice(decision, forecast, next_run_by_cost(ahead[:, None], gains, costs), averaged, notes)

@@ -22,7 +22,7 @@ from transferscope.scaling.fit import LawFit
 from transferscope.scaling.forecast import LEVEL, Forecast
 from transferscope.scaling.observations import Observations
 from transferscope.scaling.posterior import WeightedDraws
-from transferscope.scaling.surface import HeldOutScore, Surface, log_distance
+from transferscope.scaling.surface import Surface, log_distance
 
 SHARES = 400
 LARGEST_FACTOR = 1000.0
@@ -50,13 +50,12 @@ def forecast_at(surface: Surface, costs: Cost | None, n: float, s: float) -> For
     """
     at, sizes = np.array([[n, s]]), surface.pretrained
     distance = float(log_distance(at, sizes)[0])
-    beyond = distance > 1e-9
+    distance = distance if (beyond := distance > 1e-9) else 0.0
     fits, weights, scores = zip(*surface.members, strict=True)
     logs = np.log([fit.predict(at)[0] for fit in fits])
     middle = float(np.average(logs, weights=weights))
     squares, z = np.average((logs - middle) ** 2, weights=weights), float(special.ndtri((1 + LEVEL) / 2))
-    missed = [_missed(score, distance if beyond else None, free=surface.free) for score in scores]
-    squares += np.average(np.square(missed), weights=weights)
+    squares += np.average(np.square([score.missed(distance) for score in scores]), weights=weights)
     half = (WIDTH if beyond and surface.free else z) * float(np.sqrt(squares))
     return Forecast(
         sizes=(n, s),
@@ -66,15 +65,6 @@ def forecast_at(surface: Surface, costs: Cost | None, n: float, s: float) -> For
         basis="beyond" if beyond else "within",
         cost=None if costs is None else float(costs.of(n, s)),
     )
-
-
-def _missed(score: HeldOutScore, distance: float | None, *, free: bool) -> float:
-    """Return the error of a law at a distance beyond the measured sizes; None within them."""
-    within = score.leave_s_out if np.isfinite(score.leave_s_out) else score.in_sample
-    if distance is None:
-        return within
-    beyond = score.extrapolation if np.isfinite(score.extrapolation) else within
-    return max(beyond, score.rate * distance) if free and np.isfinite(score.rate) else beyond
 
 
 def spent_on(data: Observations, costs: Cost) -> Float[np.ndarray, " m"]:

@@ -6,7 +6,6 @@
 from transferscope.errors import unknown_name
 from transferscope.scaling.laws.curves import (
     BROKEN_POWER,
-    LAST_VALUE,
     POWER,
     POWER_FLOOR,
     SATURATING_POWER,
@@ -16,9 +15,7 @@ from transferscope.scaling.laws.curves import (
 from transferscope.scaling.laws.law import Law, Parameter
 from transferscope.scaling.laws.surfaces import ADDITIVE, COUPLED, EFFECTIVE_DATA, FULL, FULL_FLOOR, OFFSET, PRODUCT
 
-CURVE_LAWS = {
-    law.name: law for law in (LAST_VALUE, POWER, POWER_FLOOR, SHIFTED_POWER, SATURATING_POWER, SIGMOID, BROKEN_POWER)
-}
+CURVE_LAWS = {law.name: law for law in (POWER, POWER_FLOOR, SHIFTED_POWER, SATURATING_POWER, SIGMOID, BROKEN_POWER)}
 """Laws in one size."""
 
 SURFACE_LAWS = {law.name: law for law in (FULL, FULL_FLOOR, ADDITIVE, PRODUCT, EFFECTIVE_DATA)}

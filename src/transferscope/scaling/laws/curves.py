@@ -5,20 +5,6 @@ from jaxtyping import Float
 
 from transferscope.scaling.laws.law import Law, Parameter, Rates, Sizes, Values, one_term, powers, product_grid
 
-LAST_VALUE = Law(
-    name="last-value",
-    formula="C",
-    source="baseline",
-    nonlinear=(),
-    linear=(Parameter("C", "error at the largest size"),),
-    form=powers(()),
-    grid=np.zeros((1, 0)),
-    allows_zero=(True,),
-    last_only=True,
-)
-"""The error at the largest size (the mean over repeats): the baseline that every other law has to beat."""
-
-
 POWER = Law(
     name="power",
     formula="D x^-alpha",

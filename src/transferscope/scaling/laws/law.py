@@ -58,7 +58,6 @@ class Law:
         form: (x, \eta) -> \phi, and a function that returns d\phi / d\eta.
         grid: Values of \eta, shape (G, q), where a search starts, for sizes whose geometric mean is 1.
         allows_zero: Which sizes may be 0, one entry for each column of x.
-        last_only: Fit the observations at the largest size only.
         own_unit: `in_unit` of a law whose rates or weights mix sizes; None for one whose parameters are each of one.
     """
 
@@ -70,7 +69,6 @@ class Law:
     form: Form
     grid: Float[np.ndarray, "G q"]
     allows_zero: tuple[bool, ...] = (False,)
-    last_only: bool = False
     own_unit: InUnit | None = None
 
     def basis(self, x: Sizes, eta: Rates) -> Float[np.ndarray, "B m k"]:
