@@ -170,11 +170,10 @@ def rules(folder: Path) -> None:
                 truth = scores.to_numpy()[task, usable]
                 rows += [{"rule": rule, **race(truth, others, rule)} for rule in RULES]
         table = pd.DataFrame(rows).groupby("rule").mean().loc[list(RULES)]
-        print(
-            f"\n{name}: {scores.shape[1]} arms, {len(rows) // len(RULES)} tasks left out\n{table.round(2)}", flush=True
-        )
+        left_out = f"{scores.shape[1]} arms, {len(rows) // len(RULES)} tasks left out"
+        print(f"\n{name}: {left_out}\n{table.round(2).to_string()}", flush=True)
         means.append(table)
-    print(f"\nmean over {len(means)} tables\n{(sum(means) / len(means)).round(2)}")
+    print(f"\nmean over {len(means)} tables\n{(sum(means) / len(means)).round(2).to_string()}")
 
 
 def tables(folder: Path) -> Iterator[tuple[str, pd.DataFrame, list[str]]]:

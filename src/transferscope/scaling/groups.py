@@ -60,13 +60,12 @@ def fit_hierarchical(groups: Mapping[str, Observations]) -> HierarchicalFit:
     left_out = tuple(name for name in groups if name not in used)
     if len(alone) < LEAST_GROUPS:
         return HierarchicalFit(tuple(used), tuple(alone), left_out)
-    mean, covariance = _moments(alone)
+    together, mean = alone, np.full(2, np.inf)
     for _ in range(MAX_PASSES):
-        together = [one.reweighted(_log_normal(one, mean, covariance)) for one in alone]
         before, (mean, covariance) = mean, _moments(together)
+        together = [one.reweighted(_log_normal(one, mean, covariance)) for one in alone]
         if np.abs(mean - before).max() < 1e-6:
             break
-    together = [one.reweighted(_log_normal(one, mean, covariance)) for one in alone]
     return HierarchicalFit(tuple(used), tuple(together), left_out)
 
 

@@ -192,22 +192,8 @@ def _trace(
         values, cost, theta = values[order], cost[order], theta[order]
     own = values == solution.theta[0, j]
     cost, theta = np.where(own, solution.cost[0], cost), np.where(own[:, None], solution.theta, theta)
-    cost, theta = _warm(problem, solution, j, values, cost, theta, allowed)
-    return _Trace(values, cost, theta, _at_search_edge(problem, theta, j))
-
-
-def _warm(
-    problem: Problem,
-    solution: Solution,
-    j: int,
-    values: Float[np.ndarray, " K"],
-    cost: Float[np.ndarray, " K"],
-    theta: Float[np.ndarray, "K p"],
-    allowed: float,
-) -> tuple[Float[np.ndarray, " K"], Float[np.ndarray, "K p"]]:
-    """Start the values just outside the set again from the solutions at its ends."""
     least = IMPROVED * max(allowed - float(solution.cost[0]), 1e-300)
-    for _ in range(MOST_SWEEPS):
+    for _ in range(MOST_SWEEPS):  # start the values just outside the set again from the solutions at its ends
         inside = np.flatnonzero(cost <= allowed)
         ends = [(inside[0], -1), (inside[-1], 1)]
         steps = [(end + side * far, end) for end, side in ends for far in (1, 2) if 0 <= end + side * far < len(values)]
@@ -219,7 +205,7 @@ def _warm(
         cost[into[lower]], theta[into[lower]] = polished.cost[lower], polished.theta[lower]
         if not lower.any():
             break
-    return cost, theta
+    return _Trace(values, cost, theta, _at_search_edge(problem, theta, j))
 
 
 def _with_held(problem: Problem, j: int, values: Float[np.ndarray, " K"]) -> Problem:

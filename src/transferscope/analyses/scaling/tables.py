@@ -165,10 +165,10 @@ def targets(analysis: Analysis) -> pd.DataFrame:
     rows = []
     for curve in analysis.curves:
         one = None if curve.advice is None else curve.advice.decision
-        if one is not None and (size := one.size_needed).interval is not None:
+        if one is not None:
             wanted = (curve.name, _as_given(analysis, one.target_error), one.falls, one.scenario)
-            ends = (size.value, size.interval.low, size.interval.high)
-            rows.append((*wanted, one.feasible, one.reachable, *ends))
+            size = one.size_needed
+            rows.append((*wanted, one.feasible, one.reachable, size.value, size.low, size.high))
     columns = ["curve", "target", "falls", "scenario", "feasible", "reachable", "n", "low", "high"]
     return pd.DataFrame(rows, columns=columns)
 
