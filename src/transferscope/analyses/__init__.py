@@ -1,1 +1,1 @@
-"""The five questions from Python: each function answers one, and what it returns is an `AnalysisResult`."""
+"""The five questions from Python: each function answers one and returns an `AnalysisResult`."""

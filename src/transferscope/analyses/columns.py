@@ -1,4 +1,4 @@
-"""Tables of scores: read, and which column holds what, named by the reader or by one of its common names."""
+"""Tables of scores: reading them, and finding the role of each column by its given or common name."""
 
 import re
 from collections.abc import Callable, Collection, Mapping
@@ -53,10 +53,10 @@ class Role:
     """The role of a column.
 
     Attributes:
-        what: In words, as in "numbers of labels".
-        names: Its common names, the usual first, with spaces between them.
-        alone: Whether a table with several such columns is asked about, as of measures.
-        if_needed: Names of something else as well, which count where a table must have such a column.
+        what: Description, as in "numbers of labels".
+        names: Common names, the usual one first, separated by spaces.
+        alone: Whether several such columns are ambiguous, as for metrics.
+        if_needed: Ambiguous names, accepted only if a table must have such a column.
     """
 
     what: str
@@ -193,7 +193,7 @@ def _read_as_written(
         The columns and what was read, in words.
 
     Raises:
-        DataError: The unit in the name of a column cannot be that of its cells.
+        DataError: The unit in a column's name contradicts its cells.
     """
     read: dict[str, pd.Series] = {}
     notes: list[str] = []
@@ -245,23 +245,22 @@ def measured_rows(
     """Return a table with one row per measurement: a data frame, or CSV, tab-separated text, JSON, JSON lines or
     parquet.
 
-    Rows that sum others up are no measurements and are left out.
+    Rows that summarise others are left out.
 
     Args:
-        naming: Columns that name what a row is of, beside those of seeds and of tasks.
-        sizes: Columns of sizes, beside those of common names.
-        names: Columns that stay as they are, as of arms that are called 70M.
-        of_runs: Whether rows are runs: a score that is written as NaN is infinite, as of a run that diverged, where
-            nothing is a gap.
+        naming: Columns that identify a row, in addition to those of seeds and tasks.
+        sizes: Columns of sizes, in addition to those with common names.
+        names: Columns kept as text, as for arms called 70M.
+        of_runs: Whether rows are runs: a score written as NaN is infinite (a diverged run), an empty one is missing.
 
     Returns:
-        Rows called by their place, as "line 2" below the header of a text file or "row 1" of another table, with texts
-        as names of columns and numbers as numbers; and how it was read.
+        The rows, indexed by "line 2" below the header of a text file or "row 1" of other tables, with column names as
+        text and numeric columns as numbers; and notes on how they were read.
 
     Raises:
-        MissingDataError: There is no such file.
-        CorruptDataError: It is not a table.
-        DataError: It has no rows, or two columns of one name.
+        MissingDataError: The file does not exist.
+        CorruptDataError: The file is not a table.
+        DataError: The table has no rows, or two columns with the same name.
     """
     if isinstance(table, Frame):
         frame = table
@@ -299,10 +298,10 @@ def numbers_in(table: pd.DataFrame, column: str, expected: str = "plain numbers,
     """Return a column as numbers, NaN for missing values.
 
     Args:
-        expected: What a cell should hold; VALUE in it stands for what one holds.
+        expected: Expected content, for the message; VALUE in it is replaced by the value found.
 
     Raises:
-        DataError: A cell holds something else.
+        DataError: A cell is not a number.
     """
     numbers = pd.to_numeric(table[column], errors="coerce").astype(np.float64)
     strange = table[column][numbers.isna() & table[column].notna()]
@@ -320,7 +319,7 @@ def rows_where(table: pd.DataFrame, where: Mapping[str, str]) -> pd.DataFrame:
     """Return the rows with these values by column, or without them if the column's name is followed by "!".
 
     Raises:
-        UnknownNameError: There is no such column, or no such value in it.
+        UnknownNameError: A column or a value in it does not exist.
     """
     for column, value in where.items():
         name = column if column in table else column.removesuffix("!")
@@ -360,13 +359,13 @@ def long_form(
     """Convert a table with a column of scores for each size or series to one row per score.
 
     Args:
-        roles: All roles by name; `size`, `value` and `series` are some of them.
-        given: The columns that were named, by role; that of `value` may be what such columns measure.
-        series: The role of columns of numbers that have no other one; None where such columns are something else.
+        roles: All roles by name, including `size`, `value` and `series`.
+        given: Named columns by role; for `value`, optionally the metric of the score columns.
+        series: The role of numeric columns without another one; None if such columns are ignored.
 
     Returns:
-        The table, the columns that it got by role, and how it was read: the table itself, and nothing more, where it
-        has a row for each score.
+        The table, the new columns by role, and notes on how it was read; the table unchanged if it has one row per
+        score.
     """
     alike = {
         role: {n for n in table.columns if plain_name(str(n), "²") in about.names_in(is_needed=True)}
@@ -411,16 +410,16 @@ def columns_by_role(
 
     Args:
         roles: All roles, by name.
-        given: The columns that were named, by role; None for one to be found.
-        optional: Roles that a table need not have.
-        option: As `as_option`, for messages.
+        given: Named columns by role; None for one to be found.
+        optional: Roles that a table may lack.
+        option: Function like `as_option`, for messages.
 
     Returns:
-        A column, or None, for every role; and what was read as what.
+        A column, or None, for every role; and notes on what was found.
 
     Raises:
         UnknownNameError: A named column does not exist.
-        SettingsError: One cannot be found, or several could be one.
+        SettingsError: A column cannot be found, or is ambiguous.
     """
     by_name: dict[str, list[str]] = {}
     for name, column in frame.items():
@@ -500,7 +499,7 @@ def better_of(measure: str, named: Better | None) -> Better:
     """Return the direction of a metric: as given, or by the words in its name.
 
     Raises:
-        SettingsError: Neither tells.
+        SettingsError: The direction is unknown.
     """
     words = words_in(measure)
     told: Better | None = named or ("lower" if words & FALLING else "higher" if words & RISING else None)
@@ -515,10 +514,10 @@ def check_one_measure(frame: pd.DataFrame, score: str, *by: str) -> None:
     """Refuse rows of several metrics, and scores that mix fractions and percentages between groups of rows.
 
     Args:
-        by: Columns whose values have each one unit, such as arms and tasks.
+        by: Columns whose values each have a single unit, such as arms and tasks.
 
     Raises:
-        DataError: The rows mix them.
+        DataError: The rows mix metrics or units.
     """
     for name in frame.columns:
         if str(name).lower() in MEASURE_COLUMNS and frame[name].nunique() > 1:

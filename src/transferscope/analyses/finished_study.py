@@ -1,4 +1,4 @@
-"""A finished study as an analysis reads it: its cells, its target, and the pretrained networks it started from."""
+"""Reading a finished study: its cells, its target data, and its pretrained networks."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ def finished_cells(store: Store, study: str, *, before: str) -> list[StoredCell]
     """Return the finished cells, after checking that none is left.
 
     Args:
-        before: What is about to happen, for the message, as in "it is rated".
+        before: The next action, for the message, as in "it is rated".
 
     Raises:
         UnknownNameError: There is no such study.
@@ -57,8 +57,8 @@ def target_data(recipe: MethodRecipe) -> Dataset:
     """Return the target's data, read from their place at the time of the study.
 
     Raises:
-        MissingDataError: They are not there any more.
-        CorruptDataError: They are others now.
+        MissingDataError: They are missing.
+        CorruptDataError: They have changed since the study.
         DataError: They cannot be read.
     """
     try:
@@ -106,9 +106,9 @@ class StudyNetworks:
     """The pretrained networks that methods of a study start from.
 
     Attributes:
-        names: By origin, in the order of the plan; with examples or step where a source has several.
+        names: Names by origin, in the order of the plan; with examples or step if a source has several networks.
         files: Network of each origin by seed; a network from a file is the same for all seeds.
-        recipes: By origin, that of a method cell which starts from it.
+        recipes: Recipe of a method cell that starts from it, by origin.
     """
 
     names: Mapping[Origin, str]
@@ -124,7 +124,7 @@ class StudyNetworks:
         """Return the network of an origin and a seed, on the CPU, with its head if that is linear.
 
         Raises:
-            DataError: Its file is gone.
+            DataError: Its file is missing.
             NetworkError: Its weights do not belong to its architecture, or are not finite.
         """
         recipe = self.recipes[origin]
@@ -138,7 +138,7 @@ class StudyNetworks:
         """Return the file of the network of an origin and a seed.
 
         Raises:
-            DataError: It is gone.
+            DataError: The file is missing.
         """
         file = self.files[origin][seed]
         if not file.is_file():
@@ -154,7 +154,7 @@ def pretrained_of(cells: Sequence[StoredCell], files: Path, *, none: str) -> Stu
     """Return the pretrained networks of a study, from its finished cells.
 
     Raises:
-        DataError: There is none, with the message `none`.
+        DataError: The study has none, with the message `none`.
     """
     context = WorkContext(files)
     found: dict[Origin, dict[int, Path]] = {}

@@ -1,4 +1,4 @@
-"""What an analysis leaves with a study, for the study's page: facts as a JSON document with a format."""
+"""Facts that an analysis stores with a study, for its report: a JSON document with a format version."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,8 +23,8 @@ class KeptDocument(Generic[T]):
     """Conversion of the facts of one analysis to and from a stored document.
 
     Attributes:
-        what: The facts, for messages, as in "the ratings of the study"; a plural.
-        command: What makes them again, as in "transferscope rank".
+        what: Name of the facts for messages, a plural, as in "the ratings of the study".
+        command: Command that creates them again, as in "transferscope rank".
     """
 
     adapter: TypeAdapter[T]

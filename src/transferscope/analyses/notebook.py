@@ -1,4 +1,4 @@
-"""How far a study is, in a notebook: one line that is updated in place, without further packages."""
+"""Progress of a study in a notebook: one line, updated in place, without further packages."""
 
 import math
 import sys
@@ -49,7 +49,7 @@ def shown_in_notebook(on_event: Callable[[Event], None]) -> Callable[[Event], No
     """Return a progress callback: the caller's, or by default a line in a notebook.
 
     Args:
-        on_event: What was given; `ignore` for nothing.
+        on_event: The given callback; `ignore` for the default.
     """
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()

@@ -1,4 +1,4 @@
-"""What every analysis returns: a verdict in words, a table, a page, JSON, and itself in a notebook."""
+"""The result of every analysis: a verdict, a table, a report, JSON, and a notebook display."""
 
 import json
 import math
@@ -20,8 +20,8 @@ from transferscope.report.save import PaperWidth
 class AnalysisResult(ABC):
     """The result of one analysis.
 
-    A member says its verdict, its numbers, the tables that a notebook shows and the sections of its page; all else is
-    made from these.
+    A subclass defines the verdict, the numbers, the tables for a notebook and the sections of the report; everything
+    else is derived from these.
 
     Attributes:
         kind: The analysis, as its command is called.
@@ -55,9 +55,9 @@ class AnalysisResult(ABC):
         """Write one self-contained HTML report: the answer, the first figure and notes, then the sections.
 
         Args:
-            path: The file; one that exists is replaced.
-            command: What writes the page again, for its foot; may be empty.
-            width: Writes the figures for a paper, too; see `report.page.write_page`.
+            path: The HTML file; an existing one is replaced.
+            command: The command that writes the report again, for its footer; may be empty.
+            width: Width of figures for a paper, which are also written; see `report.page.write_page`.
 
         Raises:
             StoreError: The file cannot be written.
@@ -87,7 +87,7 @@ class AnalysisResult(ABC):
 
         Returns:
             "analysis", "title", "verdict" (an object of "headline" and "sentences") and "rows" (an object for each row
-            of `table`). What is missing is None; JSON has no infinity, which is the text "inf" or "-inf".
+            of `table`). Missing values are None, infinity is the text "inf" or "-inf".
         """
         verdict = {"headline": self.verdict.headline, "sentences": list(self.verdict.sentences)}
         return {"analysis": self.kind, "title": self.title, "verdict": verdict, "rows": json_rows(self.table())}
@@ -117,10 +117,11 @@ def row_of(record: Any, plain: str = "") -> dict[str, Any]:
     """Return a record as a row: a column for each field; for an estimate its value, standard error and ends.
 
     Args:
-        plain: The estimate whose columns are value, stderr, low and high; the name of another one stands before them.
+        plain: The field of the estimate whose columns are value, stderr, low and high; other estimates have their name
+            as a prefix.
 
     Returns:
-        NaN for what is missing.
+        The row; NaN for missing values.
     """
     row: dict[str, Any] = {}
     for name, kind in get_type_hints(type(record)).items():

@@ -1,4 +1,4 @@
-"""The answer of a study that has been run, read from its store: nothing is trained."""
+"""The answer of a study, read from its store without training."""
 
 from pathlib import Path
 
@@ -14,13 +14,14 @@ def open_result(place: str | Path, *, study: str | None = None) -> ComparisonRes
 
     Args:
         place: A study file, or a store: a SQLite file or database URL.
-        study: Which study, when a store holds several; None for the only one.
+        study: Name of the study if the store holds several; None for the only one.
 
     Raises:
-        MissingDataError: There is no such study file.
+        MissingDataError: The study file does not exist.
         SettingsError: The study file cannot be read.
         UnknownNameError: The store has no such study.
-        StoreError: There is no such store, it holds several studies and none was named, or the study has no result yet.
+        StoreError: The store does not exist, it holds several studies and none was named, or the study has no result
+        yet.
 
     Example:
         >>> open_result("usps.toml").table()  # doctest: +SKIP

@@ -1,7 +1,7 @@
 """One decision from the scores of arms over seeds: whether a source helps, which arm to use, and what to run next.
 
 NumPy and SciPy only: no torch, no store, no words. Everything that is said of a comparison is read from a `Decision`.
-What it promises is measured in docs/results/decision.md; it is no theorem.
+Its error rates are measured in docs/results/decision.md, not proved.
 """
 
 from transferscope.decision.decide import decide

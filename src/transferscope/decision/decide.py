@@ -23,8 +23,8 @@ def decide(
 ) -> Decision:
     """Decide from the runs whether transfer helps, and which arm to use.
 
-    A transfer arm is better where it is better than every baseline (`whether.gains`), has three seeds, is not
-    erratic or its worst run lies above the best run of every baseline, and no baseline could still rise. The
+    A transfer arm is significantly better if it beats every baseline (`whether.gains`), has three seeds, is not erratic
+    (or its worst run is above the best run of every baseline), and no baseline is unfinished. The
     recommended arm is the cheapest that is not expected to lose more than half a margin (`which.select`). Where
     transfer helps, a significant arm is preferred to another transfer arm, unless it is expected to lose half a margin
     more.
@@ -32,11 +32,11 @@ def decide(
 
     Args:
         margin: Differences up to this do not matter, in points; above 0.
-        level: One less the error on either side, of all intervals together and at any number of seeds.
-        planned: Number of seeds of every arm that was fixed before the first run: the look at it has .8 of the error.
-            None where it was not fixed, as in a race.
-        worth: Seconds of a run that a point is worth: the arm of the least expected loss is recommended, its cost
-            included. None for the cheapest within the margin.
+        level: 1 - one-sided error, simultaneous over all intervals and any number of seeds; in (0, 1).
+        planned: Number of seeds per arm fixed before the first run; the look at it spends .8 of the error. None if not
+            fixed, as in a race.
+        worth: Seconds of a run that one point is worth; the arm with the smallest expected loss, cost included, is
+            recommended. None for the cheapest arm within the margin.
 
     Raises:
         SettingsError: The margin or the worth is not above 0, the level is not between 0 and 1, or a worth is given

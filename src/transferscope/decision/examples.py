@@ -17,20 +17,20 @@ def example_variance(
 
         T_kl = G / (G - 1) sum_g m_kg m_lg,   I_kl = G / (G - 1) sum_sg r_ksg r_lsg / sqrt(S_k (S_k - 1) S_l (S_l - 1))
 
-    with r = z - m, of which I is in the spread over seeds already. Of a difference max(0, T - I) is left, taken of
+    with r = z - m. The spread over seeds already contains I, so the result is max(0, T - I), applied to
     x_kk + x_ll - 2 x_kl: the variance component of a two-way analysis of variance. Groups of unequal size enter as in
     cluster-robust variances.
 
     Args:
-        scores: Of every test example, in points: 0 or 100 for accuracy, minus the error for a risk. NaN for a run of
-            which they are not known.
-        groups: Group of every example, such as the patient; shape (n,). None: every example is one of its own.
+        scores: Score of every test example in points: 0 or 100 for accuracy, minus the error for a risk; NaN for a run
+            without stored predictions.
+        groups: Group of every example, such as the patient; shape (n,). None if examples are independent.
 
     Returns:
-        Shape (A, A), 0 on the diagonal; NaN for arms without a run that is known.
+        Shape (A, A), 0 on the diagonal; NaN for arms without stored predictions.
 
     Raises:
-        DataError: There are fewer than two groups, or `groups` has another length.
+        DataError: There are fewer than two groups, or `groups` has a wrong length.
     """
     k, s, n = scores.shape
     if groups is not None and groups.shape != (n,):

@@ -1,4 +1,5 @@
-"""What is to be expected of transfer: the chances that it helps or harms, and the gain after the choice of the arm."""
+"""Expected effect of transfer: the chances that it helps or harms, and the gain corrected for selecting the best
+arm."""
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -15,13 +16,13 @@ def expect(
     best: int,
     margin: float,
 ) -> Expected:
-    """Return the chances that the best transfer arm is ahead of the best baseline, and the gain of one arm.
+    """Return the chances that the best transfer arm beats the best baseline, and the expected gain of `best`.
 
-    The largest of several means is too high; the draws are shrunk, and so is the gain.
+    The largest of several means is biased upwards (winner's curse); the draws are shrunk, so the gain is, too.
 
     Args:
         means: Draws of the true means (`which.draw_means`).
-        best: The arm whose gain is returned.
+        best: Position of the arm whose gain is returned.
     """
     without = means[:, controls].max(axis=1)
     ahead, own = means[:, ways].max(axis=1) - without, means[:, best] - without

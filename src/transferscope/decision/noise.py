@@ -1,4 +1,4 @@
-"""How much an arm varies over seeds: robust against a single bad arm, moderated by the others.
+"""Variance of each arm over seeds: robust against a single bad arm, moderated by the other arms.
 
 Functions take any number of leading axes, so that many studies are read at once.
 """
@@ -29,22 +29,24 @@ class Noise:
     """Means of arms and their noise, by arm; all arrays have the shape (..., A).
 
     Attributes:
-        mean: Mean over seeds, less what seeds gave to all arms; NaN without a run.
+        mean: Mean over seeds, adjusted for seed effects; NaN without a run.
         n: Runs that count, as floating-point numbers.
-        raw: Variance over seeds of the arm alone, less what seeds gave to all; 0 below two runs.
-        variance: The same, moderated; NaN where nothing is known.
-        df: Its degrees of freedom; 0 where nothing is known.
-        unstable: Whether the residuals of the arm vary so much more than those of the others that it keeps its own
-            variance.
-        erratic: Whether it is unstable and its scores vary more than those of the middle arm, too: where two arms move
-            together, what they share is taken for a seed's effect and missing in quiet arms, which are not erratic.
-        lends: Whether the variance of the arm tells of the others': it has two runs, is not fixed, and not unstable.
-        fixed: Whether it has three runs that are all the same, while those of another arm are not.
-        worst: Lowest run, less what seeds gave to all arms; minus infinity where it is not known.
-        best: Highest run, likewise; infinity where it is not known.
+        raw: Variance over seeds of the arm alone, adjusted for seed effects; 0 below two runs.
+        variance: Moderated variance; NaN if unknown.
+        df: Degrees of freedom of `variance`; 0 if unknown.
+        unstable: Whether the residuals of the arm vary so much more than those of the others that its variance is not
+            moderated.
+        erratic: Whether it is unstable and its scores also vary more than those of the median arm. When two arms move
+            together, their shared part is taken for a seed effect and appears as residuals of quiet arms, which are not
+            erratic.
+        lends: Whether the arm contributes to the variance of others: it has two runs, and is neither fixed nor
+            unstable.
+        fixed: Whether it has three identical runs while those of another arm differ.
+        worst: Lowest run, adjusted for seed effects; minus infinity if unknown.
+        best: Highest run, adjusted for seed effects; infinity if unknown.
         pool: Degrees of freedom of the variances of all stable arms together, shape (..., 1).
-        loss: Variance of the difference of two means over v_a / n_a + v_b / n_b: above 1 where they have different
-            seeds, because the effects of these are estimated from few arms; shape (..., A, A).
+        loss: Variance of the difference of two means over v_a / n_a + v_b / n_b, shape (..., A, A): above 1 for arms
+            with different seeds, whose effects are estimated from few arms.
     """
 
     mean: Float[np.ndarray, "*studies arms"]
@@ -72,15 +74,15 @@ def noise(
 
         raw_a = sum_s f_s (y_as - a - b_s)^2 / (S_a - 1),   f_s = G_s / (G_s - 1)
 
-    so that two arms alone have the variance of their differences. Where all arms that have a seed are of one cluster,
-    they count one by one; where fewer than two arms with two runs have it, b_s = 0 and f_s = 1. A run of a seed that no
-    other arm has is not read where its arm has two others. `moderated` makes use of the other arms. Arms whose runs are
-    all the same, as of a method that draws nothing, say nothing of how much the others vary.
+    so that two arms alone have the variance of their differences. If all arms with a seed belong to one cluster, each
+    arm counts as a cluster; if fewer than two arms with two runs have it, b_s = 0 and f_s = 1. A run with a seed that
+    no other arm has is ignored if its arm has two other runs. Arms with identical runs (deterministic methods) do not
+    contribute to the variance of others.
 
     Args:
-        values: Scores; NaN where there is no run.
-        clusters: Arms that are not independent share a number.
-        resolution: The least difference that scores can show: variances are at least a quarter of its square.
+        values: Scores in points, shape (..., A, S); NaN without a run.
+        clusters: Cluster of each arm, shape (A,); dependent arms share a number.
+        resolution: Smallest difference that scores can show; variances are at least a quarter of its square.
     """
     there = ~np.isnan(values)
     alone = there & (there.sum(-2, keepdims=True) == 1)
@@ -150,15 +152,15 @@ def moderated(
         v = (d raw + d0 s0) / (d + d0),   d = n - 1,   s0 = weighted mean of raw over the stable arms
 
     d0 comes from the scatter of log raw beyond that of chi2_d; the degrees of freedom of v are d + d0, and at most
-    those of all arms together, less for the seeds' effects. Fewer than three stable arms with two runs lend nothing. An
-    arm with one run has d = 0: its variance is that of the others.
+    those of all arms together, less for the seeds' effects. With fewer than three stable arms of two runs, variances
+    are not moderated. An arm with one run has d = 0 and takes the variance of the others.
 
     Args:
-        raw: Variances over seeds; not read where n is below 2.
-        factor: Mean of f_s in `noise`, by which squares are less for the seeds' effects; at least 1.
+        raw: Variances over seeds; ignored if n is below 2.
+        factor: Mean of f_s in `noise`, the correction for estimated seed effects; at least 1.
         plain: Variances of the scores themselves, NaN below two runs; None for `raw`.
-        fixed: Arms of three runs or more that are all the same; they lend nothing while others vary. None for none.
-        ends: The worst and the best run of each arm; None where they are not known.
+        fixed: Arms with three or more identical runs, which do not contribute while others vary. None for none.
+        ends: The worst and the best run of each arm; None if unknown.
     """
     several = n >= 2
     fixed = np.zeros(several.shape, dtype=bool) if fixed is None else fixed & (several & ~fixed).any(-1, keepdims=True)
@@ -196,7 +198,8 @@ def moderated(
 def _loss(
     there: Bool[np.ndarray, "*studies arms seeds"], shared: Bool[np.ndarray, "*studies arms seeds"]
 ) -> Float[np.ndarray, "*studies arms arms"]:
-    """`Noise.loss` by least squares of arm plus seed, all runs alike; seeds that are not shared have no effect."""
+    """Compute `Noise.loss` by least squares of arm plus seed with equal weights; seeds that are not shared have no
+    effect."""
     arms = shared.sum(-2)
     alone = (there & ~shared).sum(-1, keepdims=True)
     n = np.maximum(there.sum(-1), 1)
@@ -218,7 +221,7 @@ def _mean(
 
 
 def _median(values: Float[np.ndarray, "*studies arms _"]) -> Float[np.ndarray, "*studies _"]:
-    """Return the mean over the axis before the last, without NaN; NaN if there is nothing else."""
+    """Return the median over the axis before the last, ignoring NaN; NaN if all are NaN."""
     ordered = np.sort(values, axis=-2)
     n = (~np.isnan(values)).sum(-2, keepdims=True)
     low = np.take_along_axis(ordered, np.maximum(n - 1, 0) // 2, axis=-2)

@@ -1,4 +1,4 @@
-"""Which runs to make next: one of every arm, then those that answer both questions at the least cost."""
+"""Choice of the next runs: one of every arm, then those that answer both questions at the lowest cost."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -37,7 +37,7 @@ _SHARE = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run: positions of its number of labels, arm and seed."""
+    """A run, by the positions of its number of labels, arm and seed."""
 
     table: int
     arm: int
@@ -46,12 +46,11 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Next:
-    """Runs to make, the most useful first; where there are none, `done` says why.
+    """The next runs, most useful first; if there are none, `done` gives the reason.
 
     Attributes:
-        minute: By how much a further minute is expected to raise the best mean, in points: the knowledge gradient of
-            the best run over its seconds, at most what knowing all true means would gain. None while an arm that can
-            be run has no run.
+        minute: Expected rise of the best mean per further minute, in points: the knowledge gradient of the best run per
+            second, at most the value of perfect information. None while an available arm has no run.
     """
 
     runs: tuple[Run, ...]
@@ -72,25 +71,25 @@ def next_runs(
 ) -> Next:
     """Return the runs to make next, over all numbers of labels.
 
-    Every arm is run once, the cheapest first; of the first transfer arm a tenth of its cost counts. Then two runs are
+    Every arm is run once, cheapest first; the first transfer arm counts with a tenth of its cost. Then two runs are
     candidates:
 
-    - for *which* arm, the run that raises the best expected mean most for a second: the knowledge gradient (Frazier,
-      Powell, Dayanik 2008), with means shrunk to their common mean and one noise for all arms, over the run's seconds;
-    - for *whether* transfer helps, where that is open, a run of the two arms that stand in the way of an answer, second
-      runs of baselines first.
+    - for *which* arm, the run with the largest expected rise of the best mean per second: the knowledge gradient
+      (Frazier, Powell, Dayanik 2008), with means shrunk to their common mean and a common variance;
+    - for *whether* transfer helps, while inconclusive, a run of the two arms that prevent a decision, second runs of
+      baselines first.
 
     Of the two, the one whose arm has taken less time, this run included, comes first, so both questions get a share of
     the seconds and cheap baselines get their seeds early.
 
     Args:
-        tables: Of each number of labels as for `decide`; an arm has at most as many runs as `values` has seeds.
-        margin: As of `decide`, likewise `planned` and `worth`, so that a race ends when that says so.
-        at_once: Most runs that are wanted; at least 1.
-        under_way: By table, runs that are being made, shape (A, S); they are not proposed again.
-        closed: By table, runs that cannot be made, likewise.
-        seconds: By table, what the next run of each arm takes, shape (A,); `Scores.cost` by default. Unknown times
-            count as the longest known one.
+        tables: Scores at each number of labels, as for `decide`; an arm has at most as many runs as `values` has seeds.
+        margin: As in `decide`, like `planned` and `worth`, so that a race ends when `decide` says so.
+        at_once: Maximum number of runs to return; at least 1.
+        under_way: Running runs of each table, shape (A, S); they are not proposed again.
+        closed: Unavailable runs of each table, shape (A, S).
+        seconds: Time of the next run of each arm, by table, shape (A,); `Scores.cost` by default. Unknown times count
+            as the longest known one.
 
     Raises:
         SettingsError: `at_once` is below 1.
@@ -117,7 +116,7 @@ def next_runs(
 
 @dataclass
 class _Look:
-    """One number of labels as it stands, with the runs that are chosen already."""
+    """One number of labels, including the runs chosen so far."""
 
     scores: Scores
     margin: float

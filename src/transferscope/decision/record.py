@@ -1,4 +1,4 @@
-"""What a decision is made from, and what it is: frozen records of plain values."""
+"""Records of a decision's input and result: frozen, with plain values."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -40,26 +40,26 @@ Reason = Literal["one seed", "too few seeds", "unfinished", "unstable", "noise",
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """The runs of one question at one number of labels.
+    """The scores of all arms over seeds at one number of labels.
 
     Attributes:
         arms: Distinct names.
-        values: Of every arm and seed, in points, higher is better; NaN where there is no run. Shape (A, S).
-        with_source: Which arms read a source's data or network: a property of the method. Shape (A,).
+        values: Score of every arm and seed, in points, higher is better; NaN without a run. Shape (A, S).
+        with_source: Which arms are transfer arms: their method reads the source's data or network. Shape (A,).
         clusters: Arms of one source share a number, every baseline has its own. Shape (A,).
         cost: Seconds of a run with its share of pretraining; NaN where unknown. Shape (A,).
-        example_variance: What the draw of the test examples adds to the variance of the difference of two arms' means,
-            in squared points, see `example_variance`; NaN for pairs of which it is not known. Shape (A, A), or None.
+        example_variance: Variance that the draw of the test examples adds to the difference of two arms' means, in
+            squared points, see `example_variance`; NaN for pairs where it is unknown. Shape (A, A), or None.
         unfinished: Which arms' training curves were still rising at their end. Shape (A,).
-        failed: Runs that were made and gave nothing. Shape (A, S).
-        resolution: What one test example is worth, or the last digit of scores that are rounded, in points; 0 where
-            scores are continuous.
-        bounds: The least and the most that a score can be, in points; intervals end there.
-        scale: What is taken for a point where runs alone cannot say how much they vary: a hundredth of what scores are
-            like; 1 where they are percent. Above 0.
+        failed: Which runs failed. Shape (A, S).
+        resolution: Score difference of one test example, or last digit of rounded scores, in points; 0 for continuous
+            scores.
+        bounds: Smallest and largest possible score, in points; intervals are clipped to them.
+        scale: One point on the scale of the scores, used when runs alone do not determine their variance: a hundredth
+            of a typical score; 1 for percent. Above 0.
 
     Raises:
-        DataError: Shapes do not fit, names repeat, or a number is out of range.
+        DataError: Shapes do not match, names repeat, or a number is out of range.
     """
 
     arms: tuple[str, ...]
@@ -102,11 +102,11 @@ class Difference:
 
     Attributes:
         value: In points; above 0 where the first is better.
-        low: Lower end of the interval, which holds for all arms with a source at once and at any number of seeds; None
-            where nothing is known of the noise. Where an arm cannot be called, the interval is extended to hold 0.
-        high: Its upper end.
-        p: Adjusted for all arms and looks, so that it is below 1 - level exactly where the interval excludes 0; None
-            where an arm cannot be called.
+        low: Lower end of the CI, simultaneous over transfer arms and any number of seeds; None if the noise is unknown.
+            The CI of an arm that is not tested is extended to include 0.
+        high: Upper end of the CI.
+        p: p-value adjusted for all arms and looks, below 1 - level exactly if the CI excludes 0; None if the arm is not
+            tested.
     """
 
     value: float
@@ -117,15 +117,15 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What is to be expected of transfer, with a chance of 90 % between the ends; it is no test.
+    """Expected effect of transfer with a 90 % interval; not a significance test.
 
     Attributes:
         helps: Probability that the best transfer arm gains more than the margin over the best baseline.
         same: Probability that the two differ by the margin at most. The three add up to 1.
         harms: Probability that it loses more than the margin.
-        gain: Of the best transfer arm by its mean, in points, shrunk: the best of several is best by luck, too.
-        low: Lower end.
-        high: Upper end.
+        gain: Expected gain of the transfer arm with the highest mean, in points, shrunk against the winner's curse.
+        low: Lower end of the 90 % interval of `gain`.
+        high: Upper end of it.
     """
 
     helps: float
@@ -138,19 +138,19 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class ArmFacts:
-    """What is known of one arm.
+    """Facts of one arm.
 
     Attributes:
-        mean: Mean over seeds, in points, less what seeds that others lack gave to all arms; None without a run.
-        adjusted: Whether that is another number than the plain mean of its runs.
-        cost: Seconds of a run; None where unknown.
+        mean: Mean over seeds, in points, adjusted for seeds that other arms lack; None without a run.
+        adjusted: Whether `mean` differs from the plain mean of its runs.
+        cost: Seconds of a run; None if unknown.
         chance: Probability of being within the margin of the best arm.
-        shortfall: Expected distance to the best arm, in points: what taking this arm loses; None without a run.
-        at_most: What it loses at most with 90 %, in points; None without a run.
+        shortfall: Expected loss from using this arm instead of the best, in points; None without a run.
+        at_most: Upper 90 % bound of that loss, in points; None without a run.
         unstable: Whether it varies far more over seeds than the other arms.
         unfinished: Whether its training curve was still rising.
         gain: Over the best baseline; None for a baseline, or where no baseline has a run.
-        call: What is shown of `gain`.
+        call: What is significant of `gain`.
         why: Why it is not tested: "unstable", "unfinished" (a baseline that it beats could still rise), "too few seeds"
             or "source is target"; else "".
     """
@@ -174,10 +174,11 @@ class ArmFacts:
 
 @dataclass(frozen=True, slots=True)
 class MoreSeeds:
-    """What would decide whether transfer helps.
+    """Further seeds that would decide whether transfer helps.
 
     Attributes:
-        seeds: How many more of each of the arms.
+        arms: Names of the arms that need them.
+        seeds: Number of further seeds of each of these arms.
         chance: Probability that it is decided then.
     """
 
@@ -188,34 +189,34 @@ class MoreSeeds:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What a study says at one number of labels; no part of it contradicts another.
+    """The answer of a study at one number of labels.
 
     Attributes:
         outcome: Whether a source helps, see `Outcome`.
         recommended: The cheapest arm that is not expected to lose more than half the margin, or one of `helping` that
             is not expected to lose half a margin more; None without a run.
         chance: Probability that it is within the margin of the best arm.
-        decided: Whether that is at least 95 %, and the arm has two seeds.
+        decided: Whether `chance` is at least 95 % and the arm has two seeds.
         best_transfer_arm: The transfer arm with the highest mean, among the significantly better ones where there are
             any. None without a run.
         best_baseline: The baseline with the highest mean; None without a run.
         difference: The gain of `best_transfer_arm` over `best_baseline`; None where one of them is None.
-        expected: The chances that transfer helps or harms, and the gain that is to be expected; None where one of the
-            two is missing, or every arm has one run.
+        expected: The chances that transfer helps or harms, and the expected gain; None if a transfer arm or a baseline
+            is missing, or every arm has one run.
         helping: Transfer arms that are significantly better than every baseline, best first.
-        harmful: Transfer arms worse than the best baseline, worst first.
-        arms: All arms in the order in which they were given.
+        harmful: Transfer arms that are significantly worse than the best baseline, worst first.
+        arms: All arms, in the order given.
         unstable: Names of arms whose variance over seeds is far above that of the others.
-        unfinished: Names of arms that could still rise.
+        unfinished: Names of arms whose training curves were still rising.
         missing: Names of arms with fewer seeds than the arm with the most.
-        more_seeds: What would decide whether transfer helps; None where that is decided, or where seeds do not help.
-            What they may gain of the recommended arm is its `shortfall`.
-        covers: What intervals speak of.
-        why: What stands in the way where the outcome is "inconclusive", else "".
+        more_seeds: Further seeds that would decide whether transfer helps; None if it is decided or seeds would not
+            help.
+        covers: The population that the CIs cover.
+        why: The reason for an "inconclusive" outcome, else "".
         margin: Differences up to this do not matter, in points.
-        planned: Number of seeds that was fixed before the first run; None where it was not.
-        level: One less the error on either side, at any look at this number of labels: a false "better" has at most
-            this error, and a false "worse" as much again, so that intervals cover 2 level - 1.
+        planned: Number of seeds fixed before the first run; None if not fixed.
+        level: 1 - one-sided error over all looks at this number of labels: a false "better" has at most probability 1 -
+            level, and so has a false "worse"; CIs cover 2 level - 1.
     """
 
     outcome: Outcome
@@ -241,7 +242,7 @@ class Decision:
 
     @property
     def confidence(self) -> float:
-        """What the intervals of gains cover, with an error of 1 - level on either side."""
+        """Nominal coverage of the CIs of gains: 2 level - 1."""
         return 2 * self.level - 1
 
     @property

@@ -1,4 +1,4 @@
-"""What would decide whether transfer helps: more seeds, simulated from what is known."""
+"""Number of further seeds that would decide whether transfer helps, by simulation."""
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -22,10 +22,10 @@ def what_settles(now: Standing, scores: Scores) -> MoreSeeds | None:
     """Return the fewest more seeds that decide whether transfer helps with 80 %, or the chance with the most of
     `_MORE`.
 
-    True means and variances are drawn as the runs leave them, then further runs, and each future is read by the same
-    rule; arms whose runs are all the same stay so, beside what seeds give to all others. Seeds are for the arms that
-    may still matter. None where that is decided, where no arm has two seeds, or where more seeds do not help: an arm
-    that could still rise or an unstable one is in the way.
+    True means and variances are drawn given the runs, then further runs are drawn, and each simulated study is decided
+    by the same rule; arms with identical runs stay so except for seed effects. Seeds go to the arms that may still
+    matter. None if it is decided, no arm has two seeds, or more seeds do not help because an arm is unfinished or
+    unstable.
     """
     noise = now.noise
     if now.outcome != "inconclusive" or now.why in ("unfinished", "unstable") or not (noise.df > 0).all():
@@ -58,7 +58,7 @@ def _in_play(now: Standing, truth: Float[np.ndarray, "futures arms"]) -> Bool[np
 
 
 def _after(noise: Noise, runs: Float[np.ndarray, "futures arms more"], takes: Bool[np.ndarray, " arms"]) -> Noise:
-    """Return the noise once some arms have these runs, too."""
+    """Return the noise with these further runs included."""
     more = np.where(takes, float(runs.shape[-1]), 0.0)
     n, added = noise.n + more, runs.mean(axis=-1)
     mean = np.where(takes, (noise.n * noise.mean + more * added) / n, noise.mean)

@@ -1,4 +1,4 @@
-"""Where a comparison stands: the parts of a decision together, before they are said of arms by name."""
+"""The computed parts of a decision, as arrays over arms."""
 
 from dataclasses import dataclass, replace
 
@@ -13,17 +13,17 @@ from transferscope.decision.which import DRAWS, Draws, Selection, draw_means, se
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where a comparison stands: arrays over the arms that have a run, by `at`.
+    """The computed parts of a decision: arrays over the arms that have a run.
 
     Attributes:
         at: Positions of arms that have a run, shape (A,).
-        examples: What the draw of the test examples adds, by pair of arms; None where it is not known.
-        ways: Which of `at` have a source.
-        controls: Which do not.
-        gains: Of `ways`; None where there are none of a kind.
+        examples: Variance that the draw of the test examples adds, by pair of arms; None if unknown.
+        ways: Positions of transfer arms in `at`.
+        controls: Positions of baselines in `at`.
+        gains: Gains of `ways`; None without a transfer arm or without a baseline.
         better: Which of `ways` are significantly better.
-        planned: Whether this is the look that was planned; None where none was.
-        blocked: Which of `ways` would be significantly better if no arm without a source could still rise.
+        planned: Whether this is the planned look; None if none was planned.
+        blocked: Which of `ways` would be significantly better if no baseline were unfinished.
     """
 
     at: Int[np.ndarray, " arms"]
@@ -54,7 +54,7 @@ def stand(
     planned: int | None = None,
     worth: float | None = None,
 ) -> Standing | None:
-    """Return where a comparison stands; None without a run. Arguments as of `decide`."""
+    """Compute the parts of a decision; None without a run. Arguments as in `decide`."""
     made = (~np.isnan(scores.values) | scores.failed).sum(axis=1)
     at_plan = None if planned is None else bool((made == planned).all())
     at = np.flatnonzero((~np.isnan(scores.values)).any(axis=1))
@@ -148,7 +148,7 @@ def _why(
     level: float,
     planned: bool | None,
 ) -> Reason:
-    """Return what prevents an outcome, except arms that could still rise."""
+    """Return what prevents an outcome, except unfinished arms."""
     if estimated.n.max() < 2:
         return "one seed"
     unstable = estimated.erratic[ways]

@@ -1,4 +1,4 @@
-"""Whether a source helps: every arm with a source against each arm without, at any number of seeds.
+"""Whether transfer helps: each transfer arm compared with each baseline, valid at any number of seeds.
 
 Functions take any number of leading axes, so that many studies are read at once.
 """
@@ -12,7 +12,7 @@ from scipy import special
 from transferscope.decision.noise import Noise
 
 LEAST_SEEDS = 3
-"""An arm with fewer is never called better or worse; an arm without a source needs two to be beaten."""
+"""Least number of seeds of a transfer arm that is tested; a baseline needs two."""
 
 
 _AT_PLAN, _BESIDE = 0.8, 0.3
@@ -20,13 +20,14 @@ _AT_PLAN, _BESIDE = 0.8, 0.3
 
 
 def looks(n: Float[np.ndarray, "*_"], planned: bool | None = None) -> Float[np.ndarray, "*_"]:
-    """Return what the error of a look at an arm with n seeds is divided by, so that any look errs in 1 - level at most.
+    """Return the divisor of the error at a look with n seeds, which keeps the error over all looks below 1 - level.
 
-    Two arms of normal noise alone err at any look at 3 to 12 seeds in .046 for .05 (docs/results/decision.md).
+    Measured with two arms of pure noise at every look from 3 to 12 seeds: .046 for a nominal .05
+    (docs/results/decision.md).
 
     Args:
-        planned: Whether this is the look at the number of seeds that was fixed before the first run, which has most of
-            the error; None where none was fixed.
+        planned: Whether this look is at the number of seeds fixed before the first run, which spends most of the error;
+            None if none was fixed.
     """
     if planned:
         return np.full_like(n, 1 / _AT_PLAN)
@@ -38,9 +39,9 @@ class Pairs:
     """Differences of arms' means.
 
     Attributes:
-        value: First less second.
-        stderr: Standard error; infinite where nothing is known of the noise.
-        df: Degrees of freedom (Satterthwaite); 0 where nothing is known.
+        value: First minus second.
+        stderr: Standard error; infinite if the noise is unknown.
+        df: Degrees of freedom (Satterthwaite); 0 if unknown.
     """
 
     value: Float[np.ndarray, "*studies first second"]
@@ -48,18 +49,18 @@ class Pairs:
     df: Float[np.ndarray, "*studies first second"]
 
     def above(self, bound: float) -> Float[np.ndarray, "*studies first second"]:
-        """Return one-sided p-values of "the difference is at least so much"; 1 where nothing is known."""
+        """Return one-sided p-values of "the difference is at least `bound`"; 1 if unknown."""
         known = np.isfinite(self.stderr)
         stderr = np.maximum(np.where(known, self.stderr, 1.0), 1e-12)  # 0 for equal predictions of one seed
         t = np.where(known, self.value - bound, 0.0) / stderr
         return np.where(known, special.stdtr(np.maximum(self.df, 1e-3), t), 1.0)
 
     def below(self, bound: float) -> Float[np.ndarray, "*studies first second"]:
-        """Return one-sided p-values of "the difference is at most so much"; 1 where nothing is known."""
+        """Return one-sided p-values of "the difference is at most `bound`"; 1 if unknown."""
         return Pairs(-self.value, self.stderr, self.df).above(-bound)
 
     def half_width(self, share: Float[np.ndarray, "*studies first 1"]) -> Float[np.ndarray, "*studies first second"]:
-        """Return the error of the difference that is exceeded with a probability of `share` on each side."""
+        """Return the half-width of the CI with an error of `share` on each side."""
         known = np.isfinite(self.stderr)
         return np.where(
             known, special.stdtrit(np.maximum(self.df, 1e-3), share) * -np.where(known, self.stderr, 1.0), np.inf
@@ -72,10 +73,10 @@ def pairs(
     second: Int[np.ndarray, " second"],
     examples: Float[np.ndarray, "arms arms"] | None,
 ) -> Pairs:
-    """Return differences of the means of some arms and those of others.
+    """Return the differences between the means of two sets of arms.
 
     Args:
-        examples: Variance that the draw of the test examples adds, by pair of all arms; NaN where it is not known.
+        examples: Variance that the draw of the test examples adds, by pair of all arms; NaN if unknown.
     """
     of_seeds = np.where(noise.df > 0, noise.variance, 0.0) / np.maximum(noise.n, 1)
     spread = of_seeds**2 / np.maximum(noise.df, 1e-300)
@@ -98,8 +99,8 @@ def can_be_called(
 ) -> Bool[np.ndarray, "*studies ways"]:
     """Return which transfer arms have three seeds, provided that all baselines have two.
 
-    An erratic arm is called, by its own variance, only where its worst run lies above the best run of every arm without
-    a source, or its best below the worst of one.
+    An erratic arm is tested, with its own variance, only if its worst run is above the best run of every baseline, or
+    its best run below the worst of one.
     """
     known = (noise.n[..., controls] >= 2).all(-1, keepdims=True)
     above = noise.worst[..., ways] > noise.best[..., controls].max(-1, keepdims=True)
@@ -110,17 +111,16 @@ def can_be_called(
 
 @dataclass(frozen=True, slots=True)
 class Gains:
-    """Arms with a source (T of them) beside the best of those without, by study.
+    """Gains of T transfer arms over the best baseline, by study.
 
     Attributes:
-        value: Mean less that of the best arm without a source, shape (..., T).
-        low: Lower ends of intervals that hold for all at once, at any look, shape (..., T); minus infinity where
-            nothing is known.
-        high: Upper ends, likewise.
+        value: Mean minus that of the best baseline, shape (..., T).
+        low: Lower ends of simultaneous CIs over all looks, shape (..., T); minus infinity if unknown.
+        high: Upper ends, shape (..., T).
         p: Adjusted p-value of "not better", or of "not worse" where the value is below 0, shape (..., T).
-        callable: Whether the arm and all those without a source have the runs that a call takes, and the arm is not
-            unstable, shape (..., T).
-        most: Upper end for the largest gain of all arms with a source, shape (...).
+        callable: Whether the arm and all baselines have enough runs for a test and the arm is not erratic, shape (...,
+            T).
+        most: Upper bound of the largest gain of all transfer arms, shape (...).
     """
 
     value: Float[np.ndarray, "*studies ways"]
@@ -140,22 +140,22 @@ def gains(
     level: float = 0.95,
     planned: bool | None = None,
 ) -> Gains:
-    """Compare arms with a source with those without (intersection-union, Bonferroni over the arms with a source).
+    """Compare transfer arms with baselines (intersection-union test, Bonferroni over transfer arms).
 
     With d_tc the difference of two means, its variance e_tc^2 = v_t / n_t + v_c / n_c + E_tc (Satterthwaite's degrees
     of freedom, at most those of all arms together) and a = (1 - level) / looks(n_t), the interval of the gain over the
-    best arm without a source is
+    best baseline is
 
         from min_c (d_tc - q(a / T) e_tc)  to  min_c (d_tc + q(a / (T C)) e_tc)  or  min_c max_t (d_tc + q(a / C) e_tc)
 
-    whichever is less, so an arm is better where it beats each of those without, with no correction for their
-    number. The last bound is for the largest gain, which takes none for the number of arms with a source.
+    whichever is less. An arm is better if it beats each baseline, with no correction for their number. The last bound
+    is for the largest gain, which needs no correction for the number of transfer arms.
 
     Args:
-        ways: Arms with a source that have a run, T >= 1.
-        controls: Arms without that have a run, C >= 1.
-        examples: Variance that the draw of the test examples adds, by pair of arms; NaN where it is not known.
-        level: One less the error on either side, of all intervals together and over all looks.
+        ways: Transfer arms that have a run, T >= 1.
+        controls: Baselines that have a run, C >= 1.
+        examples: Variance that the draw of the test examples adds, by pair of arms; NaN if unknown.
+        level: 1 - one-sided error, simultaneous over all intervals and looks.
         planned: See `looks`.
     """
     divided = looks(noise.n[..., ways], planned)[..., None]

@@ -1,4 +1,4 @@
-"""Which arm to use: draws of what the means may be, and the probability of a good selection."""
+"""Which arm to use: posterior draws of the true means, and the probability of a good selection."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
@@ -31,14 +31,14 @@ _SPREADS, _TAILS = 24, 2.0 / special.chdtri(2.0, 1 - (np.arange(6) + 0.5) / 6)
 
 @dataclass(frozen=True, slots=True)
 class Draws:
-    """What the true means may be, shape (draws, A) throughout.
+    """Posterior draws of the true means; arrays have shape (draws, A).
 
     Attributes:
-        variance: Of a run over seeds.
+        variance: Variance of a run over seeds.
         prior: Variance of the true mean around `centre` before any run.
         centre: Median of the means over seeds of arms that may be the best.
-        added: What the draw of the test examples, and seeds that other arms lack, add to the variance of each mean,
-            shape (A,).
+        added: Variance that the draw of the test examples, and seeds that other arms lack, add to each mean, shape
+            (A,).
     """
 
     means: Float[np.ndarray, "draws arms"]
@@ -50,12 +50,12 @@ class Draws:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which arm to use.
+    """The recommended arm, with the chances and losses of all.
 
     Attributes:
         chance: Probability of being within the margin of the best, by arm.
-        shortfall: Expected distance to the best, in points, by arm.
-        at_most: A distance that is not exceeded with 90 %, by arm; at least the expected one.
+        shortfall: Expected loss against the best arm, in points, by arm.
+        at_most: Upper 90 % bound of the loss, by arm; at least the expected one.
         better: Probability of being better than the recommended arm by more than the margin, by arm.
     """
 
@@ -77,14 +77,13 @@ def draw_means(
 ) -> Draws:
     """Return draws of the true means, given the runs, from which all chances, losses and gains are read.
 
-    Half of them have one centre for all arms, half have a centre for each kind, since transfer arms and baselines need
-    not be alike; there, a kind of fewer than _OWN_CENTRE arms is not shrunk. One run of each arm says
-    nothing of a kind.
+    Half of the draws have one centre for all arms, half one for each kind, since transfer arms and baselines may
+    differ; there, a kind of fewer than _OWN_CENTRE arms is not shrunk. With one run of each arm there is one centre.
 
     Args:
-        examples: E, the variance that the draw of the test examples adds, by pair of arms; NaN where it is not known.
-        count: Number of draws; the same numbers give the same draws.
-        kinds: Positions of the arms of each kind; fewer than two for one kind alone.
+        examples: Variance that the draw of the test examples adds, by pair of arms; NaN if unknown.
+        count: Number of draws; the same input gives the same draws.
+        kinds: Positions of the arms of each kind; fewer than two for a single kind.
         scale: See `Scores`.
     """
     drawn = _draw_alike(noise, examples, margin, count, scale)
@@ -103,7 +102,7 @@ def draw_means(
 
 
 def _of_kind(noise: Noise, kind: Int[np.ndarray, " kind"]) -> Noise:
-    """Return the noise of some arms, as if there were no others."""
+    """Return the noise of a subset of arms."""
     of_arms = {one.name: getattr(noise, one.name)[kind] for one in fields(noise) if one.name not in ("pool", "loss")}
     return replace(noise, **of_arms, loss=noise.loss[np.ix_(kind, kind)])
 
@@ -117,8 +116,7 @@ def _draw_alike(
 
     Means that differ by no more than their errors are shrunk towards each other. Centre (the median) and tau are those
     of the arms that may be the best; the others lie far below, and are drawn with their own distance as the spread.
-    What pairs of arms have beside v_a / n_a + v_b / n_b, from test examples and from seeds that they do not share, is
-    taken apart by arm.
+    The variance of pairs beyond v_a / n_a + v_b / n_b, from test examples and unshared seeds, is split by arm.
     """
     k = len(noise.mean)
     variance, df = noise.variance, noise.df
@@ -193,11 +191,11 @@ def select(
     """Select the cheapest arm whose expected shortfall is at most half a margin, or a quarter above the smallest.
 
     Args:
-        cost: Of a run; arms of unknown cost come last.
+        cost: Cost of a run; arms of unknown cost come last.
         allowed: Arms that may be recommended; at least one.
-        first: Arms that are preferred to others that cost about as much, or all where no cost is known; None for none.
-        worth: What a point is worth, in the unit of costs: the arm of the least expected loss is selected, cost
-            included, of those whose cost is known. None to select by the margin.
+        first: Arms preferred to others of similar cost (to all others if no cost is known); None for none.
+        worth: Value of a point in the unit of costs: selects the arm of known cost with the smallest expected loss,
+            cost included. None to select by the margin.
     """
     short = means.max(axis=1, keepdims=True) - means
     shortfall = short.mean(axis=0)

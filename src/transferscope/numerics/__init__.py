@@ -1,1 +1,1 @@
-"""Mathematics that has never heard of transfer learning; import from a file by name."""
+"""Mathematics that does not depend on transfer learning; import from a file by name."""

@@ -6,9 +6,9 @@ over the distinct scores t from the highest down, with recall R_t and precision 
 t: the area below the precision-recall curve without interpolation (Davis and Goadrich, "The relationship between
 precision-recall and ROC curves", ICML 2006; as in scikit-learn). Examples with equal scores count together.
 
-The macro average over labels is the usual measure of multi-label classification with rare labels (mAP of PASCAL VOC,
-Everingham et al. 2010, and of NUS-WIDE and COCO): it takes no threshold, and a rare label weighs as much as a frequent
-one. A label that no example has cannot be ranked and is left out.
+The macro average over labels is the usual metric of multi-label classification with rare labels (mAP of PASCAL VOC,
+Everingham et al. 2010, and of NUS-WIDE and COCO): it needs no threshold and weights rare and frequent labels equally.
+Labels without examples are left out.
 """
 
 import math
@@ -25,11 +25,11 @@ def macro_average_precision(scores: Float[np.ndarray, "N K"], labels: Shaped[np.
     """Return the mean average precision over labels.
 
     Args:
-        scores: A score of each example for each label; higher means likelier.
+        scores: Score of each example for each label; higher means more likely.
         labels: Whether each example has each label.
 
     Returns:
-        A number in (0, 1]; NaN where no example has any label, or a score is not finite.
+        A number in (0, 1]; NaN if no example has any label, or a score is not finite.
     """
     parts = _parts(scores, labels)
     return float(np.mean([value for value, _ in parts])) if parts else math.nan
@@ -41,12 +41,12 @@ def example_contributions(
     """Return one number per example whose mean is the macro average and whose spread is that of its jackknife.
 
     The pseudo-values n AP - (n - 1) AP_(-i) of the jackknife (Tukey 1958), with AP_(-i) the average precision without
-    example i, moved by their common bias so that their mean is AP itself. Their standard deviation over sqrt(n) is the
+    example i, shifted so that their mean is AP. Their standard deviation over sqrt(n) is the
     jackknife's standard error over test examples, and differences between two rankings of the same examples are
-    paired example by example. A label that a single example has keeps its value when that example is left out.
+    paired example by example. A label with a single example keeps its value when that example is left out.
 
     Returns:
-        Shape (N,); NaN where there is no average precision.
+        Shape (N,); NaN if the average precision is undefined.
     """
     n, parts = len(scores), _parts(scores, labels)
     if not parts:
@@ -62,18 +62,18 @@ def interval_over_examples(
     """Return an interval of the macro average over other test sets of the same size.
 
     The t-interval of the contributions, and on either side at least as far as the Wilson intervals of the labels make
-    it, each average precision taken for the share of its positives that are right: the root of the sum of squared
-    distances, over the number of labels (Zou and Donner 2008, as in `class_intervals`). A mean of
-    numbers in [0, 1] varies no more than such a share does. In simulated test sets of 100 to 1,000 examples the
+    it, treating each average precision as the proportion of its positives that are right: the root of the sum of
+    squared distances over the number of labels (Zou and Donner 2008, as in `class_intervals`). A mean of numbers in [0,
+    1] varies no more than such a proportion. In simulated test sets of 100 to 1,000 examples the
     coverage of nominal 95 % is 95 to 100 %; that of the t-interval alone goes down to 75 %, where a label has six
     examples that are nearly all ranked first.
 
     Args:
-        runs: Scores of each run; at least one. Of several the mean is meant, and the interval is on the wide side.
+        runs: Scores of each run; at least one. The interval is for the mean over runs, and conservative for several.
         level: Nominal coverage, in (0, 1).
 
     Returns:
-        The interval, not cut to [0, 1]; None for a single example, or where there is no average precision.
+        The interval, not clipped to [0, 1]; None for a single example, or if the average precision is undefined.
     """
     contributions = np.mean([example_contributions(scores, labels) for scores in runs], axis=0)
     if not np.isfinite(contributions).all():
@@ -122,5 +122,5 @@ def _average_precision(
 
 
 def _from_here_on(terms: Float[np.ndarray, " N"]) -> Float[np.ndarray, " M"]:
-    """Return the sums of the terms from each place to the end, and 0 beyond it."""
+    """Return the sums of the terms from each position to the end, followed by 0."""
     return np.concatenate([np.cumsum(terms[::-1])[::-1], [0.0]])

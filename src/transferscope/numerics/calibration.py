@@ -1,4 +1,4 @@
-"""Probabilities that mean what they say: one temperature for the outputs of a network (Guo et al. 2017)."""
+"""Temperature scaling of the outputs of a network to calibrated probabilities (Guo et al. 2017)."""
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -13,17 +13,16 @@ def fit_temperature(
 ) -> float:
     """Return the temperature T that maximises the likelihood of labelled examples under softmax(outputs / T).
 
-    One number changes no prediction. It makes the outputs of a ridge regression, which lie within one unit and read as
-    if nothing were ever sure, and those of a network that was trained until it is always sure, probabilities of the
-    same kind. As in Platt (1999), a share of 1 / (N + 2) of each label is given to the other classes, so that T stays
-    above 0 where every prediction is right.
+    Predictions do not change. Outputs of ridge regression (underconfident, within one unit) and of networks trained to
+    overconfidence become comparable probabilities. As in Platt (1999), a share of 1 / (N + 2) of each label goes to the
+    other classes, so that T stays above 0 if every prediction is right.
 
     Args:
-        outputs: Logits of examples that took no part in training.
+        outputs: Logits of held-out examples, shape (N, K).
         labels: Their classes, or which of several labels each has, for sigmoid(outputs / T).
 
     Returns:
-        T, above 0; 1 where the outputs tell nothing (they are all alike, or there are no examples).
+        T, above 0; 1 if all outputs are equal or there are no examples.
     """
     logits = outputs.astype(np.float64)
     several = labels.dtype == np.bool_

@@ -1,4 +1,4 @@
-"""Intervals over test examples of balanced accuracy, macro F1 and Matthews' correlation that hold with rare classes."""
+"""Intervals over test examples of balanced accuracy, macro F1 and Matthews' correlation, valid with rare classes."""
 
 from collections.abc import Sequence
 
@@ -20,26 +20,26 @@ def interval_over_examples(
 ) -> Interval | None:
     """Return an interval of a metric over other test sets of the same size.
 
-    A t-interval of the contributions takes a class of which all examples are right for one without an error, however
-    few they are. On either side the end is therefore at least as far away as
+    A t-interval of the contributions gives a class with all examples right no error, however few they are. On either
+    side the end is therefore at least as far away as
 
         sqrt(sum_k d_k^2 + z^2 v)
 
     with d_k the distance from the share of class k that is right to the end of its Wilson interval, times the slope of
-    the measure along it (Zou and Donner, "Construction of confidence limits about effect measures", Statistics in
-    Medicine 27, 2008), and v the variance of what the wrong examples are taken for and of how many examples of each
-    class there are. Where a single class is predicted, or occurs, Matthews' correlation has no slope; z / sqrt(N) is an
-    upper bound of its error there, that of two independent sequences of classes. In simulated test sets of 100 to 500
+    the metric along it (Zou and Donner, "Construction of confidence limits about effect measures", Statistics in
+    Medicine 27, 2008), and v the variance due to the classes predicted for wrong examples and to the class counts. If a
+    single class is predicted, or occurs, Matthews' correlation has no slope; z / sqrt(N), the error for two independent
+    sequences of classes, is then an upper bound. In simulated test sets of 100 to 500
     examples the coverage of nominal 95 % is 95 to 100 %; that of the t-interval alone goes down to 60 %, where the
     rarest class has five examples or all but one in a hundred are right.
 
     Args:
-        runs: Classes that were predicted, by run; at least one run. Of several the mean is meant, and the interval is
-            on the wide side.
+        runs: Predicted classes of each run; at least one run. The interval is for the mean over runs, and conservative
+            for several.
         level: Nominal coverage, in (0, 1).
 
     Returns:
-        The interval, not cut to the range of the measure; None for a single example.
+        The interval, not clipped to the range of the metric; None for a single example.
     """
     contributions = np.mean([example_contributions(name, run, labels) for run in runs], axis=0)
     spread = t_interval(contributions, level=level)

@@ -1,4 +1,4 @@
-"""Measures of predicted classes that are no mean over examples, with the share that each example has in them.
+"""Metrics of predicted classes that are not means over examples, with the contribution of each example.
 
 With P_kj the share of the examples of class k that are predicted to be of class j, t_k = sum_j P_kj, p_j = sum_k P_kj
 and c = sum_k P_kk, over the K classes that occur among the labels,
@@ -11,7 +11,7 @@ and c = sum_k P_kk, over the K classes that occur among the labels,
 K-category assignments by a K-category correlation coefficient", 2004, which is Matthews' correlation for K = 2). They
 are those of scikit-learn, `f1_score` with `labels` those that occur in the test set, so that all predictions are judged
 by the same classes. All are functions of P that do not change when P is multiplied by a number (1 stands for its sum),
-and their linearisation says what an example contributes: f + df/dP_kj for one of class k that is predicted to be of
+and their linearisation gives the contribution of an example: f + df/dP_kj for one of class k that is predicted to be of
 class j. The mean of the contributions is f, their standard deviation over sqrt(N) is its standard error over test
 examples, and differences between two sets of predictions of the same examples are paired example by example.
 """
@@ -36,7 +36,7 @@ def is_class_measure(record: str) -> TypeGuard[ClassMeasure]:
 def class_measure(
     name: ClassMeasure, predictions: Shaped[np.ndarray, " N"], labels: Shaped[np.ndarray, " N"]
 ) -> Estimate:
-    """Return a metric with its standard error over examples, which a single example does not have.
+    """Return a metric with its standard error over examples; no standard error for a single example.
 
     Args:
         labels: The true ones; at least one example.
@@ -48,7 +48,7 @@ def class_measure(
 def example_contributions(
     name: ClassMeasure, predictions: Shaped[np.ndarray, " N"], labels: Shaped[np.ndarray, " N"]
 ) -> Float[np.ndarray, " N"]:
-    """Return one number per example whose mean is the metric and whose spread is its error over examples.
+    """Return one number per example: their mean is the metric, their sd / sqrt(N) its standard error.
 
     Args:
         labels: The true ones; at least one example.
@@ -64,7 +64,7 @@ def confusion(
     """Return P of each run, and the class indices of the true and predicted labels.
 
     Args:
-        runs: Classes that were predicted, by run; at least one run.
+        runs: Predicted classes of each run; at least one run.
         labels: The true ones; at least one example.
     """
     classes, places = np.unique(np.concatenate([labels, *runs]), return_inverse=True)

@@ -1,4 +1,4 @@
-"""Standard errors of statistics of many examples: of any by leaving groups out, of a ratio by its derivative."""
+"""Standard errors of statistics over examples: delete-a-group jackknife, and the delta method for ratios."""
 
 from collections.abc import Callable
 from math import isfinite
@@ -46,16 +46,16 @@ def grouped_error(without: Float64[np.ndarray, " G"]) -> float | None:
 def jackknife(statistic: Statistic, n: int, *, n_groups: int = 20, seed: int = 0) -> Estimate:
     """Return a statistic on all examples with its delete-a-group jackknife standard error (`grouped_error`).
 
-    Right for smooth statistics of independent examples whose value does not grow with n (means, ratios, log
-    determinants; not quantiles or sums). Groups are drawn at random once.
+    Valid for smooth statistics of independent examples that do not grow with n (means, ratios, log determinants; not
+    quantiles or sums). Groups are drawn once at random.
 
     Args:
         n: Number of examples, at least 1.
         n_groups: G; with fewer examples than twice this, one group per example.
 
     Returns:
-        The estimate over n examples; "undefined" where the statistic is NaN, and without a standard error where it is
-        NaN without one of the groups.
+        The estimate over n examples; status "undefined" if the statistic is NaN, and no standard error if it is NaN
+        without one of the groups.
     """
     value = statistic(np.arange(n))
     if not isfinite(value):
@@ -70,7 +70,8 @@ def ratio_of_means(upper: Float[np.ndarray, " n"], lower: Float[np.ndarray, " n"
     """Return the ratio of two means over the same examples with its standard error by the delta method.
 
     Returns:
-        The ratio; without an error for one example, "non_finite" where a number is, "undefined" over a mean of 0.
+        The ratio; no standard error for one example; status "non_finite" if a number is not finite, "undefined" over a
+        mean of 0.
     """
     n = len(upper)
     if not (np.isfinite(upper).all() and np.isfinite(lower).all()):

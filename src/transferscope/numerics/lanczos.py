@@ -1,4 +1,4 @@
-"""Extreme eigenpairs of a symmetric operator that is known only by its products with vectors.
+"""Extreme eigenpairs of a symmetric matrix from matrix-vector products.
 
 Sources: thick-restart Lanczos (Wu and Simon, "Thick-Restart Lanczos Method for Large Symmetric Eigenvalue Problems",
 SIAM J. Matrix Anal. Appl. 2000) with full re-orthogonalisation in every step.

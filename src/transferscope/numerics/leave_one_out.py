@@ -1,4 +1,4 @@
-"""Ridge regression judged by leaving each example out, in closed form."""
+"""Leave-one-out error of ridge regression, in closed form."""
 
 import numpy as np
 from jaxtyping import Float
@@ -16,7 +16,7 @@ def ridge_risks(design: Float[np.ndarray, "N m"], targets: Float[np.ndarray, "N 
     (Allen 1974, "The relationship between variable selection and data augmentation and a method for prediction").
 
     Args:
-        design: float64 inputs, finite, of at least two examples.
+        design: Inputs, shape (N, d), float64, finite, at least two examples.
 
     Returns:
         The error for each penalty of `RIDGE_GRID`, summed over the K targets.

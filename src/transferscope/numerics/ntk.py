@@ -1,4 +1,4 @@
-"""Kernel of infinitely wide two-layer ReLU networks, and what it says about two labelled sets.
+"""Kernel of infinitely wide two-layer ReLU networks, and its predictions for transfer between two labelled sets.
 
 Source: "Towards Understanding the Transferability of Deep Representations", section 6 (Theorems 1 and 2). The network
 is f(x) = a' relu(W' x) / sqrt(m) with a fixed random signs and W trained; the width m tends to infinity.
@@ -27,7 +27,7 @@ class KernelExamples:
     """Distinct unit-norm inputs with their labels.
 
     Attributes:
-        inputs: Shape (n, d), rows of norm 1, no two alike.
+        inputs: Shape (n, d), distinct rows of norm 1.
         labels: Shape (n, K); the mean over the examples that share an input.
         n_duplicates: How many examples were merged into another one.
         n_conflicts: How many of the distinct inputs carried more than one label.
@@ -157,7 +157,7 @@ def kernel_transfer(source: KernelExamples, target: KernelExamples, *, ridge: fl
             "not_identified" if that moves them by more than 5 % (skipped when `ridge` is 0).
 
     Raises:
-        DataError: Inputs or labels of the two differ in width.
+        DataError: Inputs or labels of the two have different widths.
     """
     if source.inputs.shape[1] != target.inputs.shape[1] or source.labels.shape[1] != target.labels.shape[1]:
         raise DataError(

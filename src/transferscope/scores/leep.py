@@ -1,4 +1,4 @@
-"""LEEP: how well the source head's own predictions tell the target classes.
+"""LEEP: how well the source head's predictions predict the target classes.
 
 Nguyen, Hassner, Seeger and Archambeau, "LEEP: A new measure to evaluate transferability of learned representations",
 ICML 2020, eq. 1 and 2. With theta(x)_z the source head's probability of source class z,
@@ -23,7 +23,7 @@ class Leep(Score):
 
     It rates the source head, not only the features, so networks with different source classes compare poorly. The
     labels are predicted with probabilities counted on the same examples: with about as many confident source classes as
-    examples it nears 0 whatever the labels. Source classes that are never predicted are left out.
+    examples it approaches 0 for any labels. Source classes that are never predicted are left out.
     """
 
     name: ClassVar[str] = "leep"
@@ -33,13 +33,13 @@ class Leep(Score):
     kinds: ClassVar[tuple[Kind, ...]] = ("classification",)
 
     def computed(self, view: TargetView) -> Estimate:
-        """Mean log expected empirical prediction; see the class."""
+        """Return the mean log expected empirical prediction; see the class."""
         assert view.source_probabilities is not None
         expected = _expected(view, view.source_probabilities)
         return Estimate(float(np.log(expected).mean()), None, len(view))
 
     def contributions(self, view: TargetView) -> Float64[np.ndarray, " n"]:
-        """log e_i of the example, and what it changes in P(y | z) for all examples.
+        """Return log e_i of each example plus its effect on P(y | z) for all examples.
 
         With e_i = sum_z P(y_i | z) theta(x_i)_z, M_z = sum_i theta(x_i)_z and
         A_yz = sum_{i: y_i = y} theta(x_i)_z / e_i, that is sum_z theta(x_i)_z (A_(y_i)z - sum_y A_yz P(y | z)) / M_z.
@@ -58,7 +58,7 @@ class Leep(Score):
 
 
 def _expected(view: TargetView, theta: Float64[np.ndarray, "n Z"]) -> Float64[np.ndarray, " n"]:
-    """sum_z P(y_i | z) theta(x_i)_z, class by class: no table of all classes of both tasks is made."""
+    """Return sum_z P(y_i | z) theta(x_i)_z, class by class, without a table of all pairs of classes."""
     mass, expected = theta.sum(axis=0), np.empty(len(view))
     for rows in _of_classes(view):
         own = theta[rows]
@@ -71,5 +71,5 @@ def _of_classes(view: TargetView) -> list[Int64[np.ndarray, " m"]]:
 
 
 def _shares(part: Float64[np.ndarray, " Z"], mass: Float64[np.ndarray, " Z"]) -> Float64[np.ndarray, " Z"]:
-    """part / mass; 0 for source classes that are never predicted."""
+    """Return part / mass; 0 for source classes that are never predicted."""
     return np.asarray(np.divide(part, mass, out=np.zeros_like(mass), where=mass > 0))

@@ -81,12 +81,12 @@ class _Profile:
         return slope, self.n * (first**2 - second) - moving.sum(axis=0)
 
     def at(self, u: Float64[np.ndarray, " K"]) -> Float64[np.ndarray, " K"]:
-        """Log evidence for one u per output."""
+        """Return the log evidence for one u per output."""
         volume = np.log1p(self.squares[:, None] * np.exp(-u)).sum(axis=0)
         return self._evidence(self.residual(u), volume)
 
     def on(self, grid: Float64[np.ndarray, " G"]) -> Float64[np.ndarray, "G K"]:
-        """Log evidence of every output at every u."""
+        """Return the log evidence of every output at every u."""
         scaled = np.exp(-grid)[:, None] * self.squares  # (G, r): s / t
         return self._evidence(self.outside + (1 / (1 + scaled)) @ self.power, np.log1p(scaled).sum(axis=1)[:, None])
 
@@ -184,7 +184,7 @@ class LogME(Score):
     kinds: ClassVar[tuple[Kind, ...]] = ("classification", "regression", "multi-label")
 
     def computed(self, view: TargetView) -> Estimate:
-        """Mean log evidence per example; see the class."""
+        """Return the mean log evidence per example; see the class."""
         evidence = log_evidence(view.features, outputs(view))
         status: Status = "at_bound" if evidence.empty.all() else "ok"
         if evidence.unbounded.any():

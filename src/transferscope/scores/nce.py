@@ -21,8 +21,8 @@ from transferscope.scores.score import Needs, Score, TargetView, class_indices
 class Nce(Score):
     """NCE, between -log C and 0, in nats.
 
-    The paper has source labels of the same examples; reading them off the source head's argmax is common practice, and
-    makes the score rate that head. The entropy is that of counts on few examples, which is too low: by about
+    The paper has source labels of the same examples; taking them from the source head's argmax is common practice, and
+    makes the score rate that head. The entropy of counts on few examples is biased low, by about
     (C - 1)(number of source classes seen) / (2 n). An example that is alone in its source class counts as explained
     whatever its label; with more than half of them the status is "not_identified".
     """
@@ -42,7 +42,7 @@ class Nce(Score):
         return Estimate(value, None, n, "not_identified" if 2 * alone > n else "ok")
 
     def contributions(self, view: TargetView) -> Float64[np.ndarray, " n"]:
-        """log P(y_i | z_i); what an example changes in it for the others adds up to 0."""
+        """Return log P(y_i | z_i); the effects of an example on the others add up to 0."""
         assert view.source_probabilities is not None
         _, of_pair, of_source = _counts(view, view.source_probabilities)
         return np.asarray(np.log(of_pair / of_source))
@@ -51,7 +51,7 @@ class Nce(Score):
 def _counts(
     view: TargetView, theta: Float64[np.ndarray, "n Z"]
 ) -> tuple[Int64[np.ndarray, " n"], Int64[np.ndarray, " n"], Int64[np.ndarray, " n"]]:
-    """Return the source class of each example, and the counts of its source class and label and of its source class."""
+    """Return the source class of each example, the count of its (source class, label) pair, and of its source class."""
     source = theta.argmax(axis=1)
     pairs = source * (class_indices(view).max() + 1) + class_indices(view)
     _, pair, together = np.unique(pairs, return_inverse=True, return_counts=True)

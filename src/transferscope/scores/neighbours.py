@@ -1,7 +1,7 @@
 """Leave-one-out accuracy of k nearest neighbours on the features.
 
-Fix and Hodges 1951; Cover and Hart, "Nearest neighbor pattern classification", 1967. A common probe of features without
-training (for instance Wu et al., "Unsupervised feature learning via non-parametric instance discrimination", 2018).
+Fix and Hodges 1951; Cover and Hart, "Nearest neighbor pattern classification", 1967. A common training-free probe of
+features (for instance Wu et al., "Unsupervised feature learning via non-parametric instance discrimination", 2018).
 """
 
 from collections.abc import Iterator
@@ -33,7 +33,8 @@ class Neighbours(Score):
     them. So neither the order of examples nor of classes matters. R^2 is the mean over the outputs that vary.
 
     It rewards features whose distances fit the labels, which a linear head does not need: a few strong directions that
-    are irrelevant spoil it. Votes of few neighbours are noisy, and without the example its class is rarer by one.
+    are irrelevant spoil it. Votes of few neighbours are noisy, and leaving the example out makes its class rarer by
+    one.
     """
 
     k: Annotated[Count, Says("Number of neighbours")] = 5
@@ -59,12 +60,12 @@ class Neighbours(Score):
 def neighbour_means(
     features: Float64[np.ndarray, "n d"], targets: Float64[np.ndarray, "n K"], k: int
 ) -> Float64[np.ndarray, "n K"]:
-    """Mean target of the k nearest other examples; those at the distance of the k-th share what is left of the k.
+    """Return the mean target of the k nearest other examples; ties at the k-th distance share the remaining weight.
 
     Products of matrices in single precision tell which pairs may be among the nearest, up to the rounding of each pair
     (Higham, "Accuracy and stability of numerical algorithms", 2002, eq. 3.5); their distances are then taken from
-    differences. Two distances are equal up to the rounding of their own examples' features, so that one example far
-    from all others decides nothing among them.
+    differences. Two distances count as equal within the rounding of their own examples' features, so an outlier does
+    not affect ties among the others.
     """
     n, d = features.shape
     exponent = int(np.frexp(max(features.max(), -features.min()))[1])
@@ -118,7 +119,7 @@ def _kth_at_most(squared: np.ndarray, k: int) -> Float64[np.ndarray, " rows"]:
 def _shared(
     features: np.ndarray, lengths: np.ndarray, targets: np.ndarray, first: np.ndarray, second: np.ndarray, k: int
 ) -> Float64[np.ndarray, "rows K"]:
-    """Mean target of the k nearest among the pairs of each row, of which there are k at least, ordered by row."""
+    """Return the mean target of the k nearest among the pairs of each row (at least k), ordered by row."""
     apart = features[second]
     apart -= features[first]
     distance = np.sqrt(np.einsum("ij,ij->i", apart, apart))
@@ -133,7 +134,7 @@ def _shared(
 
 
 def accuracy(votes: Float64[np.ndarray, "n C"], classes: Float64[np.ndarray, "n C"]) -> float:
-    """Share of examples whose class has the most votes; 1/m of one where m classes have as many.
+    """Return the share of examples whose class has the most votes; 1/m if m classes tie.
 
     Args:
         votes: Number or weight of the votes for each class.
@@ -144,7 +145,7 @@ def accuracy(votes: Float64[np.ndarray, "n C"], classes: Float64[np.ndarray, "n 
 
 
 def r_squared(predictions: Float64[np.ndarray, "n K"], targets: Float64[np.ndarray, "n K"]) -> float:
-    """1 - squared error / variance, mean over outputs, which must all vary."""
+    """Return 1 - squared error / variance, mean over outputs, all of which must vary."""
     error = ((targets - predictions) ** 2).sum(axis=0)
     spread = ((targets - targets.mean(axis=0)) ** 2).sum(axis=0)
     return float((1 - error / spread).mean())

@@ -21,8 +21,8 @@ class Parc(Score):
     """PARC, between -1 and 1 (the authors print it times 100).
 
     Features are standardised one by one, as in the authors' code; those that do not vary are left out. One-hot labels
-    know two distances only, same class or not, so with many classes almost all pairs are ties and values are near 0: of
-    two networks on the same examples the higher still has the better order. Rotating the features changes it.
+    have two distances only, same class or not, so with many classes almost all pairs are ties and values are near 0;
+    the order of networks on the same examples remains meaningful. Rotating the features changes it.
 
     All n (n - 1) / 2 pairs are compared and sorted: 16 MB at n = 2,000 and 1.6 GB at n = 20,000. The status is
     "undefined" with one feature, or with an example whose standardised features are all the same.
@@ -47,7 +47,7 @@ class Parc(Score):
 
 
 def _rank_correlation(rows: Float64[np.ndarray, "n d"], labels: np.ndarray) -> float:
-    """Return Spearman's correlation of 1 - rows rows' with "of different classes", over pairs."""
+    """Return Spearman's correlation of 1 - rows rows' with the indicator of different classes, over pairs."""
     n = len(rows)
     distances = np.empty(n * (n - 1) // 2)
     different = np.empty(len(distances), dtype=bool)
@@ -61,7 +61,8 @@ def _rank_correlation(rows: Float64[np.ndarray, "n d"], labels: np.ndarray) -> f
 
 
 def correlation_with_groups(values: Float64[np.ndarray, " m"], group: Bool[np.ndarray, " m"]) -> float:
-    """Return Spearman's correlation of numbers with a yes / no, ties at their middle rank; NaN if one does not vary.
+    """Return Spearman's correlation of numbers with a binary variable, with average ranks for ties; NaN if either is
+    constant.
 
     Only the ranks of the smaller side enter: with R the sum of their m_s centred ranks, the correlation is
     +- R / sqrt(m_s (m - m_s) / m * sum of squared centred ranks). Overwrites `values`.

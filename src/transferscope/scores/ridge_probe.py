@@ -33,11 +33,12 @@ class RidgeProbe(Score):
     With several labels of each example, its macro-averaged average precision over the labels that vary.
 
     lambda is the one of 13 decades with the least leave-one-out squared error summed over outputs, each in units of its
-    variance for regression; that one choice on the same examples flatters the value a little. Slopes are fitted without
+    variance for regression; choosing it on the same examples biases the value slightly upwards. Slopes are fitted
+    without
     the example, means included; the intercept is the mean code of all examples. Refitted without the example it would
-    always vote against its class: features that say nothing would reach 0 on balanced classes rather than 1/C.
+    always vote against its class: uninformative features would reach 0 on balanced classes instead of 1/C.
 
-    It says what a linear head on frozen features reaches, so it underrates networks that gain from fine-tuning.
+    It estimates a linear head on frozen features, so it underrates networks that gain from fine-tuning.
     """
 
     name: ClassVar[str] = "ridge-probe"
@@ -63,11 +64,10 @@ class RidgeProbe(Score):
 def best_predictions(
     features: Float64[np.ndarray, "n d"], codes: Float64[np.ndarray, "n K"]
 ) -> Float64[np.ndarray, "n K"]:
-    """Return leave-one-out predictions of ridge regression with the lambda of the smallest squared error; all is
-    centred.
+    """Return leave-one-out predictions of centred ridge regression with the lambda of the smallest squared error.
 
     Returns:
-        Predictions; of two lambdas with the same error the larger.
+        Predictions; ties go to the larger lambda.
     """
     n, principal = len(codes), spectrum(features)
     left, coordinates = principal.left(), principal.coordinates(codes)

@@ -1,4 +1,4 @@
-"""What a transferability score is given, what it is, and what every score checks and reads alike.
+"""The input and the interface of transferability scores, and their common checks.
 
 Higher is better for all of them. Scores of one kind compare networks on the same examples; their values mean nothing
 across target tasks. Their standard errors, and those of differences between networks, come from leaving groups out.
@@ -25,19 +25,19 @@ Needs = Literal["features", "source_probabilities"]
 class TargetView:
     """Labelled target examples as a pretrained network sees them.
 
-    Numbers of any precision are taken and kept in float64, whole numbers that are class indices in int64: scores are
-    sums over many examples of features that may lie far from zero, which float32 gets wrong in the second digit.
+    Numbers of any precision are converted to float64, class indices to int64: scores sum features that may be far from
+    zero over many examples, which float32 gets wrong in the second digit.
 
     Attributes:
         features: Outputs of the backbone, shape (n, d), finite.
         labels: Class indices (whole numbers, shape (n,)), numbers for regression (floating, shape (n, K)), or truth
             values of several labels of each example (shape (n, K)).
-        source_probabilities: What the source head says of each example, shape (n, Z), rows that sum to 1; None for a
-            network without a head of classes.
+        source_probabilities: Output of the source head for each example, shape (n, Z), rows sum to 1; None for a
+            network without a classification head.
 
     Raises:
-        DataError: Shapes do not fit, a number is not finite, labels are of another type than their shape says, or
-            probabilities do not sum to 1.
+        DataError: Shapes do not match, a number is not finite, labels have the wrong type for their shape, or
+        probabilities do not sum to 1.
     """
 
     features: Float64[np.ndarray, "n d"]
@@ -73,7 +73,7 @@ class TargetView:
 
     @property
     def kind(self) -> Kind:
-        """What the labels are."""
+        """Kind of the labels."""
         if self.is_classification:
             return "classification"
         return "multi-label" if self.labels.dtype == np.bool_ else "regression"
@@ -108,8 +108,9 @@ class Score(ABC):
     """A transferability score: a frozen dataclass whose fields are its settings.
 
     It depends neither on the order of examples nor on the names (indices) of classes, ignores classes without examples,
-    and never changes its input. Where there is no value, or one that should not be used, the status of the estimate
-    says why: "too_few" (fewer examples than it takes), "undefined" (one class, features without variance), or what the
+    and never changes its input. If there is no value, or one that should not be used, the status of the estimate gives
+    the reason: "too_few" (fewer examples than `least_examples`), "undefined" (one class, features without variance), or
+    what the
     class of the score names.
     """
 
@@ -133,7 +134,7 @@ class Score(ABC):
 
     @property
     def least_examples(self) -> int:
-        """How many examples it takes."""
+        """Smallest number of examples."""
         return 3
 
     @abstractmethod
@@ -145,7 +146,7 @@ class Score(ABC):
 
         The mean of these numbers is the score and their standard deviation over sqrt(n) its standard error (the
         infinitesimal jackknife: Efron, "The jackknife, the bootstrap and other resampling plans", 1982, chapter 6).
-        Leaving groups out doubles the variance of what is quadratic in the examples (Efron and Stein, "The jackknife
+        Leaving groups out doubles the variance of terms quadratic in the examples (Efron and Stein, "The jackknife
         estimate of variance", 1981), such as the bias of counts and of log determinants; the derivative does not.
 
         Args:
@@ -157,7 +158,8 @@ class Score(ABC):
         """Return the score on all examples, without a standard error (see `with_error`).
 
         Returns:
-            What is `computed`; NaN with status "too_few" (fewer than `least_examples`) or "undefined" (one class or
+            The result of `computed`; NaN with status "too_few" (fewer than `least_examples`) or "undefined" (one class
+            or
             labels that do not vary, features that do not vary).
 
         Raises:
@@ -232,11 +234,11 @@ def leave_groups_out(score: Score, view: TargetView, *, n_groups: int = 20, seed
 def with_error(score: Score, view: TargetView, *, n_groups: int = 20, seed: int = 0) -> Estimate:
     """Return the score with its delete-a-group jackknife standard error.
 
-    It speaks of other examples of the same task seen through the same network. docs/scores.md has how wide it is beside
-    the spread over simulated samples: too wide for the accuracies that leave one out, `knn` and `ridge-probe`.
+    It covers other examples of the same task through the same network. docs/scores.md compares it with the spread over
+    simulated samples: it is too wide for the leave-one-out accuracies, `knn` and `ridge-probe`.
 
     Args:
-        n_groups: Number of groups; costs as many evaluations on nearly all examples.
+        n_groups: Number of groups, each one evaluation on nearly all examples.
 
     Returns:
         Value, number of examples and status as `score.value` gives them. No standard error where there is no finite

@@ -18,7 +18,7 @@ class Spectrum:
 
     Attributes:
         features: F, shape (n, d); not a copy.
-        mean: m, what is taken from every row, shape (d,); None for nothing.
+        mean: m, subtracted from every row, shape (d,); None for 0.
         squares: s, squared singular values in increasing order, shape (r,), all positive.
         vectors: W, shape (m, r) with m = min(n, d): eigenvectors of the tridiagonal matrix Q' G Q of the Gram matrix G.
             V = Q W when d <= n, and U = Q W when n < d; the product, half of an eigendecomposition, is not formed.

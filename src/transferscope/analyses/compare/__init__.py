@@ -1,6 +1,6 @@
-"""Whether transfer helps, and which way: compare transfer methods with training from scratch on a target.
+"""Whether transfer helps, and which method: compare transfer methods with baselines on a target.
 
-Names are loaded when they are first used: `compare` needs torch, and the page of a finished study does not.
+Names are loaded on first use: `compare` needs torch, the report of a finished study does not.
 """
 
 from importlib import import_module

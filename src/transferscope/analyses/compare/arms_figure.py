@@ -1,4 +1,4 @@
-"""The picture of a comparison: every arm beside the best baseline."""
+"""The figure of a comparison: the gain of every arm over the best baseline."""
 
 from collections.abc import Sequence
 
@@ -40,7 +40,7 @@ _ASIDE = 8  # points from a panel to the numbers beside it, which arrows and sta
 def draw_arms(summary: Summary) -> Figure | None:
     """Draw the gain of every arm over the best baseline at each number of labels, by kind, best on top.
 
-    None where no baseline has a run, so that there is no line to beat.
+    None if no baseline has a run.
     """
     decided = {n: one for n, one in summary.decided.items() if one.best_baseline is not None}
     if not decided:

@@ -1,4 +1,4 @@
-"""A comparison as it is asked: its data are read, and its study file is written."""
+"""Setup of a comparison: read its data and write its study file."""
 
 import operator
 from collections.abc import Mapping, Sequence
@@ -25,9 +25,9 @@ class Asked:
     """A comparison as a study file.
 
     Attributes:
-        aside: Where a file of this name that somebody had edited was moved; None when there was none.
-        note: Why it has the network that it has; empty where that was asked for.
-        spec: The study that the file says.
+        aside: Path to which an existing, edited file of this name was moved; None without one.
+        note: Reason for the default network; empty if a network was given.
+        spec: The study described by the file.
     """
 
     path: Path
@@ -57,15 +57,15 @@ def ask(
     reading: InMemory = AS_TYPED,
     settings: Mapping[str, Any] = NOTHING,
 ) -> Asked:
-    """Write the study file of a comparison; arguments as of `compare`.
+    """Write the study file of a comparison; arguments as in `compare`.
 
     Args:
         decision: The table [decision].
         race: The table [race]; None for all runs.
 
     Raises:
-        SettingsError: A setting is out of range, or the target is no data.
-        DataError: Data that cannot be used.
+        SettingsError: A setting is out of range, or the target is not data.
+        DataError: The data cannot be used.
     """
     target = checked_target(target)
     asked = as_list(sources)
@@ -102,7 +102,7 @@ def ask(
 
 
 def checked_target(target: object) -> Data:
-    """Return what is data: not the source, where the two were given in the other order."""
+    """Return the target; refuse a network, which was probably given in place of the source."""
     target = str(target) if isinstance(target, Path) else target
     if not is_data(target) or (isinstance(target, str) and makes_network(target)):
         raise SettingsError(

@@ -1,4 +1,4 @@
-"""The recommended arm from near: which classes it confuses, and what it gets wrong."""
+"""Details of the recommended arm: confused classes and misclassified examples."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""A function of the reader as the trainer: its calls are the runs of a study."""
+"""A user's training function: its calls are the runs of a study."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -35,10 +35,10 @@ def compare_calls(
     on_event: Callable[[Event], None],
     on_end: Callable[[StudyStatus], object],
 ) -> ComparisonResult:
-    """Compare arms by the scores that a function returns; arguments as for `compare`.
+    """Compare arms by the scores that a function returns; arguments as in `compare`.
 
     Raises:
-        SettingsError: Something is wrong; the message names every mistake, and nothing was begun.
+        SettingsError: Settings are invalid; the message names every mistake, and no run was started.
     """
     mistakes = Mistakes("compare(run=...)")
     name = str(score.get("name", "score"))

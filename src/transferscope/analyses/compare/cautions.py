@@ -1,4 +1,4 @@
-"""What to beware of in a study, whatever its results: shared data, rare classes, weak inner heads."""
+"""Cautions about a study that do not depend on its results: shared data, rare classes, weak inner heads."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
@@ -22,8 +22,9 @@ def cautions(
 
     Args:
         facts: The facts of a study, as `study` stored them.
-        usual: The class of nearly all examples, and its share, for which balanced accuracy is the measure; else None.
-        by_class: Whether what the study is judged by is no matter of frequent classes alone.
+        usual: The majority class and its share, if it has nearly all examples and balanced accuracy should be used;
+            else None.
+        by_class: Whether the metric weights rare classes, too.
     """
     target, sources = _table(facts.get("target")), _table(facts.get("sources"))
     places = []  # the target's own, "", and sources, each of which repeats the count of the target's own
@@ -51,7 +52,7 @@ def cautions(
 
 
 def _taken_for_characters(facts: Mapping[str, object], target: Mapping[str, object]) -> bool:
-    """Return whether colour images were warped by their recipes, which goes by names of one character."""
+    """Return whether colour images were augmented as characters, because their class names have one character."""
     shape, recipes = target.get("input_shape"), facts.get("recipes")
     used = [str(_table(row).get("training")) for row in recipes] if isinstance(recipes, list) else []
     return (
@@ -76,7 +77,7 @@ def nothing_held_out(runs: Iterable[tuple[int, float]]) -> Iterator[Statement]:
     """Yield cautions on early stopping without held-out examples.
 
     Args:
-        runs: Number of target labels of each run, and the step whose weights it kept; NaN where nothing was held out.
+        runs: Number of target labels of each run, and the step whose weights it kept; NaN without held-out examples.
     """
     steps: dict[int, list[float]] = {}
     for n_target, step in runs:
@@ -98,10 +99,10 @@ def weak_inner_heads(runs: Iterable[tuple[str, int, float]]) -> Iterator[Stateme
 
 
 def reduced_inputs(runs: Iterable[tuple[int, float, float]]) -> Iterator[Statement]:
-    """Yield what the method raw left out of its inputs to limit time and memory.
+    """Yield how the method `raw` reduced its inputs to limit time and memory.
 
     Args:
-        runs: Number of target labels, and the notes "read_side" and "read_tokens" of each run that has one, else NaN.
+        runs: Number of target labels, and the notes "read_side" and "read_tokens" of each run, or NaN.
     """
     reads = {n: (None if math.isnan(side) else int(side), None if math.isnan(tokens) else int(tokens))
              for n, side, tokens in sorted(runs)}  # fmt: skip

@@ -1,4 +1,4 @@
-"""Every arm of a study at every number of labels: what it reaches, what it costs, and what is decided of it."""
+"""Every arm of a study at every number of labels: score, cost and decision."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -39,11 +39,11 @@ class MeanCost:
 
     Attributes:
         seconds: Wall-clock seconds of the run itself.
-        pretraining_seconds: Of the pretraining it starts from, which other runs share; 0 without one, NaN for weights
-            that were given.
-        peak_memory: Bytes.
-        trained_parameters: Scalars that the optimiser could change.
-        examples_seen: Training examples passed forward and backward, with repetition.
+        pretraining_seconds: Seconds of its pretraining, which other runs share; 0 without pretraining, NaN for given
+            weights.
+        peak_memory: Peak memory in bytes.
+        trained_parameters: Number of trainable parameters.
+        examples_seen: Number of training examples processed, with repetition.
     """
 
     seconds: float
@@ -63,21 +63,19 @@ class Comparison:
     """One arm at one number of labels.
 
     Attributes:
-        source: What it transfers from; None for none.
+        source: Name of the source; None for a baseline.
         method: The method's table in the study file.
         n_target: Number of target labels.
-        score: What the study is judged by (`Measure.judged`) on the target test set over seeds; its mean is that of the
-            decision, which is adjusted for seeds that the arm lacks (`ArmFacts.adjusted`), and so is the centre of its
-            interval.
+        score: The study's metric (`Measure.judged`) on the target test set over seeds. Mean and centre of the interval
+            are adjusted for seeds that the arm lacks, as in the decision (`ArmFacts.adjusted`).
         test_interval: Interval of the score over other test sets of the same size; None without predictions.
-        over_scratch: Transferability, the measure of the papers: risk from scratch minus risk of this arm in pairs on
-            the same seeds and labels, with its 95 % t-interval, and no statement; None for training from scratch,
-            without it, and where it was still improving when its training ended.
-        facts: What is decided of it, in points.
-        measures: What else is measured of the target test set over seeds, by name in MEASURES; None where it is not.
+        over_scratch: Transferability as in the papers: risk from scratch minus risk of this arm, paired by seed and
+            labels, with its 95 % t-interval (not a test). None for training from scratch, without it, or if it is
+            unfinished.
+        facts: Facts of the arm in the decision, in points.
+        measures: Further metrics of the target test set over seeds, by name in MEASURES; None if not measured.
         source_kept: Accuracy on the source test set after transfer; None when not measured.
-        forgetting: Source accuracy before minus after transfer, over the runs that start from pretraining; None for
-            other methods.
+        forgetting: Source accuracy before minus after transfer; None for methods that do not start from pretraining.
     """
 
     source: str | None
@@ -96,15 +94,15 @@ class Comparison:
 
     @property
     def arm(self) -> tuple[str, str]:
-        """Source, "" for none, and method: one of `StudyFrames.arms`."""
+        """The arm as in `StudyFrames.arms`: its source ("" for a baseline) and method."""
         return self.source or "", self.method
 
     @property
     def interval(self) -> Interval | None:
         """The displayed interval: over seeds, or over test examples with one seed or equal scores.
 
-        None for two seeds that differ: the interval of their mean is 12.7 standard errors wide on either side. Seeds
-        that came out the same give none over seeds: a width of 0 would claim a score that is known exactly.
+        None for two different seeds, whose interval is 12.7 standard errors wide on either side. Equal scores have no
+        interval over seeds, since a width of 0 would claim an exact score.
         """
         if self.interval_over == "seeds":
             return self.score.interval
@@ -135,7 +133,7 @@ def compare_arms(frames: StudyFrames, decided: dict[int, Decision]) -> tuple[Com
     """Return all arms of a study with at least one result.
 
     Returns:
-        Sorted by number of labels, then arms without a source first, then source and method as in the study file.
+        Sorted by number of labels, then baselines first, then source and method as in the study file.
     """
     final = frames.final(frames.metric.record)
     final = final[final["role"] == "method"].sort_values("seed").set_index("seed")

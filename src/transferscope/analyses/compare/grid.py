@@ -41,7 +41,7 @@ def arm_rows(summary: Summary, most: float = math.inf, *, most_groups: float = _
 def grid_of(summary: Summary) -> Table:
     """Return one row per arm below a heading for each source, and one column per number of labels.
 
-    Backgrounds say how far an arm is above or below the best baseline, in parts of the widest distance.
+    Background colours show the gain over the best baseline, relative to the largest one.
     """
     decided, metric = summary.decided, summary.frames.metric
     by_arm = {(*c.arm, c.n_target): c for c in summary.comparisons}

@@ -28,13 +28,13 @@ def lines_of(
 ) -> tuple[str, ...]:
     """Return the complete answer in lines of 80 characters, or fewer in a narrower terminal.
 
-    One number of labels: the sentence, and up to six arms with bars, in nine lines; a long sentence takes lines of its
-    own, since every arm that is named has its row. Several: a row for each between two sentences.
+    One number of labels: the answer and up to six arms with bars, in nine lines, or more for a long answer, since every
+    named arm has its row. Several: one row for each between two sentences.
 
     Args:
-        answers: The answers as sentences; of several numbers of labels what holds for all, and then what to use.
-        notes: What scores are misread without; never left out.
-        next_step: What more seeds would decide; with one number of labels it is shown where there is room.
+        answers: The answers as sentences; for several numbers of labels, the summary and then the recommendation.
+        notes: Notes without which scores would be misread; always shown.
+        next_step: What more seeds would decide; with one number of labels, shown if there is room.
     """
     sizes = [n for n, decision in decided.items() if decision.recommended is not None]
     if not sizes:

@@ -1,4 +1,4 @@
-"""Pictures that stand behind a click: every single run as a dot, and what arms gain for their time."""
+"""Folded figures: every run as a dot, and gain against time."""
 
 import math
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ def draw_runs(summary: Summary) -> Iterator[Figure]:
     """Draw the score of every run as a dot, and the mean of each arm as a line.
 
     Returns:
-        A figure for each number of labels, but for those with more than `MOST_DOTS` runs.
+        One figure per number of labels with at most `MOST_DOTS` runs.
     """
     metric = summary.frames.metric.judged
     final = summary.frames.final(metric.record)
@@ -84,7 +84,7 @@ def draw_runs(summary: Summary) -> Iterator[Figure]:
 
 
 def draw_times(summary: Summary) -> Iterator[Figure]:
-    """Draw what arms gain over the best baseline against the time of a run; none where no time was measured."""
+    """Draw the gain over the best baseline against the time of a run; none if no time was measured."""
     metric = summary.frames.metric
     for size, decision in summary.decided.items():
         arms = [

@@ -1,4 +1,4 @@
-"""What to do next about a study: more minutes or runs of its race, or more seeds, and the command for it."""
+"""The next step of a study: more minutes or runs of its race, or more seeds, with the command."""
 
 import itertools
 import math
@@ -14,11 +14,11 @@ from transferscope.study.race_state import NotBegun, race_state
 
 @dataclass(frozen=True)
 class NextStep:
-    """What to do next.
+    """The next step of a study.
 
     Attributes:
-        said: It in statements; empty for nothing.
-        options: What `transferscope run` takes after the study file; None for no next step.
+        said: The step as statements; empty if there is none.
+        options: Options of `transferscope run` after the study file; None if there is no next step.
     """
 
     said: tuple[Statement, ...] = ()
@@ -26,7 +26,7 @@ class NextStep:
 
 
 def run_command(file: str, options: str | None) -> str:
-    """Return the command that runs a study file, quoted as a command takes it; "" without options."""
+    """Return the quoted command that runs a study file; "" without options."""
     return "" if options is None else f"transferscope run {file} {options}".rstrip()
 
 
@@ -40,7 +40,7 @@ def next_step(frames: StudyFrames, decided: Mapping[int, Decision], steps: Seque
     """Return what resumes a race that used its minutes or runs, or else the seeds that would decide.
 
     Args:
-        steps: What more seeds would decide, of `settling`.
+        steps: What more seeds would decide, from `settling`.
     """
     step, end = likeliest(steps), end_of(frames)
     undecided = {one.outcome for one in decided.values()} & {"inconclusive", "no source", "no control"}

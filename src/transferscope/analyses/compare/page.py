@@ -1,4 +1,4 @@
-"""What a comparison says on the page of a study: whether transfer helps, which way, and how many labels it takes."""
+"""The comparison in the report of a study: whether transfer helps, which method, and how many labels."""
 
 from transferscope.analyses.compare.next_step import not_begun
 from transferscope.analyses.compare.samples import Found

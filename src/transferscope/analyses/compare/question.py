@@ -1,4 +1,4 @@
-"""How a comparison is asked: its study file is written and run, the cheapest runs first."""
+"""`compare`: write the study file of a comparison and run it, cheapest runs first."""
 
 from __future__ import annotations  # so that help shows types by the names that they have here
 
@@ -80,85 +80,88 @@ def compare(
 ) -> ComparisonResult:
     """Compare transfer methods and baselines on a target, or compare finished runs, or your own runs.
 
-    Results are given alone, as a data frame, or as the path of a file or folder that exists, with `without`, `columns`,
-    `predictions` and `margin` (`compare.results.compare_results`); nothing is run, and `next` of what is returned says
-    which runs to make.
+    Finished runs are given alone, as a data frame or the path of an existing file or folder, with `without`, `columns`,
+    `predictions` and `margin` (`compare.results.compare_results`). Nothing is run, and `next` of the result returns the
+    runs to make.
 
-    Runs of your own are made by a function, given alone with `arms`: `run(**arms[NAME], seed=...)`, and `labels=...`
-    where `labels` are given, trains and returns its score, or an array with what each test example gives to it. It is
-    called in worker processes if they can import it, and else in this one; after a change of its code, or of what it
-    imports, its runs are made again.
+    Your own training function is given alone with `arms`: `run(**arms[NAME], seed=...)`, with `labels=...` if `labels`
+    are given, trains and returns its score, or an array with the score of each test example. It is called in worker
+    processes if they can import it, else in this one. After a change of its code, or of what it imports, its runs are
+    repeated.
 
-    Unless `seeds` are given, every arm is run once, the cheapest first, then come the runs that say most for their
-    seconds whether transfer helps and which arm to use, until both are decided or no run is worth its seconds
-    (`decision.next_runs`), with at most MOST_SEEDS seeds of each arm. A run that is expected to take more than
-    LONGEST_RUN is not begun unless methods are named or there is a limit of time; the answer says what it would take.
+    Without `seeds`, every arm is run once, cheapest first. Then follow the runs that are most informative per second on
+    whether transfer helps and which arm to use, until both are decided or no run is worth its time
+    (`decision.next_runs`), with at most MOST_SEEDS seeds per arm. A run expected to take more than LONGEST_RUN is
+    skipped unless methods are named or there is a time limit; the answer gives its expected time.
 
-    Every method trains as its field trains it (`methods.recipes`: optimiser, rates, steps by the number of labels,
-    augmentation), but for what `training` says. With `recipe = "equal"` all take the same steps, and the rate and one
-    further setting of each method are chosen by cross-validation on target labels, the search equally long for all.
+    Every method trains with its usual recipe (`methods.recipes`: optimiser, learning rates, steps by the number of
+    labels, augmentation), except for settings in `training`. With `recipe = "equal"` all take the same number of steps,
+    and the learning rate and one further setting of each method are chosen by cross-validation on target labels, with
+    equal search budgets.
 
-    What was done before in the same folder is not done again, so that an interrupted call resumes where it was, and a
-    call with more seeds, labels or methods only does the rest.
+    Finished runs in the same folder are reused: an interrupted call resumes, and a call with more seeds, labels or
+    methods runs only what is missing.
 
     Args:
         target: The data of interest: a name as in `transferscope.data.load.load` ("mnist", "npz:PATH", ...), or data in
             memory: `(X, y)` or `(X, y, X_test, y_test)` of arrays, data frames or texts; a data frame with `label`; a
-            bunch of scikit-learn, a map-style data set of torch, one of the package datasets; or a `Dataset`. Its test
-            part is what methods are compared on. Or results, without sources.
-        sources: What to transfer from: data likewise; a pretrained network by name ("hf:FOLDER", "timm:NAME",
+            bunch of scikit-learn, a map-style data set of torch, one of the package datasets; or a `Dataset`. Methods
+            are compared on its test part. Or finished runs, without sources.
+        sources: The sources: data as for `target`; a pretrained network by name ("hf:FOLDER", "timm:NAME",
             "torchvision:NAME", "package.module:factory", "file.py:factory"), as a `Pretrained`, or as a
             `torch.nn.Module` that can be made again in another process (see `pretrained_module`); or a list of them.
-        labels: Numbers of labelled target examples, each at least 1; none for all that there are.
+        labels: Numbers of labelled target examples, each at least 1; empty for all available labels.
         methods: Names of methods, or references to others, as in "package.module:Class" and "path/to/file.py:Class".
-            None for those of `default_methods` that can learn the target from the sources; a network of others is not
-            trained from scratch.
-        seeds: Make every run with so many repetitions, each with its own few-shot subset and initialisation, at least
-            1; with `runs` or `minutes` the most of one arm. None until both questions are decided.
-        runs: Most runs, at least 2; None for no such limit.
-        minutes: How long this call may take, above 0: a run that would not fit is not begun, and what runs then is
-            stopped. None for no such limit.
+            None for those of `default_methods` that can learn the target from the sources; a network of another package
+            is not trained from scratch.
+        seeds: Number of seeds per arm, each with its own few-shot subset and initialisation, at least 1; with `runs` or
+            `minutes`, the maximum. None to run until both questions are decided.
+        runs: Maximum number of runs, at least 2; None for no limit.
+        minutes: Time limit of this call, above 0: a run that would not fit is not started, and a run at the limit is
+            stopped. None for no limit.
         diagnostics: Names of diagnostics of the trained networks ("weights", "class-separation", ...), with their
             default settings, for the report's section "Why".
         margin: Differences up to this do not matter, above 0: points of accuracy, of average precision for several
             labels of each input, or of R² for numbers. None for 1.
-        worth: Seconds of a run that a point is worth, above 0: the arm of the least expected loss is recommended, its
-            time included. None for the cheapest within the margin. Not with `seeds` alone.
-        metric: "balanced-accuracy", "macro-f1" or "matthews", for rare classes; None for accuracy, or what suits
-            other labels. Changing it trains nothing again.
+        worth: Seconds of a run that one point is worth, above 0: the arm with the smallest expected loss, time
+            included, is recommended. None for the cheapest arm within the margin. Not with `seeds` alone.
+        metric: "balanced-accuracy", "macro-f1" or "matthews", for rare classes; None for accuracy, or the default
+            metric of other labels. Changing it repeats no training.
         network: Name of the network, as in `NetworkSettings`; None for that of the first source that names one, else a
             multi-layer perceptron on vectors, LeNet on images of up to 40 pixels on a side, and conv4 on larger ones,
-            which are brought to 64 pixels at most; ResNet-20 for labels on a grid over each image.
+            which are resized to at most 64 pixels; ResNet-20 for labels on a grid over each image.
         training: Settings of [training] in the study file, as in {"steps": 500}: fields of `TrainingSettings`. They
-            win over the recipe. A rate that is given, of which methods that start from a pretrained network take
-            their share, is not searched.
-        pretraining: Settings of [pretraining] likewise.
+            override the recipe. A given learning rate is not searched; methods that start from a pretrained network use
+            a fraction of it.
+        pretraining: Settings of [pretraining], in the same form.
         engine: Settings of [engine], as in {"workers": 4, "keep": "all"}: fields of `EngineSettings`.
-        tuning: True searches settings by cross-validation on target labels, False takes them as they are; None for
-            False with `recipe = "field"`.
-        recipe: "field", or "equal" for comparisons of methods as in papers.
-        folder: Where the study file, the store and data given in memory are kept.
-        on_event: Called with progress; without it, a notebook shows a bar.
+        tuning: Whether to search settings by cross-validation on target labels; None for a search with `recipe =
+            "equal"` only.
+        recipe: "field" for the usual recipe of each method, "equal" for equal budgets as in papers.
+        folder: Folder of the study file, the store and data given in memory.
+        on_event: Called with progress; None shows a progress bar in notebooks.
         label: The label column of data frames and of data sets of the package datasets; None for "label".
-        task: What the labels of data in memory are: "classification", "regression" or "multi-label". None for what
-            their type says: whole numbers, text and truth values are classes, floating-point numbers a regression.
-        test_share: Share of data in memory without a test part that becomes one, drawn by seed with all classes in both
-            parts, between 0 and 1; None for a fifth.
-        group: What each example of a target in memory belongs to, such as a patient: the name of a column, or a value
-            for each example, as `groups` of scikit-learn. No group is in training and test, in a fold and beside it.
-        time: Likewise when it is from, as numbers or dates: the test part is later than the training part.
+        task: Task of data in memory: "classification", "regression" or "multi-label". None to infer it from the type of
+            the labels: integers, text and booleans are classes, floating-point numbers a regression.
+        test_share: Share of data in memory that becomes the test part if there is none, drawn by seed with all classes
+            in both parts, between 0 and 1; None for .2.
+        group: Group of each example of a target in memory, such as a patient: the name of a column, or a value per
+            example, as `groups` in scikit-learn. No group is in both training and test, or in two folds.
+        time: Time of each example, as numbers or dates, in the same form: the test part is later than the training
+            part.
         run: A function that trains; see above.
-        arms: Of `run`: its arguments in each arm, by the name of the arm: numbers and text. One is "source": what it
-            transfers from, or None for an arm without one.
-        score: Of `run`: what it returns, as in {"name": "accuracy", "unit": "share", "better": "higher"}; see [run] in
+        arms: For `run`: its arguments by the name of the arm, numbers and text. The argument "source" names the source,
+            None for a baseline.
+        score: For `run`: the returned score, as in {"name": "accuracy", "unit": "share", "better": "higher"}; see [run]
+            in
             a study file.
-        without: Of results: names of arms that need no source.
-        columns: Of results: which column holds what.
-        predictions: Of results: a folder with what each run gave for every test example.
-        planned: Of results: number of seeds of every arm that was fixed before the first run.
+        without: For finished runs: names of the baselines.
+        columns: For finished runs: column by role.
+        predictions: For finished runs: a folder of predictions for the test examples.
+        planned: For finished runs: number of seeds per arm fixed before the first run.
 
     Raises:
-        TransferscopeError: Data, names or settings that cannot be used; nothing was begun.
+        TransferscopeError: Data, names or settings are invalid; no run was started.
 
     Example:
         >>> result = compare("digits", "glyphs", labels=[50, 200])  # doctest: +SKIP
@@ -259,10 +262,10 @@ def compare(
 
 
 def warn_of_failures(status: StudyStatus, *, calls: int = 4) -> None:
-    """Warn about failed runs with the first reason, since an answer without them may look complete.
+    """Warn about failed runs, with the first reason.
 
     Args:
-        calls: The line of the program that called `compare`, counted from here.
+        calls: Number of stack frames up to the caller of `compare`, for the warning.
     """
     if status.failed:
         first = status.failed[0]

@@ -1,4 +1,4 @@
-"""What a comparison returns."""
+"""The result of `compare`."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,8 +24,8 @@ class ComparisonResult(AnalysisResult):
 
     Attributes:
         store: Path or URL of the store with the results.
-        study: The study file that `transferscope run` takes to go on with more seeds, sizes or methods; the store
-            where no study file was opened.
+        study: The study file, with which `transferscope run` adds seeds, sizes or methods; the store if no study file
+            was opened.
     """
 
     kind: ClassVar[str] = "compare"
@@ -56,7 +56,8 @@ class ComparisonResult(AnalysisResult):
     def to_dict(self) -> dict[str, Any]:
         """Return the answer as JSON values.
 
-        With "decisions", the facts of each number of labels (`decision.Decision`), and "recipes", how each arm trains.
+        Includes "decisions", the facts at each number of labels (`decision.Decision`), and "recipes", the training of
+        each arm.
         """
         recipes = self.summary.frames.study.facts.get("recipes", [])
         decisions = as_json(decision_facts(self.summary.decided), nan=None)

@@ -1,4 +1,4 @@
-"""What other tools' runs say: read, decided and shown as the runs of a study are."""
+"""Comparison of finished runs of other tools, decided and shown like the runs of a study."""
 
 import itertools
 from collections.abc import Collection
@@ -34,7 +34,7 @@ class ResultsComparison(ComparisonResult):
     """The result of a comparison of finished runs.
 
     Attributes:
-        command: What gives the same answer on the command line; empty where it came from Python.
+        command: The command line that gives the same answer; empty if called from Python.
     """
 
     runs: Runs
@@ -48,17 +48,16 @@ class ResultsComparison(ComparisonResult):
         return Verdict(verdict.outcomes, verdict.headline, (*verdict.sentences, *notes), verdict.lines)
 
     def next(self, n: int = 1) -> pd.DataFrame:
-        """Return the runs to make next, the most useful first: rows of the table's own columns, without a score.
+        """Return the runs to make next, most useful first: rows with the columns of the table, without a score.
 
-        A row is added to the table with its score, and the question asked again.
+        Add each row to the table with its score, and compare again.
 
         Args:
-            n: Most rows.
+            n: Maximum number of rows, at least 1.
 
         Returns:
-            At most n rows, beside those that the table has without a score; none where both questions are decided or no
-            run is worth its cost. A seed that the table has not is the next number, and each run has its own where no
-            two arms share one.
+            At most n rows, in addition to rows without a score; none if both questions are decided or no run is worth
+            its cost. New seeds are the next numbers, distinct for each run if no two arms share a seed.
 
         Raises:
             SettingsError: n is below 1.
@@ -155,21 +154,21 @@ def compare_results(
 
     Args:
         results: A data frame; a CSV, TSV, JSON, JSON lines or parquet file; or a folder of runs (`readers`).
-        without: Names of arms, methods or sources that need no source; empty, or "none" alone where no arm is called
-            so, where all have one; None where the table has a column of sources that is empty for them.
-        columns: Which column holds what; None for the usual names.
+        without: Baselines: names of arms, methods or sources; empty, or only "none" unless an arm has this name, for no
+            baseline; None if the table has a column of sources that is empty for baselines.
+        columns: Column by role; None for the usual names.
         predictions: A folder with the predictions of each run as ARM/SEED.csv, or LABELS/ARM/SEED.csv where there are
-            several numbers of labels: what is said then holds for other test examples too.
+            several numbers of labels; CIs then also cover other test examples.
         margin: Differences that do not matter, above 0, in points of percent or in the unit of the score; None for one
             point, or a hundredth.
-        worth: Seconds of a run that a point is worth, above 0: the arm of the least expected loss is recommended, its
-            time included. None for the cheapest within the margin.
-        planned: Number of seeds of every arm that was fixed before the first run, at least 1: the test at it has more
-            power. None where it was not.
-        name: What the runs are called; None for the name of the file or folder.
+        worth: Seconds of a run that one point is worth, above 0: the arm with the smallest expected loss, time
+            included, is recommended. None for the cheapest arm within the margin.
+        planned: Number of seeds per arm fixed before the first run, at least 1, which gives the test more power. None
+            if not fixed.
+        name: Title of the runs; None for the name of the file or folder.
 
     Raises:
-        TransferscopeError: A table that cannot be used, or of which something must be said.
+        TransferscopeError: The table cannot be used, or a column or baseline must be named.
 
     Example:
         >>> rows = [(arm, s, at + 0.01 * s) for arm, at in (("scratch", 0.7), ("tuned", 0.8)) for s in range(3)]

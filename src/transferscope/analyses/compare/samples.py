@@ -1,4 +1,4 @@
-"""The data of a study on its page: sizes, classes, origin and a few images of the target and of every source."""
+"""The data of a study in its report: sizes, classes, origin and a few images of the target and of every source."""
 
 import io
 import math
@@ -39,7 +39,7 @@ Found = Dataset | str | None
 def data_of(frames: StudyFrames) -> dict[str, Found]:
     """Return the target ("") and the sources that are data, if unchanged.
 
-    Nothing is downloaded, and no code is run but ours and that of installed kinds of data, such as `scenes`.
+    Nothing is downloaded, and only code of this package and of installed kinds of data, such as `scenes`, is run.
     """
     by_name: dict[str, Found] = {}
     spec, facts = frames.study.spec, frames.study.facts
@@ -159,8 +159,8 @@ def contact_sheet(columns: Sequence[Sequence[Num[np.ndarray, "C H W"]]]) -> byte
     """Return images side by side as one small PNG.
 
     Args:
-        columns: Images from top to bottom, by column: uint8, or numbers in [0, 1]; one channel is grey, three are RGB,
-            and of other numbers of channels the first is shown.
+        columns: Images by column, from top to bottom: uint8, or numbers in [0, 1]; one channel is grey, three are RGB,
+            for other numbers of channels the first is shown.
     """
     thumbs = [[thumbnail(image) for image in column] for column in columns]
     width = max(one.width for column in thumbs for one in column)

@@ -1,4 +1,4 @@
-"""Which settings the runs of a study chose for themselves on training data, and what the search took."""
+"""Settings that runs chose by search on training data, and the time of the search."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,11 +26,11 @@ class ArmSettings:
     """The settings chosen by the runs of one method from one source at one number of labels.
 
     Attributes:
-        source: What it transfers from; None for none.
-        tried: Values that were tried, by setting, numbers in ascending order.
-        ends: The settings of which each run chose an end of what was tried, with the value; see `at_edge`.
-        seconds: Mean time of the search in a run.
-        own_seconds: Mean time of the run without it.
+        source: Name of the source; None for a baseline.
+        tried: Tried values by setting, numbers in ascending order.
+        ends: Settings for which each run chose an end of the tried values, with the value; see `at_edge`.
+        seconds: Mean time of the search in a run, in seconds.
+        own_seconds: Mean time of a run without the search, in seconds.
     """
 
     method: str
@@ -47,7 +47,7 @@ class ArmSettings:
     def at_edge(self) -> Mapping[str, str]:
         """The settings for which most runs chose the same end of the grid, "largest" or "smallest".
 
-        Only numbers of which at least three values were tried have ends.
+        Only numeric settings with at least three tried values have ends.
         """
         edges = {}
         for name, values in self.tried.items():

@@ -1,4 +1,4 @@
-"""What a comparison transfers from, as a study file can hold it: data by name, and pretrained networks."""
+"""Sources of a comparison in the form of a study file: data by name, and pretrained networks."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -43,7 +43,7 @@ def named_sources(sources: Sequence[Source], folder: Path) -> list[Data | Pretra
     that can be called without arguments; a function of a `DataSpec` and a seed is data.
 
     Raises:
-        SettingsError: A module cannot be made again in another process, or a reference leads nowhere.
+        SettingsError: A module cannot be created in another process, or a reference does not exist.
     """
 
     def named(source: Source) -> Data | Pretrained:
@@ -79,16 +79,16 @@ def network_settings(network: NetworkSettings) -> dict[str, Any]:
 def pretrained_module(module: nn.Module, folder: Path) -> Pretrained:
     """Return a module in memory as a pretrained network that every process can open.
 
-    A model of transformers is written to the folder as `save_pretrained` does it. Of any other, the weights are
-    written, and its class must be one that another process can import and call without arguments.
+    A model of transformers is saved with `save_pretrained`. For any other module the weights are saved, and its class
+    must be importable and callable without arguments.
 
     Args:
-        module: The module, with its trained weights; its attribute `input`, a `NetworkInput`, says how inputs are
-            scaled for it, where nobody else does.
-        folder: Where to, under names that are digests of the content.
+        module: The module with its trained weights; its attribute `input`, a `NetworkInput`, gives the input scaling
+            unless it is given elsewhere.
+        folder: Output folder; file names are digests of the content.
 
     Raises:
-        SettingsError: Another process could not make the module again.
+        SettingsError: The module cannot be created in another process.
     """
     state = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in module.state_dict().items()}
     digest, kind = digest_of(state), type(module)

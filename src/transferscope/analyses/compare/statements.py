@@ -1,4 +1,4 @@
-"""What is said of a study's decisions, and of which arms: statements, whose words are in words.j2."""
+"""Statements on a study's decisions; their words are in words.j2."""
 
 import math
 from collections import Counter
@@ -20,7 +20,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 class _Named:
-    """A decision with its arms as (method, source)."""
+    """A decision whose arms are given as (method, source)."""
 
     def __init__(self, frames: StudyFrames, n_target: int, decision: Decision) -> None:
         self.n_target, self.decision = n_target, decision
@@ -40,7 +40,7 @@ class _Named:
 
 
 def _together(told: Mapping[int, K]) -> dict[K, list[int]]:
-    """Group numbers of labels with the same statement, in the order of their first."""
+    """Group numbers of labels with the same statement, ordered by the first of each group."""
     shared: dict[K, list[int]] = {}
     for n_target, one in told.items():
         shared.setdefault(one, []).append(n_target)
@@ -255,7 +255,7 @@ _COVERS = {
 def called(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[Statement, ...]:
     """Return significantly better arms, or that there are none, and worse ones, grouped by numbers of labels.
 
-    What is worse with a source than without one is negative transfer.
+    A significantly worse transfer arm is negative transfer.
     """
     if sources_that_are_target(frames.study.facts):
         return ()
@@ -295,11 +295,11 @@ def chances(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[State
 
 
 def losses(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[Statement, ...]:
-    """Return at each number of labels what the recommended arm is expected to lose, and those beside it on the front.
+    """Return the expected loss of the recommended arm at each number of labels, and of its neighbours on the Pareto
+    front.
 
-    On the front are arms that lose less than every cheaper one; beside the recommended arm stand the next cheaper one
-    and the one that loses least, where their costs are known. Nothing is said of an arm that is decided to be best and
-    has none beside it.
+    The front has the arms that lose less than every cheaper one. Listed are the next cheaper arm and the one with the
+    smallest loss, if costs are known. An arm that is decided and has no neighbour is left out.
     """
     statements = []
     for n_target, decision in decided.items():
@@ -402,8 +402,8 @@ def completeness(frames: StudyFrames) -> tuple[Statement, ...]:
 def labels_saved(frames: StudyFrames, decided: Mapping[int, Decision]) -> Statement | None:
     """Return the number of labels at which the best baseline reaches the best transfer arm with the fewest.
 
-    Where transfer is not shown to help with the fewest, no number is said. None with one number of labels, or where one
-    of the two has no run.
+    Without significant transfer at the fewest labels, no number is given. None with one number of labels, or if one of
+    the two has no run.
     """
     (few, first), most = next(iter(decided.items())), max(decided)
     if len(decided) < 2 or first.best_transfer_arm is None or first.best_baseline is None:

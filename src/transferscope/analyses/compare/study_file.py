@@ -1,4 +1,4 @@
-"""A comparison as a study file: data, methods and settings become its tables, and these a file."""
+"""The study file of a comparison: tables for data, methods and settings, and writing them."""
 
 import hashlib
 import itertools
@@ -79,27 +79,27 @@ def study_tables(
     reading: InMemory = AS_TYPED,
     settings: Mapping[str, Any] = NOTHING,
 ) -> tuple[dict[str, Any], StudySpec]:
-    """Return the study file of a comparison, as tables, and the study that it says.
+    """Return the study file of a comparison as tables, and the parsed study.
 
-    Images of sources are brought to the target's size (at least 16 pixels, for LeNet) and to its channels: the target
-    decides what a run costs and keeps what it shows.
+    Images of sources are resized to the target's size (at least 16 pixels, for LeNet) and converted to its channels, so
+    the target determines the cost of a run and loses no detail.
 
-    Arguments that are not named here are as in `compare`.
+    Further arguments are as in `compare`.
 
     Args:
         sources: From `named_sources`.
-        folder: Where the study file will be; data given in memory are written here.
-        reading: How those are read.
+        folder: Folder of the study file; data given in memory are written here.
+        reading: How data in memory are read.
         decision: The table [decision].
         race: The table [race]; None for none.
-        settings: Further settings, which win, as tables of a study file.
+        settings: Further settings as tables of a study file; they take precedence.
 
     Returns:
-        Tables that `parse_spec` reads, where paths to data are absolute, and those of data in memory and of the store
-        relative to the folder; and what it would read there.
+        Tables for `parse_spec`, with absolute paths to data and relative ones to data in memory and the store; and the
+        study parsed from them.
 
     Raises:
-        DataError: Data that cannot be used.
+        DataError: The data cannot be used.
         SettingsError: There is no source.
     """
     if not sources:
@@ -200,7 +200,7 @@ def _with_usual_head(method: Method) -> Method:
 def _methods_asked(methods: Sequence[str] | None, *, large: bool, own_large: bool, source_data: bool) -> list[str]:
     """Return the named methods, with a baseline if none is named; or the default methods for the sources.
 
-    A network of others is trained from scratch only where that is asked for: it takes hours.
+    A network of another package is trained from scratch only on request, since it takes hours.
     """
     if methods is None:
         return list(default_methods(source_data=source_data, large_network=large, large_from_scratch=own_large))
@@ -232,8 +232,8 @@ def _equal_training(
 ) -> dict[str, dict[str, Any]]:
     """Return [pretraining] and [training] for all; if all sources are networks, with suitable batch normalisation.
 
-    Encoders of texts are trained by AdamW, at the rate that docs/results/text.md chose on examples held out of the
-    training part: as they were pretrained.
+    Text encoders are trained with AdamW, as in their pretraining, at the learning rate chosen on held-out training
+    examples in docs/results/text.md.
     """
     training = {**({"optimiser": "adamw"} if reads_texts and large else {}), **training}
     lr = (RATE_OF_OTHERS if large else RATE_OF).get(training.get("optimiser", "sgd"), RATE_OF["sgd"])
@@ -297,9 +297,9 @@ def _own_network(data: Sequence[Dataset], target: str) -> dict[str, Any]:
 
 
 def _untaught(methods: Mapping[str, Method], data: Sequence[Dataset], networks: Sequence[Pretrained]) -> list[str]:
-    """Return the methods that cannot learn the target, the last of the data, from every source.
+    """Return the methods that cannot learn the target (the last of the data) from every source.
 
-    A network that cannot be opened is left to planning, which says so.
+    A network that cannot be opened is ignored here; planning reports it.
     """
     *sources, target = data
     opened = []
@@ -319,7 +319,7 @@ def _untaught(methods: Mapping[str, Method], data: Sequence[Dataset], networks: 
 
 
 def is_large(network: str) -> bool:
-    """Return whether a network is one of another package, with slow steps; their names contain a colon."""
+    """Return whether a network is from another package (slow steps); their names contain a colon."""
     return ":" in network
 
 
@@ -374,7 +374,7 @@ def write_study(tables: Mapping[str, Any], folder: Path, *, note: str = "") -> t
     """Write a study file, creating its folder; an existing one is replaced, or set aside if it was edited since.
 
     Returns:
-        Its path, and where an edited one was moved; None where there was none.
+        Its path, and the path to which an edited one was moved, or None.
     """
     folder.mkdir(parents=True, exist_ok=True)
     path, aside = folder / f"{tables['name']}.toml", None
@@ -414,13 +414,13 @@ def matching_transforms(shapes: Sequence[tuple[int, ...]], *, largest: int | Non
 
     Args:
         shapes: Shapes (C, H, W) of the images of each data set, the target's last; shapes of vectors are left alone.
-        largest: Pixels on a side that larger images are brought to; None to leave them as large as they are.
+        largest: Side in pixels to which larger images are reduced; None to keep their size.
 
     Returns:
         For each data set the names of its transformations: "grey" or "colour" where its channels are not the target's,
-        and "resize:SIDE" to the target's size, or to 16 pixels on a side where the target is smaller, and with a
-        largest side to LeNet's usual one. Only a target below that size or above the largest, or one that is not
-        square, which is brought to its longer side, is resized itself.
+        and "resize:SIDE" to the target's size (at least 16 pixels; with `largest`, LeNet's usual size). The target
+        itself is resized only if it is smaller than that, larger than `largest`, or not square (then to its longer
+        side).
     """
     if any(len(shape) != 3 for shape in shapes):
         return [[] for _ in shapes]
@@ -451,7 +451,7 @@ def _specify(data: Data, folder: Path, role: str, reading: InMemory) -> str:
 def _keys(names: Sequence[str]) -> list[str]:
     """Return short, distinct names for tables: "fashion-mnist", "digits", "digits-2"; for code, the function's name.
 
-    Paths that end in the same name are named by the folders above it, and a folder called "model" is that above.
+    Paths with the same last name are named by their parent folders; so is a folder called "model".
     """
     places = []
     for name in names:

@@ -1,4 +1,4 @@
-"""The page of a study: four questions, each answered by whichever analysis has been run."""
+"""The report of a study: four questions, each answered by the analyses that have been run."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -32,10 +32,10 @@ def build_report(
     """Write the report of a study, complete or not, as one page with its figures and tables.
 
     Args:
-        out: The HTML file to write; one that exists is replaced.
-        command: What writes the page again, for its foot; `transferscope report` unless given.
-        width: Writes the figures for a paper, too; see `report.page.write_page`.
-        refreshed_every: Seconds after which a browser reads the page again, while the study runs; None for never.
+        out: The HTML file to write; an existing one is replaced.
+        command: The command that writes the report again, for its footer; `transferscope report` by default.
+        width: Width of figures for a paper, which are also written; see `report.page.write_page`.
+        refreshed_every: Refresh interval of the page in seconds while the study runs; None for never.
 
     Raises:
         UnknownNameError: There is no such study.
@@ -145,8 +145,8 @@ def answer_section(summary: Summary, answers: Sequence[Answer], step: str, comma
 def _question(question: Question, parts: list[Part]) -> Section:
     """Return one question with the sections of all its parts.
 
-    The sentence of the first part is on the first screen, that of every other one at the beginning of its first
-    section. Warnings that a part begins with, such as that the study has changed since, stand before its sentence.
+    The sentence of the first part is on the first screen, that of every other part at the beginning of its first
+    section, after its leading warnings, such as that the study has changed since.
     """
     sections: list[Section] = []
     lead: list[Block] = []

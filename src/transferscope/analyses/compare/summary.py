@@ -1,4 +1,4 @@
-"""A study in one table and one verdict."""
+"""Summary of a study: one table and one verdict."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -96,7 +96,7 @@ def summarise_frames(frames: StudyFrames) -> Summary:
     """Summarise a study that was read already.
 
     Raises:
-        StoreError: The study has no result yet, or is judged by a number now that its runs have not left so.
+        StoreError: The study has no result yet, or its runs lack the metric that the study file names now.
     """
     decided = decisions(frames)
     comparisons = compare_arms(frames, decided)
@@ -166,9 +166,9 @@ def comparison_table(comparisons: tuple[Comparison, ...], metric: Measure) -> pd
     Returns:
         One row per arm and number of labels with the columns source ("" for none), method, n_target, n_seeds, n_failed
         (runs without a score), mean, adjusted (whether it is adjusted for seeds that others have), sd, low, high,
-        interval_over ("seeds", or "test examples" with one seed and where all came out the same, or "" for none, as
-        with two seeds); with_source, gain, gain_low, gain_high (over the best baseline in points, of regressions in R²,
-        with the interval that holds for all arms at once), p, call and why (see `decision.ArmFacts`), chance (of being
+        interval_over ("seeds"; "test examples" with one seed or equal scores; "" for none, as with two seeds);
+        with_source, gain, gain_low, gain_high (over the best baseline in points, of regressions in R²,
+        with simultaneous CIs), p, call and why (see `decision.ArmFacts`), chance (of being
         within the margin of the best), unstable, unfinished; transferability (over training from scratch, a fraction,
         and no statement) with its low and high (95 %, this difference alone), n_pairs; mse (of regressions only), mae
         (in the units of the target, of one number only), micro_f1 and exact_match (of several labels only), mean_iou
@@ -239,7 +239,7 @@ def _ends(interval: Interval | None) -> tuple[float, float]:
 
 
 def _check_scores(frames: StudyFrames, measure: Measure) -> None:
-    """Refuse finished runs whose study had another metric, or another unit."""
+    """Refuse finished runs of a study with another metric or unit."""
     done = frames.cells["key"].where((frames.cells["role"] == "method") & (frames.cells["state"] == "done"))
     values = frames.final_values(measure.judged.record)[done.notna()]
     runs = f"{counted(len(values), 'run')} of the study {frames.study.name!r} left"

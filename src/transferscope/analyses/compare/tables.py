@@ -51,8 +51,8 @@ def methods_section(summary: Summary) -> Section:
 def paper_table(summary: Summary) -> Table:
     """Return means with CIs, one row per arm and one column per number of labels.
 
-    The tone "best" marks the best mean of a column, and signs what is better or worse than the best baseline,
-    and what was still improving when its training ended.
+    The tone "best" marks the best mean of a column; signs mark arms that are significantly better or worse than the
+    best baseline, and unfinished ones.
     """
     metric, sizes = summary.frames.metric.judged, summary.frames.sizes
     by_arm = {(*c.arm, c.n_target): c for c in summary.comparisons}

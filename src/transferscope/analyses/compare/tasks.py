@@ -1,4 +1,4 @@
-"""Runs on several tasks: each compared by itself, and one summary over all of them."""
+"""Runs on several tasks: a comparison of each, and a summary over all."""
 
 import textwrap
 from collections import Counter
@@ -47,13 +47,13 @@ class OverTasks:
 
     @cached_property
     def _measured(self) -> list[Scores]:
-        """Points of every run, for each task and number of labels."""
+        """Scores of every run in points, by task and number of labels."""
         frames = [result.summary.frames for result in self.results.values()]
         return [scores_of(one, n) for one in frames for n in one.sizes]
 
     @cached_property
     def _scores(self) -> list[dict[str, Float[np.ndarray, " runs"]]]:
-        """The points by arm, without runs that have no score; means are those of the decisions, adjusted for seeds."""
+        """Scores in points by arm, without failed runs; means are adjusted for seeds, as in the decisions."""
         decided = [decision for result in self.results.values() for decision in result.summary.decided.values()]
         found = []
         for one, decision in zip(self._measured, decided, strict=True):
@@ -78,7 +78,7 @@ class OverTasks:
 
     @cached_property
     def baselines(self) -> frozenset[str]:
-        """The baselines, the best of which the other arms are compared with."""
+        """The baselines; other arms are compared with the best of them."""
         arms = [arm for one in self.results.values() for d in one.summary.decided.values() for arm in d.arms]
         return frozenset(arm.name for arm in arms if not arm.with_source)
 
@@ -113,12 +113,12 @@ class OverTasks:
         """Return one row per arm with a run on every task, the best mean rank first.
 
         Returns:
-            The columns arm, with_source, tasks, mean (over tasks, in points; only of a measure in percent or R², since
-            errors of tasks have no unit in common), rank (mean over tasks of that of its mean score, 1 is best) and
+            The columns arm, with_source, tasks, mean (over tasks, in points; only for percentages and R², since errors
+            of different tasks have different units), rank (of its mean score, mean over tasks, 1 is best) and
             improvement (the probability that a run of it is better than one of the best baseline,
             ties count half, mean over tasks; NaN for that baseline), each with its low and high: 95 % bootstrap
-            intervals over the runs of each task, for other seeds on these tasks; NaN where an arm has one run of one,
-            and where all draws are alike.
+            intervals over the runs of each task, for other seeds on these tasks; NaN if an arm has one run of a task,
+            or all draws coincide.
         """
         return self._table
 
@@ -279,7 +279,7 @@ def _ci(ends: str) -> str:
 def _with_ends(name: str, value: float, draws: Float[np.ndarray, " draws"], vary: bool) -> dict[str, float]:
     """Return a value with the ends of its interval, NaN for single runs and where they coincide.
 
-    All draws alike, as of an arm that is ahead in every run, do not make a value certain.
+    Identical draws, as for an arm that is ahead in every run, do not make a value certain.
     """
     low, high = np.quantile(draws, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2]) if vary else (np.nan, np.nan)
     if np.isclose(low, high, rtol=1e-9, atol=1e-9):
@@ -300,10 +300,11 @@ def compare_tasks(
     """Compare the runs of each task, and summarise over all; arguments as for `compare_results`.
 
     Args:
-        columns: Its `task` names the column of tasks.
+        columns: Column by role; `task` names the column of tasks.
 
     Raises:
-        TransferscopeError: As `compare_results`, with the task; there is one task alone, or no arm is on every one.
+        TransferscopeError: As in `compare_results`, with the task; or there is only one task, or no arm has runs on
+        every task.
     """
     task = columns.task
     if task is None:

@@ -1,4 +1,4 @@
-"""Whether the networks of a comparison were trained to the end, as far as it can be told, and learnt anything."""
+"""Signs of insufficient training: unfinished training from scratch, and arms that learnt nothing."""
 
 import math
 
@@ -21,9 +21,8 @@ def untold_steps(frames: StudyFrames) -> dict[int, int]:
 def nothing_learnt(frames: StudyFrames) -> frozenset[int]:
     """Return the numbers of labels at which the best arm is no better than a constant prediction.
 
-    That answer is the most frequent class of the test examples, or the mean for numbers. Arms that all give it agree
-    exactly, which looks like certainty and is none. Of a study without classes of whole inputs or numbers nothing is
-    known.
+    The constant is the most frequent class of the test examples, or the mean for numbers. Arms that all predict it
+    agree exactly, which looks like certainty. Empty for labels on a grid and several labels per input.
     """
     labels, metric, least = frames.test_labels, frames.metric, LEAST_ABOVE_GUESSING
     if metric == SQUARED_ERROR:

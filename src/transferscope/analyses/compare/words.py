@@ -1,4 +1,4 @@
-"""The sentences of a comparison, with numbers as its measure has them."""
+"""The sentences of a comparison, with numbers in the unit of its metric."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache

@@ -1,6 +1,6 @@
-"""Why did it transfer? Diagnostics of a trained network from a file, of a whole study, and maps of its networks.
+"""Why transfer helps: diagnostics of a trained network from a file, of a whole study, and maps of its networks.
 
-Names are loaded when they are asked for: the page of a study needs its part without torch.
+Names are loaded on first use: the report of a study does not need torch.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""Which diagnostics to measure on a network from a file, and with which settings."""
+"""Choice of the diagnostics for a network from a file, and their settings."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,8 +23,8 @@ class Choice:
     """A diagnostic to consider.
 
     Attributes:
-        lacks: Why it is not measured; None when it is.
-        wanted: Whether somebody asked for it, by its name or by one of its settings.
+        lacks: Reason why it is not measured; None if it is.
+        wanted: Whether it was requested, by its name or by one of its settings.
     """
 
     diagnostic: Diagnostic
@@ -36,15 +36,15 @@ def choose(names: Sequence[str], changes: Changes, looked_at: FileSubject, *, of
     """Return the diagnostics to measure, including those that are left out.
 
     Args:
-        names: The diagnostics that are asked for, with their own settings; empty for all that apply, with `quick` ones,
-            but for those of many passes through the network where that is one of others, a pass of which takes long.
-        changes: Settings to change. A diagnostic whose settings are changed counts as asked for.
-        of_others: Whether the network is none of the package's own.
+        names: The requested diagnostics, with their own settings; empty for all that apply, with `quick` settings,
+            except those with many passes through a (slow) network of another package.
+        changes: Settings to change, by diagnostic, which counts as requested.
+        of_others: Whether the network is from another package.
 
     Raises:
-        UnknownNameError: There is no such diagnostic or setting.
-        SettingsError: A value is of the wrong type or out of range, or belongs to a diagnostic that is not measured; or
-            a diagnostic that was asked for cannot look at this.
+        UnknownNameError: A diagnostic or setting does not exist.
+        SettingsError: A value has the wrong type, is out of range, or belongs to a diagnostic that is not measured; or
+        a requested diagnostic does not apply.
     """
     choices = []
     for name, one in make_diagnostics(names, changes).items():

@@ -1,4 +1,4 @@
-"""The figures of one network: the loss around it and along its gradient, and the gradients of its layers."""
+"""Figures of one network: loss landscape, loss along the gradient, and gradients of its layers."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""A finished study as what diagnostics look at: the network of its best transfer arm, beside where it started."""
+"""The network of a finished study for diagnostics: that of its best transfer arm, and its initial weights."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -23,15 +23,15 @@ def study_subject(
     """Return the best transfer arm of a finished study whose network was kept, and the network that it started from.
 
     Args:
-        question: What to measure; its file and data are those of the study, and `labels` chooses the number of labels,
+        question: The question, whose file and data are taken from the study; `labels` selects the number of labels,
             None for the largest.
-        study: Which study, when a store holds several.
+        study: Name of the study if the store holds several.
 
     Returns:
-        The question with the file and data of the run, and what they hold.
+        The question with the file and data of the run, and the opened subject.
 
     Raises:
-        TransferscopeError: There is no such store or study, or it has kept no network of a transfer arm.
+        TransferscopeError: The store or study does not exist, or no network of a transfer arm was kept.
     """
     with open_existing(str(place)) as store:
         name = one_study(store, str(place), study)
@@ -64,7 +64,7 @@ def study_subject(
 
 
 def _best(store: Store, study: str, labels: int | None) -> Run:
-    """Return the transfer run with the best score, of those whose trained network is there."""
+    """Return the transfer run with the best score among those whose network was kept."""
     frames, context = read_study(store, study), WorkContext(store.files)
     runs = [
         run

@@ -1,4 +1,4 @@
-"""Why did it transfer? How diagnostics of a trained network are asked for, and measured one after the other."""
+"""`diagnose`: choose diagnostics of a trained network and measure them one after the other."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -44,25 +44,24 @@ def diagnose(
     head: str = FileQuestion.head,
     device: str = FileQuestion.device,
 ) -> DiagnosisResult:
-    """Say what the features of a trained network are worth beside random ones and its start, and how it looks inside.
+    """Compare the features of a trained network with random ones and its initial weights, and measure diagnostics.
 
     Args:
-        checkpoint: Weights of a trained network; or a finished study, for the network of its best transfer arm, which
-            says data, network and start itself.
-        data: By name, or with transformations; so is `source`. None for a study.
-        network: Its name, or its settings; of a file that a study wrote, the file says it.
-        diagnostics: By name, with their own settings; empty for all that apply, with settings that are quick, but for
-            those of many passes through a network of others.
+        checkpoint: Weights of a trained network; or a finished study, for the network of its best transfer arm, with
+            its data and initial weights.
+        data: Data by name, or with transformations, as `source`. None for a study.
+        network: Name or settings of the network; None for a file written by a study, which contains them.
+        diagnostics: Names of diagnostics, measured with their own settings; empty for all that apply, with quick
+            settings, except those with many passes through a network of another package.
         changes: Settings to change, as in {"curvature": {"k": 5}}.
 
-    The others are those of `settings.questions.DiagnoseQuestion` and `FileQuestion`.
+    Further arguments are those of `settings.questions.DiagnoseQuestion` and `FileQuestion`.
 
     Returns:
-        What was measured. Of diagnostics that nobody named, those that cannot be measured are left out and named.
+        The measured diagnostics. Those that were not requested and cannot be measured are left out and listed.
 
     Raises:
-        TransferscopeError: Files, data, names or settings that cannot be used, or a diagnostic that was asked for
-            cannot be measured.
+        TransferscopeError: Files, data, names or settings are invalid, or a requested diagnostic cannot be measured.
 
     Example:
         >>> print(diagnose("net.safetensors", "usps", against="start.safetensors").verdict)  # doctest: +SKIP
@@ -101,16 +100,16 @@ def measure_all(
     """Measure diagnostics one after the other; a failure does not stop the others.
 
     Args:
-        names: As `diagnostics` of `diagnose`.
-        study: Where the file of the question is a store of several studies, which.
-        folder: Where an interrupted landscape is resumed; None for nowhere.
-        on_progress: Called with (diagnostics done, diagnostics in all); of a landscape that is drawn, with its share.
+        names: As `diagnostics` in `diagnose`.
+        study: Name of the study if the file of the question is a store with several.
+        folder: Folder in which an interrupted landscape is resumed; None for none.
+        on_progress: Called with (diagnostics done, total); a landscape in progress counts by its finished share.
 
     Returns:
-        What was measured, with the refusals of what could not be.
+        The measured diagnostics, and the reasons for those that could not be measured.
 
     Raises:
-        TransferscopeError: As for `diagnose`, but for a diagnostic that is refused when it is measured.
+        TransferscopeError: As in `diagnose`, except for a diagnostic that fails while it is measured.
     """
     make_diagnostics(names, changes)  # mistakes in settings are said before anything is read
     if is_study(str(question.checkpoint)):

@@ -1,4 +1,4 @@
-"""What the features of a network are worth: a linear model on them, held out, beside random weights and the start."""
+"""Held-out score of a linear model on the features of a network, of random weights, and of the initial weights."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,12 +27,13 @@ LEAST_EXAMPLES = 6
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """What a linear model reaches on held-out examples, by whose features it reads.
+    """Held-out score of a linear model, by the network that provides its features.
 
     Attributes:
-        measure: "accuracy", "labels right" (the share of labels that are predicted right) or "r2".
-        each: In points, whose mean over examples is the measure in per cent; of random weights those of the best draw.
-        draws: The same of every draw of random weights.
+        measure: "accuracy", "labels right" (share of correctly predicted labels) or "r2".
+        each: Contribution of each example in points, whose mean is the metric in percent; for random weights, those of
+            the best draw.
+        draws: Contributions for every draw of random weights.
     """
 
     measure: str
@@ -42,21 +43,22 @@ class Reach:
 
     @property
     def transferred(self) -> Whose:
-        """Whose features are transferred: those of the start, or of the network itself where that is not known."""
+        """The network whose features are transferred: the initial weights, or the network itself if they are
+        unknown."""
         return "start" if "start" in self.each else "end"
 
     def reached(self, whose: Whose) -> Estimate:
-        """Return the measure with its interval over held-out examples."""
+        """Return the metric with its interval over held-out examples."""
         return t_interval(self.each[whose])
 
     def gain(self, whose: Whose, over: Whose) -> Estimate:
-        """Return the difference of two, paired by example."""
+        """Return the difference of two networks, paired by example."""
         return t_interval(self.each[whose] - self.each[over])
 
     def call(self, whose: Whose, over: Whose) -> Call:
         """Return the side on which the 95 % interval of the difference excludes 0.
 
-        What is better than random weights is better than their best draw, and what is worse is worse than their least.
+        "Better" than random weights means better than their best draw, "worse" means worse than their worst.
         """
         if self.gain(whose, over).low > 0:
             return "better"
@@ -68,8 +70,8 @@ def reach_of(looked_at: FileSubject) -> Reach | None:
     """Fit a ridge probe to the features of the network, its start and random weights, and judge it on test examples.
 
     Returns:
-        What it reaches; None for labels on a grid, with fewer than LEAST_EXAMPLES test examples, or without a network
-        to compare with.
+        The scores; None for labels on a grid, with fewer than LEAST_EXAMPLES test examples, or without a network to
+        compare with.
 
     Raises:
         DataError: Features are not finite.
@@ -98,9 +100,9 @@ def _judged(network: Network, looked_at: FileSubject) -> Float[np.ndarray, " N"]
 
 
 def points_of(outputs: Float[Tensor, "N K"], labels: Tensor) -> Float[np.ndarray, " N"]:
-    """Return what each example gives to the measure: 0 or 100 for a class, the share of its labels that are right.
+    """Return the contribution of each example to the metric: 0 or 100 for a class, the percentage of correct labels.
 
-    Of a number 100 less its squared error in per cent of the variance, as mean over those that vary; the mean is R².
+    For numbers, 100 minus the squared error in percent of the variance, mean over outputs that vary; its mean is R².
     """
     predicted, truth = outputs.cpu().double().numpy(), labels.cpu().numpy()
     if labels.dtype == torch.bool:

@@ -1,4 +1,4 @@
-"""What the worth of features implies for transfer, as statements, a table and rows."""
+"""Conclusions for transfer from the linear model on features, as statements, a table and rows."""
 
 from collections.abc import Iterator, Mapping
 
@@ -47,7 +47,8 @@ def _compared(reach: Reach, whose: Whose, over: Whose) -> dict[str, object]:
 
 
 def reach_table(reach: Reach) -> Table:
-    """Return what a linear model reaches on whose features, and its gain over random weights, or the start."""
+    """Return the score of a linear model on each network's features, and its gain over random weights or the initial
+    weights."""
     over: Whose = "random" if "random" in reach.each else "start"
     columns = (
         Column("Features of", numeric=False),

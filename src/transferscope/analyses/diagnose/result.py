@@ -1,4 +1,4 @@
-"""What diagnostics say of a trained network from a file, beside where it started: verdict, tables, figures, files."""
+"""The result of `diagnose`: verdict, tables, figures and files."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -44,7 +44,7 @@ TWO_PANELS = ("gradient-stability",)
 
 @dataclass(frozen=True)
 class Measured:
-    """A diagnostic that was measured, on the network beside it too, and whether it was asked for by name."""
+    """A measured diagnostic, with its value on the other network, and whether it was requested by name."""
 
     diagnostic: Diagnostic
     findings: Findings
@@ -58,12 +58,12 @@ class Measured:
 
     @property
     def other(self) -> Estimate | None:
-        """The headline of the network beside it; None where that was not measured."""
+        """The headline of the other network; None if not measured."""
         return None if self.others is None else self.others[self.diagnostic.headline]
 
     @property
     def side(self) -> Literal["lower", "higher", ""]:
-        """The side of the other network on which the headline surely is: their 95 % intervals do not meet."""
+        """Whether the headline is significantly above or below that of the other network (disjoint 95 % CIs)."""
         other = self.other
         if other is None or not (other.usable and self.value.usable):
             return ""
@@ -95,7 +95,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Refused:
-    """A diagnostic that could not be measured on the network, or on the one beside it, and whether it was asked for."""
+    """A diagnostic that could not be measured on one of the networks, and whether it was requested."""
 
     name: str
     error: TransferscopeError
@@ -108,9 +108,9 @@ class DiagnosisResult(AnalysisResult):
     """The diagnostics of a network.
 
     Attributes:
-        lacking: Diagnostics that nobody asked for and that were not measured, each with what they lack.
-        refusals: Those that refused what they were given.
-        reach: What a linear model on the features reaches; None where there is nothing to compare with.
+        lacking: Diagnostics that were neither requested nor measured, with the reason.
+        refusals: Diagnostics that could not be measured, with their errors.
+        reach: Scores of a linear model on the features; None without a network to compare with.
     """
 
     kind: ClassVar[str] = "diagnose"
@@ -134,12 +134,12 @@ class DiagnosisResult(AnalysisResult):
 
     @property
     def verdict(self) -> Verdict:
-        """What follows for transfer, how good the network is, how inputs were scaled, and what was not measured."""
+        """Conclusions for transfer, accuracy of the network, input scaling, and what was not measured."""
         headline, *sentences = WORDS.all_of(self.said())
         return Verdict({}, headline, tuple(sentences))
 
     def said(self) -> Iterator[Statement]:
-        """Return what the verdict says, in order."""
+        """Return the statements of the verdict, in order."""
         looked_at, subject = self.looked_at, self.looked_at.subject
         if self.reach is not None:
             yield from what_follows(self.reach, looked_at.names, self.question.data.data)
@@ -171,7 +171,7 @@ class DiagnosisResult(AnalysisResult):
         return rows if self.reach is None else pd.concat([rows, reach_rows(self.reach)], ignore_index=True)
 
     def shown_tables(self) -> tuple[Table, ...]:
-        """Return the headline of every diagnostic, beside the start or random weights, what is expected, and the
+        """Return the headline of every diagnostic with that of the initial or random weights, the expectation, and the
         features.
         """
         beside = self.looked_at.beside
@@ -245,7 +245,7 @@ class DiagnosisResult(AnalysisResult):
 
 
 def measured_rows(measured: Sequence[Measured], beside: Literal["start", "random"] = "start") -> pd.DataFrame:
-    """Return every record at the end of training and, where it was measured, of the network beside it.
+    """Return every record at the end of training and, if measured, of the other network.
 
     Returns:
         One row for each: diagnostic, name, value, stderr, low and high (95 %), samples (what these are over), n,

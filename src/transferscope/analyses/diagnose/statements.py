@@ -1,4 +1,4 @@
-"""What is worth saying of diagnostics, of a study and of one network: statements, whose words are in words.j2."""
+"""Statements on the diagnostics of a study and of one network; their words are in words.j2."""
 
 from collections.abc import Iterator, Sequence
 

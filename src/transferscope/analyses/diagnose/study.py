@@ -1,4 +1,4 @@
-"""What the diagnostics of a study saw, arm beside arm, and how it goes with the transfer. No torch."""
+"""Diagnostics of a study by arm, and their correlation with the target error. No torch."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -18,7 +18,7 @@ LEAST_NETWORKS = 4
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The headline of one diagnostic for one arm; the source is "" without one, and the index of `by_seed` the seed."""
+    """The headline of one diagnostic for one arm; the source is "" for a baseline, `by_seed` is indexed by seed."""
 
     method: str
     source: str
@@ -32,8 +32,8 @@ class Diagnosis:
 
     Attributes:
         name: Its table in the study file.
-        part: The data it was measured on.
-        left_out: Names of weights that it could not read.
+        part: The data on which it was measured.
+        left_out: Names of weights that it does not cover.
         correlation: Spearman's rank correlation of the headline with the error on the target test set over the networks
             of a seed, as a mean over seeds with its interval; None with fewer than 4 networks.
     """

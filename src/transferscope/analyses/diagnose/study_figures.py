@@ -1,4 +1,4 @@
-"""Diagnostics in pictures: method beside method, and along training."""
+"""Figures of diagnostics by method, and along training."""
 
 from collections.abc import Sequence
 from typing import Literal

@@ -1,4 +1,4 @@
-"""Why: the diagnostics of the trained networks, arm beside arm, and what goes with good transfer."""
+"""The section "Why": diagnostics of the trained networks by arm, and their correlation with good transfer."""
 
 from transferscope.analyses.diagnose.statements import WORDS, limits, weights_left_out, why
 from transferscope.analyses.diagnose.study import diagnoses_of

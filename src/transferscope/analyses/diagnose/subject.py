@@ -1,4 +1,4 @@
-"""What diagnostics look at, from files: a trained network, where it started, and data."""
+"""The subject of diagnostics, from files: a trained network, its initial weights, and data."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -59,8 +59,8 @@ class FileQuestion(DiagnoseQuestion):
     Attributes:
         checkpoint: Weights of the trained network: a safetensors file, or a state dict written by `torch.save`.
         network: The architecture that the weights belong to.
-        against: Weights that the training started from; None for none. A file with another head gives its backbone.
-        source: Source data, for what compares two tasks; None for none.
+        against: Initial weights of the training; None for none. Of a file with another head, only the backbone is used.
+        source: Source data, for diagnostics that compare two tasks; None for none.
 
     Raises:
         SettingsError: A number is out of range, or the scaling cannot be read.
@@ -87,16 +87,17 @@ class FileSubject:
     """The content of the files, ready for measurement.
 
     Attributes:
-        performance: Loss and accuracy (or their like for regression) of the network on the examples.
-        backbone_only: Whether the start came with another head, so that only backbones can be compared: the start
-            then has the head of the network.
+        performance: Loss and accuracy (for regression, their counterparts) of the network on the examples.
+        backbone_only: Whether the initial weights have another head, so that only backbones can be compared; the start
+            then gets the head of the network.
         classes: Names of the classes; None for regression and for several labels of each input.
-        scale_from: Who said so: "own" (their own training examples), "file", "network" (its input) or "given".
-        train: Training examples, at most as many as the question asks for.
-        test: Held-out ones, likewise.
-        names: What to call the network ("end") and its start ("start").
-        random: The network with random weights, drawn several times; one draw for networks of others, whose passes take
-            long, and none where the weights cannot be drawn.
+        scale_from: Origin of the input scaling: "own" (the training examples), "file", "network" (its input) or
+            "given".
+        train: Training examples, at most as many as requested.
+        test: Held-out examples, at most as many as requested.
+        names: Display names of the network ("end") and its start ("start").
+        random: The network with random weights, several draws; one for (slow) networks of another package, none if
+            weights cannot be drawn.
     """
 
     subject: Subject
@@ -112,7 +113,7 @@ class FileSubject:
 
     @property
     def beside(self) -> Literal["start", "random"]:
-        """What diagnostics are measured on beside the network: its start, or random weights where none was given."""
+        """The network to compare with: the initial weights, or random weights if none were given."""
         return "random" if self.subject.start is None else "start"
 
     def lacks(self, diagnostic: Diagnostic) -> Lack | None:
@@ -129,8 +130,8 @@ class FileSubject:
         """Measure a diagnostic; if only backbones are compared, without findings about heads.
 
         Args:
-            file: Where a landscape keeps what is done (.npz), to go on from after an interruption.
-            progress: Called now and then with what is done and what there is to do, by those that can say.
+            file: File (.npz) from which an interrupted landscape is resumed.
+            progress: Called with (done, total) by diagnostics that report progress.
         """
         if isinstance(diagnostic, Landscape):
             losses = diagnostic.losses(self.subject, file=file, progress=progress)
@@ -145,8 +146,8 @@ class FileSubject:
         """Measure a diagnostic on the network as training began, or with random weights; see `beside`.
 
         Returns:
-            The findings at step 0; None where there is no other network, the diagnostic compares with it by itself or
-            looks at no network, or the other has no head of its own and the diagnostic looks through the head.
+            The findings at step 0; None without another network, for diagnostics that compare with it themselves or use
+            no network, or if the other has no head of its own and the diagnostic needs one.
         """
         other, looks_at = self.subject.start, diagnostic.looks_at
         own_head = other is not None and not self.backbone_only
@@ -163,8 +164,7 @@ def subject_of(question: FileQuestion) -> FileSubject:
     """Read the files of a question.
 
     Raises:
-        DataError: A file is missing or is not what it should be, the data do not go with the network, or there is no
-            loss to measure.
+        DataError: A file is missing or invalid, the data do not match the network, or the loss is undefined.
         NetworkError: Weights do not belong to the architecture, or are not finite.
         UnknownNameError: An unknown data set, transformation or submodule.
         SettingsError: A setting is out of range, or the machine has no such device.
@@ -196,8 +196,8 @@ def looked_at_in(
     """Return a network and its start, ready to be measured on data.
 
     Args:
-        data: With the training examples that the network learned from.
-        names: What to call the network ("end") and its start.
+        data: The data, with the training examples of the network.
+        names: Display names of the network ("end") and its start.
 
     Raises:
         NetworkError: The loss is not finite.

@@ -1,4 +1,4 @@
-"""What diagnostics saw as tables: of a study, and what is expected of good transfer. No torch."""
+"""Tables of diagnostics: values of a study, and the expected direction. No torch."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +13,7 @@ from transferscope.wording import capitalised, number_words
 
 
 def expected_cell(meaning: Meaning) -> Cell:
-    """Return what is expected of good transfer."""
+    """Return the expected direction for good transfer."""
     if not meaning.expected:
         return Cell("–")
     return Cell(capitalised(meaning.expected), meaning.lower if meaning.expected == "lower" else meaning.higher)

@@ -66,7 +66,7 @@ class Trajectory:
     """The path of a network on the map.
 
     Attributes:
-        source: What it was pretrained on; "" for nothing.
+        source: The source of pretraining; "" without pretraining.
         positions: From the earliest snapshot to the end, shape (T, 2), T at least 1; the start first if it is known.
         has_start: Whether the first position is that of the start.
     """
@@ -140,7 +140,7 @@ class WeightMap(AnalysisResult):
         return trajectories
 
     def shown_tables(self) -> tuple[Table, ...]:
-        """Return no table, since a map is looked at."""
+        """Return no table."""
         return ()
 
     def sections(self) -> list[Section]:
@@ -237,10 +237,10 @@ def map_weights(
 
     Args:
         place: A study file, or the path or URL of a store.
-        study: Which study, when a store holds several.
+        study: Name of the study if the store holds several.
 
     Raises:
-        TransferscopeError: As `map_study`, or there is no such store or study.
+        TransferscopeError: As in `map_study`, or the store or study does not exist.
     """
     with open_existing(str(place)) as store:
         return map_study(store, one_study(store, str(place), study), seed=seed, on_network=on_network)
@@ -256,9 +256,9 @@ def map_study(
 
     Raises:
         UnknownNameError: There is no such study.
-        StoreError: None of its method cells is done.
-        DataError: It kept fewer than 4 networks.
-        NetworkError: A network does not fit the architecture of the study, or is not finite.
+        StoreError: No run of a method is finished.
+        DataError: Fewer than 4 networks were kept.
+        NetworkError: A network does not match the architecture of the study, or has weights that are not finite.
     """
     done = [one for one in store.cells(study) if one.cell.role == "method" and one.state == "done"]
     fits = [one.cell for one in done if one.cell.labels.get("pretrain_step") is None]

@@ -1,4 +1,4 @@
-"""What finished runs of other tasks say to try next on a new one: `question.propose`."""
+"""The next arm to try on a task, from finished runs on other tasks: `question.propose`."""
 
 from transferscope.analyses.history.question import propose
 from transferscope.analyses.history.result import Proposal, ProposalResult

@@ -1,7 +1,7 @@
-r"""What to try next on a new task from scores of other tasks: a cover of those that are like it, then a low-rank model.
+r"""The next arm to try on a new task, from scores on other tasks: a cover of similar tasks, then a low-rank model.
 
-Scores of every known task are standardised over its arms, so that tasks of another difficulty or measure can be read
-together; more is better. Arms that together are good on the known tasks come first (a greedy cover): the next is the
+Scores of every known task are standardised over its arms, so that tasks of different difficulty or metric are
+comparable; more is better. Arms that together are good on the known tasks come first (a greedy cover): the next is the
 one that most raises the best score so far, in the mean over the known tasks, each with the weight
 
     w_t \propto \exp(4 (1 - 2 / P) r_t),
@@ -10,8 +10,8 @@ r_t the correlation of its scores with those of the P arms that were tried on th
 COVER_RUNS probes the cover and a model take turns, for with many known tasks the cover goes on for dozens of runs. The
 model names the arm with the highest expected improvement on the best probe (Jones et al. 1998): tasks are draws of a
 normal distribution over arms, around their means over the known tasks, whose covariance has few directions (Tipping and
-Bishop 1999); what the probes say of the others is its conditional distribution. Of the new task the scale is taken from
-the probes and from the median spread of the known tasks.
+Bishop 1999); predictions are its conditional distribution given the probes. The scale of the new task is estimated from
+the probes and the median spread of the known tasks.
 """
 
 from collections.abc import Mapping
@@ -43,7 +43,7 @@ class Prediction:
         improvement: Expected improvement on the best probe, shape (A,); 0 for probes.
         cover: By how much each arm raises the best standardised score of the probes, in the weighted mean over the
             known tasks, shape (A,); 0 without probes.
-        n_tried: How many arms were tried.
+        n_tried: Number of tried arms.
     """
 
     mean: Float[np.ndarray, " A"]
@@ -56,7 +56,7 @@ class Prediction:
     def order(self) -> list[int]:
         """The order in which to try arms: COVER_RUNS by the cover, then by improvement and by the cover in turn.
 
-        Of equal ones, those with the higher mean. What was tried comes last.
+        Ties go to the higher mean. Tried arms come last.
         """
         by_cover = list(np.lexsort((-self.mean, -self.improvement, -self.cover)))
         by_model = list(np.lexsort((-self.mean, -self.cover, -self.improvement)))
@@ -78,10 +78,10 @@ def predict(scores: Float[np.ndarray, "T A"], probes: Mapping[int, float]) -> Pr
     """Predict every arm on the new task.
 
     Args:
-        scores: Of known tasks, more is better, NaN where an arm was not tried; at least one task with two arms.
+        scores: Scores on known tasks, higher is better, NaN if an arm was not tried; at least one task with two arms.
 
     Returns:
-        The prediction. Without probes its unit is that of standardised scores, and all improvements follow the mean.
+        The prediction; without probes, in units of standardised scores, with improvements that follow the mean.
     """
     z = standardised(scores)
     known = np.isfinite(z).sum(axis=0)

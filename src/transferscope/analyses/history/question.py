@@ -1,4 +1,4 @@
-"""What to try next on a new task, by what is known of other tasks, and what a method gained elsewhere."""
+"""`propose`: the next arm to try on a task, from scores on other tasks; and gains of a method elsewhere."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -22,15 +22,15 @@ LEAST_GAINS = 5
 def gains_over(method: str, other: str) -> tuple[int, float, float] | None:
     """Return the gains of a method over another one in the included runs, which fine-tune small networks.
 
-    They are of the same task with the same source and labels.
+    Each gain compares two runs on the same task with the same source and labels.
 
     Args:
-        method: What it is called, `methods.Method.called`.
-        other: The same of the other, which transfers from the same source unless it needs none.
+        method: Its display name, `methods.Method.called`.
+        other: Display name of the other, with the same source unless it is a baseline.
 
     Returns:
-        How many comparisons there are, and between which differences, in points, eight of ten of them lie; None where
-        there are fewer than LEAST_GAINS.
+        The number of comparisons, and the 10 % and 90 % quantiles of the differences in points; None with fewer than
+        LEAST_GAINS.
     """
     rows = shipped_rows()
     rows = rows[(rows["better"] == "higher") & rows["measure"].isin(HEADLINES)]
@@ -59,19 +59,19 @@ def propose(
     """Propose the next arm for a task, from the scores of all arms on other tasks and those tried on it.
 
     Args:
-        task: The new task; what is known of it counts as tried.
+        task: The new task; its known scores count as tried.
         known: Scores of arms on tasks: a data frame, a CSV, TSV or JSON table, a study file, the path or URL of a
-            store, a name of what comes with the package (docs/history.md), or several of these, of which a later one
-            counts where two have the same arm on the same task.
+            store, the name of an included table (docs/history.md), or several of these; a later one takes precedence
+            for the same arm and task.
         tried: Further scores on the new task by arm.
-        columns: Which column of a table holds what; None to find them by common names.
-        labels: The number of labels; None to read each arm of a task at its largest one.
+        columns: Column by role; None to find them by common names.
+        labels: Number of labels; None for the largest one of each arm and task.
 
     Raises:
-        SettingsError: The task has no name, or a score or number of labels is none.
-        UnknownNameError: An arm that was tried is none that another task knows.
-        DataError: Fewer than two other tasks with the same measure know two arms or more, or nothing was tried and
-            nothing says which of several groups of tasks without an arm in common counts.
+        SettingsError: The task has no name, or a score or number of labels is invalid.
+        UnknownNameError: No other task has a tried arm.
+        DataError: Fewer than two other tasks with the same metric have two arms or more, or nothing was tried and the
+        tasks form several groups without a common arm.
     """
     tried = tried or {}
     if not task.strip():
@@ -126,7 +126,7 @@ def _others(frame: pd.DataFrame, task: str, tried: set[str]) -> pd.DataFrame:
     """Return the rows of other tasks with at least two arms that are connected to the tried arms by common arms.
 
     Raises:
-        DataError: They are of several groups without an arm in common, and nothing was tried.
+        DataError: They form several groups without a common arm, and nothing was tried.
     """
     frame = frame[frame["task"] != task]
     frame = frame[frame.groupby("task")["arm"].transform("nunique") > 1]
@@ -144,7 +144,7 @@ def _measure(others: pd.DataFrame) -> tuple[str, bool]:
     """Return the metric of the tasks, and whether higher is better.
 
     Raises:
-        DataError: There are fewer than two tasks, or they are measured by several things or in two directions.
+        DataError: There are fewer than two tasks, or they have several metrics or directions.
     """
     if others["measure"].nunique() > 1:
         raise DataError(

@@ -1,4 +1,4 @@
-"""Finished runs of many tasks: of studies and tables that are given, and those that come with the package."""
+"""Finished runs on many tasks: from given studies and tables, and those included in the package."""
 
 import functools
 from collections.abc import Collection
@@ -38,12 +38,12 @@ def known_rows(place: str | Path | pd.DataFrame, columns: LabelColumns) -> tuple
     """Return finished runs with `COLUMNS`, and how they were read.
 
     Args:
-        place: A table, a study file, the path or URL of a store, all of whose studies are read, or an origin of what
-            comes with the package.
-        columns: Which column of a table holds what.
+        place: A table, a study file, the path or URL of a store (all studies are read), or the name of an included
+            table.
+        columns: Column by role.
 
     Raises:
-        TransferscopeError: It cannot be used.
+        TransferscopeError: `place` cannot be used.
     """
     if not isinstance(place, pd.DataFrame):
         name, shipped = str(place), shipped_rows()
@@ -73,7 +73,7 @@ def groups_of(rows: pd.DataFrame) -> list[frozenset[str]]:
 def study_rows(frames: StudyFrames) -> pd.DataFrame:
     """Return mean scores of the finished runs of a study, one row per arm and number of labels.
 
-    The task is the target's data set, and a source the name that the study gives it.
+    The task is the target's data set; sources have the names of the study.
 
     Raises:
         DataError: No run is finished.
@@ -105,12 +105,12 @@ def table_rows(
     """Return scores of a table averaged over seeds, as fractions, and how it was read.
 
     Args:
-        columns: Which column holds what; numbers of labels are optional, and without a column of tasks all is of one
-            with the name `origin`.
+        columns: Column by role; numbers of labels are optional, and without a column of tasks all rows belong to a task
+            named `origin`.
 
     Raises:
         SettingsError: A column cannot be found.
-        DataError: Rows of one arm and task repeat without seeds, or a score is no number.
+        DataError: Rows of one arm and task repeat without seeds, or a score is not a number.
     """
     frame, named, said = read_scores(frame, columns, labelled=False)
     frame = frame.drop_duplicates()  # the same row twice is one run

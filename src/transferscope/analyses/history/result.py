@@ -1,4 +1,4 @@
-"""What to try next on a task: the proposal in words and as a table."""
+"""The result of `propose`, as a verdict and a table."""
 
 import math
 from collections.abc import Iterator
@@ -28,12 +28,11 @@ class Proposal:
     """The prediction for one arm on the new task.
 
     Attributes:
-        tasks: How many other tasks know it.
-        expected: The score that is expected, or the one that was measured; NaN before anything was tried, when the
-            scale of the task is not known.
-        sd: Standard deviation of what is expected; 0 where it was measured.
+        tasks: Number of other tasks with this arm.
+        expected: Expected or measured score; NaN before anything was tried, when the scale of the task is unknown.
+        sd: Standard deviation of the expected score; 0 if measured.
         improvement: Expected improvement on the best score so far.
-        tried: Whether it was measured on the new task.
+        tried: Whether the arm was tried on the new task.
     """
 
     arm: str

@@ -1,4 +1,4 @@
-"""How many labels it takes, with transfer and without: `question.plan`."""
+"""How many labels are needed, with transfer and without: `question.plan`."""
 
 from transferscope.analyses.plan.facts import LabelPlan
 from transferscope.analyses.plan.measurements import read_scores

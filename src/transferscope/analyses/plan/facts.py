@@ -1,4 +1,4 @@
-"""What a plan of labels says, in numbers, for all arms."""
+"""The facts of a label plan, for all arms."""
 
 import math
 from dataclasses import dataclass, replace
@@ -51,14 +51,14 @@ class ArmPlan:
 
     Attributes:
         data: Mean errors at numbers of labels above 0.
-        curve: Draws of its curve; None with fewer than LEAST sizes, through which no law is drawn.
-        catch_up: Where training from scratch catches up with it; None where that is not asked or cannot be said.
-        correlation: Of its seeds with those of training from scratch; 0 where they are not paired.
-        labels: Labels that the wanted score takes; None without one.
-        more: By how much the error falls with `LabelPlan.more` labels beyond the largest measured number, and the
-            interval of that; None without a curve.
-        worth: Labels with which training from scratch equals this arm at its largest measured number; None where that
-            cannot be said.
+        curve: Draws of its learning curve; None with fewer than LEAST sizes.
+        catch_up: Number of labels at which training from scratch catches up; None if not asked or undetermined.
+        correlation: Correlation over seeds with training from scratch; 0 if not paired.
+        labels: Number of labels for the target score; None without one.
+        more: Decrease of the error with `LabelPlan.more` labels beyond the largest measured number, with its interval;
+            None without a curve.
+        worth: Number of labels at which training from scratch equals this arm at its largest measured number; None if
+            undetermined.
     """
 
     name: str
@@ -89,18 +89,18 @@ class LabelPlan:
     """A plan of labels.
 
     Attributes:
-        target_error: The wanted score as an error; None without one.
-        scratch: Training from scratch, or the best without a source; None where no arm is one.
-        others: The other arms: by where training from scratch catches up, the latest first, then by their error at
+        target_error: The target score as an error; None without one.
+        scratch: Training from scratch, or the best baseline; None without a baseline.
+        others: The other arms, sorted by where training from scratch catches up, latest first, then by their error at
             their largest number of labels.
-        pairs: Draws of training from scratch together with those of the first other arm; None without both curves.
-        sizes: Numbers of labels along which curves are followed, increasing.
-        next_sizes: Numbers of labels to measure next, the best first; empty where nothing would be learnt.
-        turns_on: What the next measurement is for: where scratch catches up, the labels for the wanted score, or a law.
-        cut_off: Numbers of labels at which training from scratch was cut off before it was finished.
-        better: Arms that are significantly better than every baseline at some number of labels; None where this was
-            not tested. Of other arms nothing is said of where training from scratch catches up.
-        left_out: How many arms are not followed for their worse scores.
+        pairs: Joint draws of training from scratch and the first other arm; None without both curves.
+        sizes: Numbers of labels at which curves are evaluated, increasing.
+        next_sizes: Numbers of labels to measure next, the most informative first; empty if none is informative.
+        turns_on: Purpose of the next measurement: where scratch catches up, the labels for the target score, or a law.
+        cut_off: Numbers of labels at which training from scratch is unfinished.
+        better: Arms that are significantly better than every baseline at some number of labels; None if not tested. For
+            other arms no catch-up is reported.
+        left_out: Number of arms left out for their lower scores.
     """
 
     question: PlanQuestion
@@ -161,8 +161,7 @@ def make_plan(
     """Fit all arms and find where training from scratch catches up, labels for a score, and what to measure next.
 
     Args:
-        cut_off: Numbers of labels at which training from scratch was not finished, so that nothing is said of where it
-            catches up.
+        cut_off: Numbers of labels at which training from scratch is unfinished, so that no catch-up is reported.
         better: See `LabelPlan`.
     """
     names = [name for name in measured.curves if name != measured.scratch]
@@ -235,9 +234,9 @@ _MOST_PAIRS = 1500
 def _with_next_sizes(plan: LabelPlan, margin: float) -> LabelPlan:
     """Return the plan with the sizes to measure next.
 
-    With a wanted score they are for the labels that the best arm takes, where that is not certain; otherwise for where
-    training from scratch catches up, by measuring both arms. Where the arm of the answer has too few sizes for a law,
-    any further one is wanted.
+    With a target score they sharpen the number of labels of the best arm, if uncertain; otherwise where training from
+    scratch catches up, by measuring both arms. If the arm of the answer has too few sizes for a law, any further size
+    is proposed.
     """
     lead, scratch, best, pairs = plan.lead, plan.scratch, plan.cheapest or plan.lead, plan.pairs
     candidates = candidate_sizes(np.unique(lead.data.sizes[:, 0]))

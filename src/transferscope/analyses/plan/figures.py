@@ -1,4 +1,4 @@
-"""The picture of a plan: learning curves with their bands, and the gain of transfer over the number of labels."""
+"""The figure of a plan: learning curves with their bands, and the gain of transfer over the number of labels."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Scores of arms at numbers of labels, from a table as people keep it or from a study."""
+"""Scores of arms at numbers of labels, from a table or a study."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -48,10 +48,10 @@ class Measured:
 
     Attributes:
         curves: Mean errors at numbers of labels above 0 by arm, training from scratch first.
-        scratch: The arm that trains from scratch; None where none does.
-        by_seed: Errors by arm: number of labels to errors by seed; empty without seeds.
-        target_error: The wanted score as an error; None without one.
-        chance: The error of guessing; None when unknown.
+        scratch: The arm that trains from scratch; None without one.
+        by_seed: Errors by arm, number of labels and seed; empty without seeds.
+        target_error: The target score as an error; None without one.
+        chance: The error of guessing; None if unknown.
     """
 
     curves: Mapping[str, Observations]
@@ -67,7 +67,7 @@ def table_measurements(frame: pd.DataFrame, columns: LabelColumns, target_score:
     """Read a table with one row per score, or a column of scores for each arm or number of labels.
 
     Args:
-        target_score: The score that is wanted, in the unit of its column; None without one.
+        target_score: The target score, in the unit of its column; None without one.
     """
     frame, columns, notes = read_scores(frame, columns)
     labels, arm, score = str(columns.labels), str(columns.arm), str(columns.score)
@@ -91,11 +91,11 @@ def table_measurements(frame: pd.DataFrame, columns: LabelColumns, target_score:
 def study_measurements(frames: StudyFrames, target_score: float | None) -> Measured:
     """Read the finished runs of a study: accuracy or R² of every transfer arm, and of the best baseline.
 
-    The best is that of the decision on the largest number of labels; it is what catches up with transfer. Means are
-    those of the decisions, adjusted for seeds that an arm lacks.
+    The best baseline is that of the decision at the largest number of labels; it is compared with transfer at every
+    size. Means are adjusted for seeds that an arm lacks, as in the decisions.
 
     Args:
-        target_score: The wanted accuracy or average precision (0.85, or 85 for percent) or R²; None without one.
+        target_score: The target accuracy or average precision (0.85, or 85 for percent) or R²; None without one.
     """
     name = frames.study.name
     if len(frames.sizes) < 2:
@@ -154,10 +154,10 @@ def read_scores(
     """Return the selected rows with one score each, with columns found by their common names.
 
     Args:
-        labelled: Whether a table must have numbers of labels; else it must have arms.
+        labelled: Whether the table must have numbers of labels; otherwise it must have arms.
 
     Returns:
-        The rows with names of arms as text ("this arm" in all where nothing names one), their columns, and how they
+        The rows with names of arms as text ("this arm" without a column of names), their columns, and notes on how they
         were read.
     """
     given = {role: getattr(columns, role) for role in _ROLES}

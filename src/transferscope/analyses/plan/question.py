@@ -1,4 +1,4 @@
-"""How many labels it takes, with transfer and without, from a table or a finished study."""
+"""`plan`: how many labels are needed, with transfer and without, from a table or a finished study."""
 
 from dataclasses import fields, replace
 from pathlib import Path
@@ -31,12 +31,12 @@ def plan(
     Args:
         table: Scores at numbers of labels: a data frame, a CSV, TSV or JSON file, a study file (with several `labels`),
             or the path or URL of a store.
-        question: The score that is wanted, what labels and runs cost; None for where scratch catches up alone.
-        columns: Which column of a table holds what; None to find them by common names. None for a study.
-        study: Which study, when a store holds several.
+        question: The target score and the costs of labels and runs; None for only where scratch catches up.
+        columns: Column by role; None to find them by common names, and for a study.
+        study: Name of the study if the store holds several.
 
     Raises:
-        TransferscopeError: A table or study that cannot be used, or a question that does not fit it.
+        TransferscopeError: The table or study cannot be used, or the question does not apply to it.
 
     Example:
         >>> import pandas as pd

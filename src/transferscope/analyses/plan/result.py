@@ -1,4 +1,4 @@
-"""The answer on labels: its verdict, table and figure."""
+"""The result of `plan`: verdict, table and figure."""
 
 from dataclasses import dataclass
 from typing import ClassVar

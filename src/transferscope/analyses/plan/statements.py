@@ -1,4 +1,4 @@
-"""What is worth saying of a plan of labels, as statements whose words are in words.j2: the answer first."""
+"""Statements on a label plan, the answer first; their words are in words.j2."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping

@@ -1,4 +1,4 @@
-"""The plan of a study, and its part of the study's page."""
+"""The label plan of a study, and its part of the report."""
 
 from transferscope.analyses.plan.facts import LabelPlan, make_plan
 from transferscope.analyses.plan.measurements import study_measurements

@@ -20,13 +20,14 @@ def plan_rows(plan: LabelPlan) -> pd.DataFrame:
     """Return one row per arm, training from scratch first, then by where it catches up, the latest first.
 
     Returns:
-        Columns: arm, role ("scratch", "lead" or "transfer"), sizes (how many), largest (labels), score (median at the
+        Columns: arm, role ("scratch", "lead" or "transfer"), sizes (their number), largest (labels), score (median at
+        the
         largest number), score_low, score_high, catch_up, catch_up_low, catch_up_high, p_already, p_beyond, labels,
-        labels_low, labels_high (for the wanted score), more (further labels), gain (of them), gain_low, gain_high,
+        labels_low, labels_high (for the target score), more (further labels), gain (of them), gain_low, gain_high,
         worth, worth_low, worth_high (labels from scratch that equal this arm at its largest number), cost (of `labels`
         with a run), cost_of_more, limit (labels up to which curves are followed). Numbers of labels are 0 where they
-        are at or below the smallest measured number, infinite above `limit`, NaN where they were not asked for or
-        cannot be said. Accuracies and their gains are in percent.
+        are at or below the smallest measured number, infinite above `limit`, NaN if not asked for or undetermined.
+        Accuracies and their gains are in percent.
     """
     costs, measure = plan.costs, plan.measure
     rows = []
@@ -53,7 +54,7 @@ def plan_rows(plan: LabelPlan) -> pd.DataFrame:
 
 
 def arms_table(plan: LabelPlan) -> Table:
-    """Return the table of arms for display, without what the answer does not tell."""
+    """Return the table of arms for display, without columns that the answer does not use."""
     words, measure, target = filters_of(plan), plan.measure, plan.target_error
     columns = [
         Column("Arm", numeric=False),

@@ -1,6 +1,6 @@
-"""What to transfer from: `rank` rates pretrained networks on a few labelled target examples, before any training.
+"""Which source: `rank` scores pretrained networks on a few labelled target examples, without training.
 
-Names are loaded when they are first used: `rank` needs torch, and the page of a study that was ranked does not.
+Names are loaded on first use: `rank` needs torch, the report of a ranked study does not.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""A candidate to transfer from: a pretrained network, its features of labelled target examples, and its source head."""
+"""A candidate source: a pretrained network, its features of labelled target examples, and its source head."""
 
 from dataclasses import dataclass, field
 
@@ -24,7 +24,7 @@ LEAST_NUMBERS = 10
 
 @dataclass(frozen=True)
 class CandidateNetwork:
-    """A network to rank; `n_source_classes` are the outputs of its head, None if that is not one of classes."""
+    """A network to rank; `n_source_classes` is the number of outputs of its head, None if it is not a classifier."""
 
     name: str
     network: Network
@@ -36,8 +36,8 @@ class LabelledTarget:
     """Labelled target examples, as read by networks and by scores.
 
     Attributes:
-        labels: Class indices (int64, shape (n,)), numbers (float64, shape (n, K)), or truth values of several labels
-            (shape (n, K)).
+        labels: Class indices (int64, shape (n,)), numbers (float64, shape (n, K)), or indicators of several labels
+            (bool, shape (n, K)).
     """
 
     subset: LabelledSet
@@ -55,7 +55,7 @@ class LabelledTarget:
         return self._read[key]
 
     def view_of(self, candidate: CandidateNetwork) -> TargetView:
-        """Return a candidate's features of them, and in float64 the probabilities of its source head.
+        """Return a candidate's features of the examples, and the probabilities of its source head in float64.
 
         Raises:
             NetworkError: The features are not finite.

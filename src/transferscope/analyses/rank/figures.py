@@ -1,4 +1,4 @@
-"""How far each candidate is behind the best, by what transfer gave and by every score: a panel for each."""
+"""The figure of a ranking: distance of each candidate to the best, by actual transfer and by every score."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ def draw_ranking(ranking: Ranking, hindsight: Hindsight | None = None) -> Figure
     """Draw the figure for one number of labels.
 
     Args:
-        hindsight: What transfer gave, in the first panel; None for networks that nothing was trained from.
+        hindsight: Actual results of transfer, shown in the first panel; None without them.
     """
     by_score = [
         _Panel(

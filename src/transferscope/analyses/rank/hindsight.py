@@ -1,4 +1,4 @@
-"""How scores would have chosen among sources, held against what transfer from each really gave."""
+"""Regret of choosing sources by scores, from the actual results of transfer."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -55,8 +55,8 @@ def results_of(
         The results; None when no method of these has any for all candidates.
 
     Raises:
-        UnknownNameError: There is no such method.
-        SettingsError: The method that was asked for lacks a result for a candidate.
+        UnknownNameError: The method does not exist.
+        SettingsError: The requested method lacks a result for a candidate.
     """
     final: dict[str, dict[str, float]] = {name: {} for name in HEADLINES}
     for i, name in enumerate(records.name):
@@ -92,7 +92,7 @@ class SizeCases:
     """The cases of one number of labels.
 
     Attributes:
-        measured: What transfer gave, shape (S, C), as a fraction, higher is better; NaN where there is no result.
+        measured: Actual results of transfer, shape (S, C), as a fraction, higher is better; NaN without a result.
         scores: Values of each score, shape (S, C); NaN if there is none.
     """
 
@@ -106,15 +106,14 @@ def hindsight_of(method: str, measure: str, candidates: Sequence[str], sizes: Se
     """Return the regret of each score.
 
     A case is a number of labels and a seed with a result for all candidates. Its regret is the best result minus that
-    of the candidate which the score puts first (the mean over those that tie); picking at random has the mean over
-    candidates. Intervals resample seeds with all their cases. Percentiles of a bootstrap over few seeds lie too close
-    to the mean, so that they are moved out from it by
+    of the candidate with the highest score (mean over ties); random choice has the mean over candidates. Intervals
+    resample seeds with all their cases. Bootstrap percentiles over few seeds are too close to the mean, so they are
+    expanded by
 
         sqrt(S / (S - 1)) t_{0.975, S - 1} / z_{0.975}
 
     (the expanded percentile interval, Hesterberg 2015, The American Statistician 69, section 5); one seed has none.
-    No interval goes beyond what the measure, or a difference of two, can be. Results that are missing for one candidate
-    leave out their case.
+    Intervals are clipped to the range of the metric, or of a difference. Cases with a missing result are left out.
 
     Args:
         measure: One of `HEADLINES`.
@@ -156,10 +155,10 @@ def resampled_mean(
     cases.
 
     Args:
-        values: NaN for a case that does not count.
-        units: What the cases belong to: seeds, targets.
-        low: The smallest value that the mean can have.
-        high: The largest.
+        values: One per case; NaN for a case to ignore.
+        units: Resampling unit of each case: seed or target.
+        low: Smallest possible value of the mean.
+        high: Largest possible value.
 
     Returns:
         The mean; without an interval and with status "too_few" for one unit, "undefined" without a case.

@@ -1,4 +1,4 @@
-"""What to transfer from: rate pretrained networks on a few labelled target examples, without training on the target."""
+"""`rank`: score pretrained networks on a few labelled target examples, without training."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -67,31 +67,32 @@ def rank(
 ) -> RankingResult:
     """Rank pretrained networks as sources, without training on the target.
 
-    All networks see the same labelled training examples, and random features are rated beside them. Of a finished
-    study, given alone, its own networks and few-shot subsets are used, and it also says how each score would have
-    chosen, given what transfer gave; the ranking is kept with the study, whose report shows it from then on.
+    All networks see the same labelled training examples; random features are scored for comparison. For a finished
+    study, given alone, its networks and few-shot subsets are used, and the regret of choosing by each score is computed
+    from the actual results. The ranking is stored with the study and shown in its report.
 
     Args:
         target: The target by name, such as "usps" or "npz:PATH", with its transformations as a `DataSettings`, or data
-            in memory as `compare` takes them. Only its training part is read. Or alone, a finished study: its file, or
-            the path or URL of its store.
+            in memory as for `compare`. Only its training part is read. Or alone, a finished study: its file, or the
+            path or URL of its store.
         networks: Files of weights (safetensors, or state dicts of torch) of one architecture; names of pretrained
             networks ("hf:FOLDER", "timm:NAME", "torchvision:NAME", "package.module:factory", "file.py:factory"); or
-            `Pretrained` networks, each with its own input. One alone is held against random features.
-        network: Architecture of the files; of those that a study wrote, they say it.
-        study: Which study, when a store holds several.
-        trust_code: With a study: whether code that the store names is run, beside what a study file of yours names.
+            `Pretrained` networks, each with its own input. A single one is compared with random features.
+        network: Architecture of the files; None for files written by a study, which contain it.
+        study: Name of the study if the store holds several.
+        trust_code: With a study: whether to run code that only the store names, not your study file.
         label: The label column of a target that is a data frame, or a data set of the package datasets; this and the
-            next two as of `compare`.
-        task: What the labels of a target in memory are.
-        test_share: Share of a target in memory without a test part that is not read.
-        group: What each example of a target in memory belongs to, and `time` when it is from; as of `compare`.
-        on_progress: Called with (values of scores done, values in all).
+            next two as in `compare`.
+        task: Task of a target in memory.
+        test_share: Share of a target in memory that is held out as its test part, and not read.
+        group: Group of each example of a target in memory; this and `time` as in `compare`.
+        on_progress: Called with (scores done, total).
 
-    The others are those of `settings.questions.RankQuestion`; labels and seeds are of networks without a study.
+    Further arguments are those of `settings.questions.RankQuestion`; labels and seeds apply to networks without a
+    study.
 
     Raises:
-        TransferscopeError: Files, data, names or settings that cannot be used, or a study that is not finished.
+        TransferscopeError: Files, data, names or settings are invalid, or the study is not finished.
 
     Example:
         >>> result = rank("digits", ["mnist.safetensors", "fashion.safetensors"], labels=100)  # doctest: +SKIP

@@ -1,4 +1,4 @@
-"""What scores say of pretrained networks, as facts: rankings, what transfer really gave, and how these are kept."""
+"""The facts of a ranking: scores of pretrained networks, actual results of transfer, and their storage."""
 
 import math
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class RatedCandidate:
         behind: The best minus this one, paired; None for the best, or without a value.
         above_random: This one minus the random features, paired; None for these, or without a value of either.
         probability_best: Chance of the highest score on other examples (and seeds) of this kind, which is not the
-            chance that transfer from it gives most (docs/results/audit.md); None without a spread.
+            chance of the best transfer (docs/results/audit.md); None without a spread.
     """
 
     candidate: str
@@ -72,7 +72,7 @@ class Ranking:
     """All scores at one number of labels.
 
     Attributes:
-        n_target: Labelled training examples that the scores are computed on.
+        n_target: Number of labelled training examples used by the scores.
         candidates: Names, the random features last.
     """
 
@@ -88,11 +88,11 @@ class RankedNetwork:
     """The rank of one candidate over all scores.
 
     Attributes:
-        chance: That it scores highest on other examples, in [0, 1]: the mean over the scores which rate every
-            candidate and have a spread; None where none has.
-        best_place: Over the scores that rate it, as `worst_place` is; None where none does.
-        n_scores: How many rate it.
-        n_above: By how many of these it is clearly above the random features; None for these.
+        chance: Chance of scoring highest on other examples, in [0, 1]: the mean over the scores with a value and a
+            spread for every candidate; None without such a score.
+        best_place: Best place over the scores with a value for it, as `worst_place` is the worst; None without one.
+        n_scores: Number of scores with a value for it.
+        n_above: Number of these in which it is significantly above the random features; None for these.
     """
 
     candidate: str
@@ -150,10 +150,10 @@ class Choice:
     """The regret of a score over all cases (a number of labels and a seed).
 
     Attributes:
-        score: Its name; "" for picking at random.
-        n_cases: Cases with a value of every candidate.
+        score: Name of the score; "" for random choice.
+        n_cases: Number of cases with a value for every candidate.
         regret: Best minus picked, as a fraction, mean over cases.
-        saved: Regret of picking at random minus that of the score, paired by case; None for picking at random.
+        saved: Regret of random choice minus that of the score, paired by case; None for random choice.
     """
 
     score: str
@@ -167,9 +167,9 @@ class Hindsight:
     """The actual results of transfer, and the regret of the scores.
 
     Attributes:
-        method: What prose calls it.
+        method: Display name of the method.
         measure: "accuracy", "average_precision" or "r2".
-        choices: One for each score, and last picking at random.
+        choices: One for each score, and last, random choice.
     """
 
     method: str
@@ -184,8 +184,8 @@ class StudyRanking:
 
     Attributes:
         rankings: One for each number of labels, ascending.
-        hindsight: None when no method has a result for all candidates, or networks are from files.
-        runs: What was done of the study when it was made; no runs for networks from files.
+        hindsight: Actual results; None if no method has a result for all candidates, or networks are from files.
+        runs: Runs of the study that existed when the ranking was made; empty for networks from files.
     """
 
     rankings: tuple[Ranking, ...]

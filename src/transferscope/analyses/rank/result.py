@@ -1,4 +1,4 @@
-"""What `rank` returns, and its part of a study's page: words, tables and figures together."""
+"""The result of `rank`, and its part of a study's report."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -24,8 +24,8 @@ class RankingResult(AnalysisResult):
     """The scores of pretrained networks.
 
     Attributes:
-        target: What was ranked for: the name of the target, or of the study.
-        kept: Whether the report of the study shows this, in a sentence; empty for files.
+        target: Name of the target, or of the study.
+        kept: Sentence on whether the report of the study shows the ranking; empty for files.
     """
 
     kind: ClassVar[str] = "rank"

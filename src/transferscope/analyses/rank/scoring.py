@@ -57,7 +57,7 @@ class ScoreValues:
     Attributes:
         values: Shape (S, C); NaN if there is none.
         without: Values without each of G groups of examples, shape (S, C, G), the same groups for all candidates.
-        status: Of each candidate: "ok", or why it has no value.
+        status: "ok" or the reason for a missing value, by candidate.
     """
 
     values: Float64[np.ndarray, "S C"]
@@ -70,8 +70,8 @@ def choose_scores(names: Sequence[str], *, kind: Kind) -> Chosen:
     """Return the scores of these names, or by default all, that support such labels.
 
     Raises:
-        UnknownNameError: There is no such score.
-        DataError: None of them is.
+        UnknownNameError: A score does not exist.
+        DataError: No score supports such labels.
     """
     wanted = {name: SCORES[name] for name in (dict.fromkeys(names) or SCORES.own)}
     if kind in ("segmentation", "dense regression"):
@@ -103,13 +103,13 @@ def rank_subsets(
     """Rank candidates at one number of labels.
 
     Args:
-        candidates: Their names, those of every subset in this order.
-        n_target: Examples in each subset.
-        n_pool: Examples that the subsets were drawn from.
+        candidates: Names of the candidates, in the order of every subset.
+        n_target: Number of examples in each subset.
+        n_pool: Number of examples from which the subsets were drawn.
         networks_vary: Whether each subset has pretrained networks of its own.
 
     Raises:
-        NetworkError: A candidate gives features that are not finite.
+        NetworkError: Features of a candidate are not finite.
         DataError: No score has a value for two candidates.
     """
     seeds, rows = [], []

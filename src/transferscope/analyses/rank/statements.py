@@ -1,4 +1,4 @@
-"""What is worth saying of a ranking: statements, whose words are in words.j2."""
+"""Statements on a ranking; their words are in words.j2."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby

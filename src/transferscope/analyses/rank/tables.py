@@ -1,4 +1,4 @@
-"""A ranking as tables: rows of numbers for files, and one table for a reader."""
+"""A ranking as tables: rows of numbers for files, and one table for display."""
 
 from collections.abc import Sequence
 

@@ -1,1 +1,1 @@
-"""Results of other tools, a table or a folder of runs, read as a study is."""
+"""Results of other tools, a table or a folder of runs, in the form of a study."""

@@ -1,4 +1,4 @@
-"""What each test example gives to the score of a run, from a file of its predictions."""
+"""Contribution of each test example to the score of a run, from a file of predictions."""
 
 from pathlib import Path
 from typing import Any, Literal
@@ -22,14 +22,14 @@ def scores_by_example(
     them.
 
     Args:
-        path: A table, or a .npz file of arrays of shape (N,): "score", or "prediction" and "label". Of these the score
-            is 1 where both are the same and 0 otherwise; the squared error where the measure is named mse, the absolute
-            where it is named mae. Examples come in the same order for all runs.
+        path: A table, or a .npz file of arrays of shape (N,): "score", or "prediction" and "label". Their score is 1 if
+            both are equal and 0 otherwise; the squared error if the metric is named mse, the absolute error if mae. All
+            runs have the examples in the same order.
         score: The score of the run, as a share or in percent.
 
     Raises:
-        MissingDataError: There is no such file.
-        DataError: It holds something else, or its mean is another number than the score.
+        MissingDataError: The file does not exist.
+        DataError: The file has other content, or its mean differs from the score.
     """
     if not path.is_file():
         raise missing_file("file of predictions", path, "check the path in the table")

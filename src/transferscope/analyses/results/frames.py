@@ -1,4 +1,4 @@
-"""Runs of others in the form in which a study is read, so that one decision and one set of words serve both."""
+"""Finished runs of other tools as frames of a study, so that both share one decision and one set of words."""
 
 from typing import Any
 
@@ -18,10 +18,10 @@ def frames_of(
     """Return the runs as frames of a study.
 
     Args:
-        name: What they are called.
-        margin: Differences that do not matter, in points; None for what the measure says.
-        worth: Seconds of a run that a point is worth; None for the cheapest within the margin.
-        planned: Number of seeds of every arm that was fixed before the first run; None where it was not.
+        name: Title of the runs.
+        margin: Differences that do not matter, in points; None for the default of the metric.
+        worth: Seconds of a run that one point is worth; None for the cheapest arm within the margin.
+        planned: Number of seeds per arm fixed before the first run; None if not fixed.
     """
     done = runs.rows[runs.rows["state"] == "done"]
     records = pd.DataFrame(
@@ -50,7 +50,7 @@ def frames_of(
 
 
 def _cells(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return what `cells_frame` makes of cells, of runs of which no more is known."""
+    """Return the frame of `cells_frame` for runs without further facts."""
     n, failed = len(rows), rows["state"] == "failed"
     known = pd.DataFrame(
         {

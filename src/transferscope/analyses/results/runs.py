@@ -1,4 +1,4 @@
-"""Runs as others keep them, a row each: which arm, source and seed, how many labels, what score."""
+"""Tables of finished runs, one row each: arm, source, seed, number of labels and score."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -72,23 +72,22 @@ class RunColumns:
     """The columns of a table of runs by role; None for the usual names (`columns.ROLES`).
 
     Attributes:
-        arm: What was trained; or the method alone, beside a column of sources. Several columns with + between them are
-            one name.
-        source: What it was transferred from, empty for an arm without a source.
+        arm: The arm; or only the method, with a column of sources. Several columns joined by + form one name.
+        source: The source, empty for a baseline.
         seed: The seed, fold or split: runs of two arms that share it are a pair.
         labels: The number of labelled target examples.
         cost: Seconds of a run.
-        state: Whether a run has failed.
-        predictions: A file of each run with what it gave for every test example (`by_example.scores_by_example`).
-        metric: The column of scores, or, in a table with a column of measures, one of these.
-        better: Which scores are better; None to tell by the name of the measure.
-        unit: Of the scores: "share" for a share of 1, "%", or any other; None to tell by their size.
-        wide: What columns of scores are of; None for one score in a row.
+        state: The state of a run, such as failed.
+        predictions: The file of predictions of each run (`by_example.scores_by_example`).
+        metric: The column of scores, or the metric in a table with a column of metrics.
+        better: Which scores are better; None to infer it from the name of the metric.
+        unit: Unit of the scores: "share" for fractions, "%", or any other; None to infer it from their size.
+        wide: What the columns of scores stand for; None for one score per row.
         where: The rows to keep: a value by column.
-        task: The tasks that runs are of, each a question of its own (`compare.tasks.compare_tasks`).
+        task: The task of each run; tasks are compared separately (`compare.tasks.compare_tasks`).
 
     Raises:
-        UnknownNameError: There is no such direction, or nothing that columns could be of.
+        UnknownNameError: `better` or `wide` is unknown.
     """
 
     arm: str | None = None
@@ -116,16 +115,15 @@ class Runs:
     """The runs of one comparison.
 
     Attributes:
-        rows: A row each: method, source ("" for one without a name, or for none, also where the table calls that by a
-            name: it is then part of the method), n_target (ALL_LABELS where nothing says it), seed (numbered), score
-            (as the table has it; NaN unless done), seconds (NaN where unknown) and state: "done", "failed" (diverged
-            too), or "planned" for one that is still to be run or under way.
-        examples: What the test examples give to the score of a run, by position in `rows`; empty without predictions.
-        with_source: The arms that have a source.
-        seeds: What the table calls each seed, by number, where that is no number itself; None where runs of an arm are
-            numbered in their order.
-        table: The rows as the table has them, in the same order.
-        columns: The table's column of each role, where there is one; "score" is that of scores.
+        rows: One row per run: method, source ("" for a baseline or an unnamed source; a name that the table gives to
+            "no source" is part of the method), n_target (ALL_LABELS if unknown), seed (numbered), score (as in the
+            table; NaN unless done), seconds (NaN if unknown) and state: "done", "failed" (also diverged), or "planned"
+            (also running).
+        examples: Contributions of the test examples to the score, by position in `rows`; empty without predictions.
+        with_source: The transfer arms.
+        seeds: Name of each seed in the table, by number; None if the runs of an arm are numbered in their order.
+        table: The original rows, in the same order.
+        columns: Column of the table by role, including "score".
         notes: How the table was read.
     """
 
@@ -150,16 +148,16 @@ def read_runs(
     """Read a table of runs.
 
     Args:
-        without: Names of arms, methods or sources that need no source; empty, or "none" alone where no arm is called
-            so, where all have one; None where the table says it.
-        folder: Where paths in a column of predictions begin.
+        without: Baselines: names of arms, methods or sources; empty, or only "none" unless an arm has this name, for no
+            baseline; None if the table shows it.
+        folder: Base folder of relative paths in a column of predictions.
         predictions: A folder with the predictions of each run as ARM/SEED.csv (or .npz), or LABELS/ARM/SEED.csv.
 
     Raises:
-        UnknownNameError: A column, measure or arm that is named does not exist.
-        SettingsError: Something must be said that the table does not: its measure, which scores are better, or which
-            arms need no source.
-        DataError: Rows repeat each other, mix units, or hold what is not a score, seed or number of labels.
+        UnknownNameError: A named column, metric or arm does not exist.
+        SettingsError: The table does not show its metric, which scores are better, or the baselines, so they must be
+        given.
+        DataError: Rows repeat, mix units, or have an invalid score, seed or number of labels.
     """
     table, notes = rows_where(read.rows, asked.where), list(read.notes)
     table, in_percent = _without_signs(table)

@@ -1,4 +1,4 @@
-"""How much pretraining, and more data or other data: from a table of errors, or a study, to a verdict."""
+"""How much pretraining, and whether more data or other data help, from a table of errors or a study."""
 
 from dataclasses import fields, replace
 from pathlib import Path
@@ -40,19 +40,18 @@ def scaling(
     columns: Columns | None = None,
     study: str | None = None,
 ) -> ScalingResult:
-    """Estimate how much pretraining it takes, and whether to make more data, other data or label more.
+    """Estimate how much pretraining is needed, and whether to collect more data, other data or more labels.
 
     Args:
         table: Errors at sizes: a data frame, a CSV file, a study file (with several pretraining sizes), or the path
             or URL of a store.
-        question: The score that is wanted, costs, a budget; None for forecasts only.
-        target_score: The score that is wanted, where nothing else is asked.
-        columns: Which column holds what; None for "error" and "n", or columns of common names. Of a study, only `by`
-            is read.
-        study: Which study, when a store holds several.
+        question: The target score, costs, a budget; None for forecasts only.
+        target_score: The target score, as a shorthand for a question with nothing else.
+        columns: Column by role; None for "error" and "n", or columns with common names. For a study, only `by` is used.
+        study: Name of the study if the store holds several.
 
     Raises:
-        TransferscopeError: A table that cannot be used, or a question that does not fit it.
+        TransferscopeError: The table cannot be used, or the question does not apply to it.
 
     Example:
         >>> import pandas as pd

@@ -1,4 +1,4 @@
-"""Everything there is to say about one table: fits, forecasts, advice, comparisons."""
+"""The complete analysis of one table: fits, forecasts, advice, comparisons."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -46,9 +46,9 @@ class CurveAnalysis:
     Attributes:
         fit: The power law with a floor on its own.
         advice: Forecast and advice, with the posterior that the other curves inform; None with fewer than two sizes.
-        asked: Forecasts at the sizes that were asked about; None without any.
-        message: Why there is no advice; empty otherwise.
-        share: Whether errors are a share, or percent, of answers (`extrapolate`).
+        asked: Forecasts at the requested sizes; None without any.
+        message: Reason for missing advice; empty otherwise.
+        share: Whether errors are fractions or percentages (`extrapolate`).
     """
 
     name: str
@@ -71,17 +71,17 @@ class SurfaceAnalysis:
     """One group over (n, s), or over parameters N and tokens D.
 
     Attributes:
-        now: The error that is expected at the largest measured sizes.
+        now: The expected error at the largest measured sizes.
         doubled: The same with n twice as large, and with s twice as large.
-        labels_better: Probability that doubling s gains more than doubling n, over draws of all laws; NaN where the two
-            are parameters and tokens.
-        split: The best use of the budget; None without one, or of parameters and tokens.
+        labels_better: Probability that doubling s gains more than doubling n, over draws of all laws; NaN for
+            parameters and tokens.
+        split: The best split of the budget; None without one, or for parameters and tokens.
         cheapest: The cheapest plan that is predicted to reach the target; None without costs or out of reach.
-        next_run: The (n, s) whose measurement would sharpen the decision most; None when nothing was asked, or where
+        next_run: The (n, s) whose measurement would be most informative for the decision; None if nothing was asked, or
             both sizes vary freely.
-        optima: The best parameters and tokens of each budget; of such a table alone.
-        largest_cost: What the dearest measured run costs; NaN without costs.
-        costs: What a run costs; None when unknown.
+        optima: The best parameters and tokens for each budget; empty for other tables.
+        largest_cost: Cost of the most expensive measured run; NaN without costs.
+        costs: Cost of a run; None if unknown.
         worth: The labels that equal the largest pretraining at each s (`worth_by_s`).
     """
 
@@ -105,11 +105,11 @@ class Analysis:
     """All results for one table.
 
     Attributes:
-        curves: Each curve over n; none where laws over both sizes were fitted.
-        lead: Name of the curve or group that the answer is about.
-        gains: Every other curve against the first; over (n, s), against that of the first group with the same s.
+        curves: Each curve over n; empty if laws over both sizes were fitted.
+        lead: Name of the curve or group of the answer.
+        gains: Every other curve compared with the first; over (n, s), with the first group at the same s.
         compute: Whether the two sizes are parameters and training tokens.
-        cautions: Sentences on what else than pretraining may be behind the errors; none where nothing is known of it.
+        cautions: Sentences on other possible causes of the errors than pretraining; empty if none are known.
     """
 
     question: ScalingQuestion

@@ -1,4 +1,4 @@
-"""Panels with logarithmic axes, points and fitted lines: what all figures of scaling laws share."""
+"""Common parts of the figures of scaling laws: panels with logarithmic axes, points and fitted lines."""
 
 from collections.abc import Callable, Mapping
 from typing import Literal, TypeVar
@@ -28,9 +28,9 @@ def in_panels(
     """Draw `count` panels, at most three in a row.
 
     Args:
-        draw: Draws on a canvas and its panels; called again if a narrow drawing is wanted.
-        width: Of a panel, in inches; a single one is made wider.
-        height: Of a panel, in inches.
+        draw: Draws on a canvas and its panels; called again for a narrow drawing.
+        width: Width of a panel in inches; a single panel is wider.
+        height: Height of a panel in inches.
 
     Returns:
         The canvas, a function that draws them again at a width in inches (`Figure.narrow`), and what `draw` returned.
@@ -103,8 +103,8 @@ def add_legend(
     """Add one legend above all panels, where it covers no point.
 
     Args:
-        title: What the series are.
-        lines: Line styles by what they stand for, in grey, after the series.
+        title: Title of the legend.
+        lines: Line styles by meaning, shown in grey after the series.
     """
     handles = [
         Line2D(

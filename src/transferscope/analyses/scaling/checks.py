@@ -1,4 +1,4 @@
-"""What a table is not read as unasked: several curves as one, percent as shares, and a target in another unit."""
+"""Refusals of ambiguous tables: several curves read as one, mixed units, and a target in another unit."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class ToldApart:
     """A column that separates rows which would be read as one curve.
 
     Attributes:
-        rows: Some of them in words: "2 rows at n = 500 differ in model (a and b)".
+        rows: Some of these rows in words: "2 rows at n = 500 differ in model (a and b)".
         may_repeat: Whether they may be repeats: they have one size, and no column of seeds leaves them as one.
     """
 
@@ -58,16 +58,16 @@ def told_apart(
 ) -> ToldApart | None:
     """Return the column that makes rows with equal `keys` separate curves; None if they are repeats.
 
-    That is a column of names in which such rows differ. A column of numbers, and any where a column of seeds tells the
-    rows apart already, must explain the errors: those that are left once its means and slopes are taken out are smaller
-    than chance would have it (EXPLAINS). Seeds then also belong to one of its values each. Where no rows have equal
-    keys, a column of names must explain how far the errors lie from one curve.
+    This is a column of names in which such rows differ. A numeric column, and any column if seeds already distinguish
+    the rows, must explain the errors: the residuals after its means and slopes are smaller than by chance (EXPLAINS),
+    and each seed belongs to one of its values. If no rows have equal keys, a column of names must explain the residuals
+    of a common curve.
 
     Args:
-        keys: Columns that say of which curve and size a row is.
+        keys: Columns that identify the curve and the sizes of a row.
         sizes: Those of them that are sizes.
-        other: Further columns that are known to mean something else.
-        seeds: Columns that are known to tell repeats apart, beside those of such names (REPEATS).
+        other: Further columns with another known role.
+        seeds: Columns known to distinguish repeats, in addition to those with such names (REPEATS).
     """
     frame = frame.reset_index(drop=True)
     numbers = frame[[value, *sizes]].apply(pd.to_numeric, errors="coerce").astype(np.float64)
@@ -176,11 +176,11 @@ def _explains(
 def check_units(values: pd.Series, sizes: Sequence[pd.Series], curves: pd.Series | None = None) -> None:
     """Refuse a column that mixes fractions and percentages.
 
-    They are where steps from size to size become CLEARER times smaller once values up to 1 are times 100. A loss has
-    no unit.
+    Units are mixed if steps between sizes become CLEARER times smaller once values up to 1 are multiplied by 100. A
+    loss has no unit.
 
     Args:
-        curves: Of which curve each value is, where different curves may have different units; None otherwise.
+        curves: Curve of each value, if curves may have different units; None otherwise.
     """
     values = values[values > 0]
     small = values <= 1

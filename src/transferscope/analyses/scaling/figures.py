@@ -155,7 +155,7 @@ def draw_surface(surface: Surface, *, name: str, law: str = "", measure: Measure
     """Draw the error over n for each s, and over s for each n, with the lines of one law.
 
     Args:
-        law: The law to draw; empty for the one that is best within the measured sizes.
+        law: Name of the law; empty for the one that fits best within the measured sizes.
     """
     chosen = law or surface.interpolating
     fit = surface.fits[chosen]

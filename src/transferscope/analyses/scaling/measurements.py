@@ -1,4 +1,4 @@
-"""Measured errors at sizes, from a table as people keep it or from a finished study: columns in, curves out."""
+"""Measured errors at sizes, as curves, from a table or a finished study."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -44,8 +44,8 @@ def curves(frame: pd.DataFrame, columns: Columns) -> dict[str, Observations]:
     """Return the observations of each group, over n or over (n, s).
 
     Returns:
-        Observations by the name of the group ("a, b" for two columns); a group without a usable row is left out, with
-        a note on the first one that is kept.
+        Observations by the name of the group ("a, b" for two columns); a group without a usable row is left out, with a
+        note on the first remaining one.
     """
     _check_known(frame, columns)
     for name in columns.numeric:
@@ -169,8 +169,8 @@ def as_errors(
     A quality q in [0, 1] becomes 1 - q, in percent 100 - q. R² becomes 1 - R², also below 0.
 
     Args:
-        target: The value that is wanted, in the unit of the column; None without one.
-        rises: Whether an error may rise with the sizes, as that of poor pretraining does and that of labels does not.
+        target: The target value, in the unit of the column; None without one.
+        rises: Whether an error may rise with the sizes: possible for pretraining, not for labels.
     """
     _check_known(frame, columns)
     name = columns.error
@@ -233,7 +233,7 @@ def check_one_curve(frame: pd.DataFrame, columns: Columns) -> tuple[str, ...]:
     """Refuse a table in which rows at the same sizes belong to several curves that `by` does not separate.
 
     Returns:
-        A sentence where `repeats` says that such rows are repeats, none otherwise.
+        A sentence if `repeats` declares such rows as repeats, none otherwise.
     """
     _check_known(frame, columns)
     sizes = size_columns(columns)

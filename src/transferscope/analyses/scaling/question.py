@@ -1,4 +1,4 @@
-"""What is asked of a table of errors, and whether it fits the table."""
+"""The question about a table of errors, and whether it applies to the table."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

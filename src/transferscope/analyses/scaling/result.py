@@ -1,4 +1,4 @@
-"""The answer on more data and other data: its verdict, one figure, one table, and what is not known."""
+"""The result of `scaling`: verdict, figure, table and limitations."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar

@@ -1,4 +1,4 @@
-"""What is worth saying of scaling laws, as statements whose words are in words.j2: the answer first."""
+"""Statements on scaling laws, the answer first; their words are in words.j2."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache

@@ -1,4 +1,4 @@
-"""The scaling law of a study, what was asked of it as the store keeps it, and its part of a study's page."""
+"""The scaling law of a study, the stored question about it, and its part of the report."""
 
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -28,7 +28,7 @@ class StudyQuestion:
     """The question about a study, which its report asks again for the current runs.
 
     Attributes:
-        by: What tells curves apart: "source", "method" or both.
+        by: What distinguishes curves: "source", "method" or both.
     """
 
     question: ScalingQuestion
@@ -42,9 +42,9 @@ KEPT = KeptDocument(TypeAdapter(StudyQuestion), 3, "the settings of the scaling 
 def analyse_study(frames: StudyFrames, asked: StudyQuestion) -> Analysis:
     """Return fits, forecasts and advice for the final target errors of a study, by its metric.
 
-    They are of training from scratch and of every way of transfer. Controls are left out, since those that read no
-    source are no training without pretraining. So are networks taken at earlier steps of the pretraining: they are no
-    repeats of the last one.
+    Included are training from scratch and all transfer methods. Other controls are left out, since they are not
+    training without pretraining, and so are networks from earlier pretraining steps, which are not repeats of the last
+    one.
     """
     if "run" in frames.study.spec and "methods" not in frames.study.spec:
         raise DataError(
@@ -117,8 +117,8 @@ def study_part(frames: StudyFrames) -> Part | None:
 def may_be_cut_off_in_words(frames: StudyFrames) -> tuple[str, ...]:
     """Return a sentence on networks that are, or may be, unfinished, with their number.
 
-    What they reach may say how fast they learn rather than what their start is worth. A curve without a point in
-    between cannot tell cut off from levelled off: such runs count where they fit their own labels poorly.
+    Their scores may show the speed of learning rather than the value of pretraining. A curve without intermediate
+    points does not show whether training levelled off; such runs count if they fit their own labels poorly.
     """
     ends = run_ends(frames)
     ends = ends[(ends["steps"] > 0) & ((ends["source"] != "") | (ends["method"] == frames.baseline))]

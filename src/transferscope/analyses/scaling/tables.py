@@ -1,4 +1,4 @@
-"""The numbers behind an answer on scaling, as tables: forecasts, and the parameters of every fit."""
+"""Tables of a scaling analysis: forecasts, and the parameters of every fit."""
 
 import math
 from collections.abc import Iterator
@@ -128,8 +128,8 @@ def expected_runs(analysis: Analysis) -> pd.DataFrame:
 
     Returns:
         One row per curve or group and run: curve, run ("forecast", at 2, 4, 8 and 16 times the largest size, "asked",
-        "the budget" and others over two sizes, "next"), n, s, cost, expected, low and high (90 %), information (the
-        share of the variance of the decision that the next run is expected to remove).
+        "the budget" and others over two sizes, "next"), n, s, cost, expected, low and high (90 %), information
+        (expected share of the decision's variance that the next run removes).
     """
     score = partial(_as_given, analysis)
     rows: list[tuple[object, ...]] = []
@@ -158,7 +158,7 @@ def targets(analysis: Analysis) -> pd.DataFrame:
     """Return whether more pretraining reaches the target: one row per curve over n with a target.
 
     Returns:
-        curve, target, falls (whether a law that falls agrees with it), scenario ("reached", or "a" to "d"), feasible
+        curve, target, falls (whether a falling law fits it), scenario ("reached", or "a" to "d"), feasible
         (probability that the largest feasible n reaches it), reachable (at any n), n, low and high (the size that
         reaches it, 90 %).
     """
@@ -178,7 +178,7 @@ def parameters(analysis: Analysis) -> pd.DataFrame:
 
     Returns:
         One row per curve or group over (n, s), law and parameter: curve, law, parameter, value (NaN where the data
-        do not determine it), stderr, low and high (the 95 % set; NaN where it is open), status.
+        do not determine it), stderr, low and high (the 95 % set; NaN where unbounded), status.
     """
     fits = [(curve.name, curve.fit) for curve in analysis.curves]
     fits += [(one.name, fit) for one in analysis.surfaces for fit in one.surface.fits.values()]

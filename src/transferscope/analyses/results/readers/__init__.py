@@ -1,4 +1,4 @@
-"""Results that other tools leave: each reader makes runs with steps and scores of one kind of place (`run.Run`)."""
+"""Readers of other tools' results: each converts one kind of place to runs with steps and scores (`run.Run`)."""
 
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -27,7 +27,7 @@ class RunsReader(Protocol):
         """Read the runs.
 
         Raises:
-            DataError: They cannot be read.
+            DataError: The runs cannot be read.
         """
 
 
@@ -39,11 +39,11 @@ def read_place(place: Path, metric: str | None = None) -> Frame | None:
     """Read the runs at a place as a table with one row each, by its content; None for a file that is a table.
 
     Args:
-        metric: The score; None for the only one there is.
+        metric: Name of the metric; None for the only one.
 
     Raises:
-        MissingDataError: There is no such place.
-        DataError: It is a folder without runs of a kind that is known, or they cannot be read.
+        MissingDataError: The place does not exist.
+        DataError: The folder has no runs of a supported kind, or they cannot be read.
     """
     if not place.exists():
         raise missing_file("file", place, "give a table with a row for each run, or a folder of runs")

@@ -1,6 +1,6 @@
 """Runs of MLflow, read without MLflow: of its database in SQLite (mlflow.db) and of its file store (mlruns).
 
-Parameters and metrics are columns. Deleted runs are left out, and so are those that sum up runs below them.
+Parameters and metrics are columns. Deleted runs, and parents that summarise their child runs, are left out.
 """
 
 import math

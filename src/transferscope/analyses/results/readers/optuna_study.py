@@ -1,6 +1,6 @@
 """Trials of an Optuna storage in SQLite, read without Optuna: a column for each parameter, and "value".
 
-A trial is a run where its parameters say the arm and the seed. What it reports on the way is of no account.
+A trial is a run if its parameters name the arm and the seed. Intermediate values are ignored.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""A run with steps and scores, which every reader produces, and the one place that says what its score is."""
+"""A run with steps and scores, which every reader produces, and the choice of its score."""
 
 import csv
 import math
@@ -30,14 +30,13 @@ class Run:
     """One run of a tool.
 
     Attributes:
-        name: What messages call it, unique among the runs of a place.
-        settings: Columns that the tool or its path gives: "arm", "seed", "labels", parameters.
-        series: Step, metric and value in the order of the file; the step None for a final value, which the tool gives
-            without one.
-        state: What became of it in the words of the tool; "" where it does not say.
-        seconds: How long it took; None where that is not known.
-        best: The step whose model the tool names as the best and the run ended with; None for none, NaN for one that
-            its evaluations contradict.
+        name: Name for messages, unique among the runs of a place.
+        settings: Columns from the tool or the path: "arm", "seed", "labels", parameters.
+        series: Step, metric and value in the order of the file; the step is None for a final value.
+        state: State in the words of the tool; "" if unknown.
+        seconds: Duration in seconds; None if unknown.
+        best: The step of the best model, with which the run ended according to the tool; None without one, NaN if its
+            evaluations contradict it.
     """
 
     name: str
@@ -50,7 +49,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The runs of a place, and how they were read, a sentence each."""
+    """The runs of a place, and notes on how they were read."""
 
     runs: tuple[Run, ...]
     notes: tuple[str, ...] = field(default=())
@@ -59,13 +58,13 @@ class Found:
 def frame_of(found: Found, metric: str | None = None) -> Frame:
     """Return a table with one row per run, indexed by its name.
 
-    The score of a run is its final value; without one, that of the step which the tool names as the best; without
-    that, that of the largest step, and of two lines with one step the later. All other values of a row are of the same
-    step, or of a metric that was measured once. A score that is NaN is infinite: the run diverged.
+    The score of a run is its final value; without one, the value at the step that the tool names as the best; else at
+    the largest step (the later of two lines with the same step). All other values of a row are from the same step, or
+    of a metric measured once. A NaN score means that the run diverged, and becomes infinite.
 
     Args:
-        metric: The score; None for the only measure there is. Where there are several, each value is the score of
-            its own metric, since one must be chosen.
+        metric: Name of the metric; None for the only one. With several, each metric has its own column, since one must
+            be chosen.
     """
     names = {name for run in found.runs for _, name, _ in run.series}
     measures = [metric] if metric in names else [name for name in names if words_in(name) & (RISING | FALLING)]
@@ -106,10 +105,10 @@ def arm_and_seed(path: Path, place: Path, *, numbered: bool = False) -> dict[str
     """Return the arm and, if any, the seed of a run by its path below a place.
 
     A part that ends in seed and a number is the seed, as in bert/seed-3, bert-seed3 and bert/seed3/logs, and so is a
-    last part that is a number, as in bert/3; what is left is the arm.
+    last part that is a number, as in bert/3; the rest is the arm.
 
     Args:
-        numbered: Whether a number at the end is a seed too, as in bert_3; the one in resnet50 is none.
+        numbered: Whether a number at the end is a seed too, as in bert_3, but not in resnet50.
     """
     parts = list(path.relative_to(place).parts) or [path.resolve().name]
     at = max((at for at, part in enumerate(parts) if _SEED.fullmatch(part)), default=len(parts) - 1)
@@ -123,7 +122,7 @@ def number(value: object, place: Path, expected: str = "a number") -> float:
     """Return a value of a file as a number.
 
     Raises:
-        CorruptDataError: It is none.
+        CorruptDataError: The value is not a number.
     """
     try:
         return float(value)  # type: ignore[arg-type]
@@ -135,8 +134,8 @@ def text_of(path: Path, expected: str) -> str:
     """Return the text of a file within the size limit; invalid UTF-8 is replaced.
 
     Raises:
-        DataError: It is no regular file, or too large.
-        CorruptDataError: It cannot be read.
+        DataError: The path is not a regular file, or the file is too large.
+        CorruptDataError: The file cannot be read.
     """
     require_regular(path, expected)
     try:
@@ -150,7 +149,7 @@ def csv_rows(path: Path, expected: str) -> list[dict[str, str]]:
     """Return the rows of a CSV file as text by column; a truncated row ends early.
 
     Raises:
-        CorruptDataError: It is no such file.
+        CorruptDataError: The file is not a CSV file.
     """
     try:
         rows = csv.DictReader(text_of(path, expected).splitlines())
@@ -192,7 +191,7 @@ def query(place: Path, sql: str) -> list[tuple[Any, ...]]:
     """Return the rows of a read-only query to a file.
 
     Raises:
-        CorruptDataError: The file cannot be read so.
+        CorruptDataError: The query fails.
     """
     try:
         with closing(sqlite3.connect(f"{place.resolve().as_uri()}?mode=ro", uri=True)) as store:

@@ -1,6 +1,6 @@
-"""Scalars of runs as TensorBoard keeps them: event files, a folder for each run, or CSV files that its page saved.
+"""Scalars of runs in TensorBoard: event files, a folder for each run, or CSV files downloaded from its page.
 
-The name of a run ends in its seed, as in bert/seed3, bert_3 or bert-seed3; the number in resnet50 is none.
+The name of a run ends in its seed, as in bert/seed3, bert_3 or bert-seed3, but not in resnet50.
 """
 
 import re

@@ -1,8 +1,8 @@
 """Runs of a Hugging Face Trainer: a folder each, with all_results.json, trainer_state.json, or checkpoints alone.
 
-What was measured after training (all_results.json) is final. Otherwise the evaluations are those of the state at the
-largest step, which the last checkpoint holds. Where `load_best_model_at_end` or `metric_for_best_model` was set, the
-state names the best step. Where a path names no seed, that in the model card is read.
+Metrics after training (all_results.json) are final. Otherwise the evaluations come from the state at the largest step,
+in the last checkpoint. With `load_best_model_at_end` or `metric_for_best_model`, the state names the best step. If the
+path names no seed, that in the model card is used.
 """
 
 import math

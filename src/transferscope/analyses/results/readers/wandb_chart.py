@@ -1,6 +1,6 @@
-"""Curves of runs as a chart of Weights & Biases is exported: a CSV file with a column "RUN - METRIC" for each run.
+"""Curves of runs in an exported chart of Weights & Biases: a CSV file with a column "RUN - METRIC" for each run.
 
-Beside each are the least and the largest value of a step (__MIN, __MAX). The name of a run ends in its seed.
+Further columns hold the smallest and largest value at a step (__MIN, __MAX). The name of a run ends in its seed.
 """
 
 import re
