@@ -1,4 +1,4 @@
-"""Studies: a study file becomes cells, workers do them, and the store keeps what comes of each.
+"""Studies: a study file becomes cells, workers execute them, and the store keeps their outcomes.
 
-Import from the modules: a study's status and its place need none of those that import torch.
+Import from the modules: some do not need torch, such as those for the status of a study.
 """

@@ -1,4 +1,4 @@
-"""What does a cell, by its role: its module is imported with its first cell, so that commands wait for no torch."""
+"""Execution of a cell by its role; modules are imported on first use, so commands do not wait for torch."""
 
 from importlib import import_module
 

@@ -1,4 +1,4 @@
-"""A cell's recipe: what a worker reads in its payload."""
+"""The recipe of a cell: the content of its payload."""
 
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
@@ -38,9 +38,9 @@ class PretrainRecipe:
     """The recipe of a cell of role "pretrain"; its labels are `n_source` and `seed`.
 
     Attributes:
-        source: The data to pretrain on, of which the cell takes the `n_source` first by its seed.
-        checkpoints: Steps after which the network is kept beside the last one.
-        contents: Fingerprint of "source" as it was planned; empty to take what is there.
+        source: The pretraining data; the cell uses the first `n_source` examples in the order of its seed.
+        checkpoints: Steps after which the network is kept, in addition to the last one.
+        contents: Fingerprint of "source" at planning; empty to skip the check.
     """
 
     source: DataSettings
@@ -73,7 +73,7 @@ class CellTuning:
     """The hyperparameter search of a cell (see `TuningSettings`) on its target training data.
 
     Attributes:
-        grid: Values to try for each setting of the method or of the training; empty to try none.
+        grid: Values to try for each setting of the method or of the training; empty for no search.
     """
 
     grid: dict[str, tuple[Value, ...]]
@@ -84,13 +84,13 @@ class MethodRecipe:
     """The recipe of a cell of role "method"; its labels are `n_target`, `n_source` and `seed`.
 
     Attributes:
-        target: The target's data, of which the cell takes the `n_target` first training examples by its seed.
-        source: What it transfers from; None when the method depends on no source. A network that this study
-            pretrains comes from the one cell that it needs.
-        tuning: How settings are chosen; None to take them as they are.
-        snapshots: Keep the target network at the start, at the end, and every so many steps; None to keep none.
-        checksum: SHA-256 of the file of a source that is a network, as it was planned; None for any other source.
-        contents: Fingerprints of "target" and "source" as they were planned; empty to take what is there.
+        target: The target data; the cell uses the first `n_target` training examples in the order of its seed.
+        source: The source; None for a method without one. A network pretrained by this study comes from the cell's only
+            need.
+        tuning: Search of settings; None for no search.
+        snapshots: Keep the target network at the start, at the end, and every `snapshots` steps; None to keep none.
+        checksum: SHA-256 of the file of a source network at planning; None for any other source.
+        contents: Fingerprints of "target" and "source" at planning; empty to skip the check.
         draw: How a seed draws the training examples of the target.
     """
 
@@ -139,7 +139,7 @@ class DiagnoseRecipe:
     the method starts from, if it does.
 
     Attributes:
-        fit: How the networks came about; they are trained again if their files are gone.
+        fit: Recipe of the networks, which are trained again if their files are missing.
     """
 
     fit: MethodRecipe

@@ -1,4 +1,4 @@
-"""What a worker gets besides its cell, and what doing a cell means."""
+"""The context of a cell's execution, and the interface of work."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -40,7 +40,7 @@ class RunFailed(Exception):
     """A command gave no score.
 
     Attributes:
-        kind: What kind of failure that is; None to tell it by the message.
+        kind: Kind of failure; None to infer it from the message.
         output: The end of what the command printed.
     """
 
@@ -56,10 +56,10 @@ class WorkContext:
     Attributes:
         files: Folder of the trained networks, the store's.
         device: "auto", "cpu", "cuda" or "mps".
-        threads: Threads that the work computes with, at least 1; they are set before it begins.
-        progress: To be called now and then with (steps done, steps in all).
-        seconds: How long a cell may take, for work that can end itself then and say more of it; None for no limit.
-        consent: Which code of the user may be run, as far as the person who runs the study has said so.
+        threads: Number of threads, at least 1, set before the work starts.
+        progress: Callback for (steps done, total steps).
+        seconds: Timeout of a cell, for work that enforces it itself with a better message; None for no limit.
+        consent: User code that the person who runs the study has allowed.
     """
 
     files: Path
@@ -105,8 +105,8 @@ class Work(Protocol):
     """Execution of cells: a function that a worker process can import by its dotted name, as in
     "package.module:function".
 
-    It is a function of the cell alone: the same cell gives the same outcome, whichever process does it, and however
-    often it was interrupted before. What it raises becomes the cell's failure; the study continues.
+    It is a function of the cell alone: the same cell gives the same outcome in every process, however often it was
+    interrupted. An exception becomes the cell's failure; the study continues.
     """
 
     def __call__(self, cell: PlannedCell, context: WorkContext) -> Outcome:

@@ -67,12 +67,12 @@ def scores_of(
 ) -> Scores:
     """Return the scores of the runs of every arm at one number of labels, in points.
 
-    A point is a hundredth of an accuracy, another measure of classes, an average precision, or R² for numbers; of a
-    measure that the study names see `Measure`.
+    A point is a hundredth of an accuracy, another metric of classes, an average precision, or R² for numbers; for a
+    metric named by the study see `Measure`.
 
     Args:
-        arms: All arms that there may be, where the store may not have them all; None for those that it has.
-        seeds: Likewise of seeds.
+        arms: All arms, if the store may lack some; None for those in the store.
+        seeds: All seeds, if the store may lack some; None for those in the store.
     """
     metric = frames.metric
     arms = arms_of(frames, n_target) if arms is None else arms
@@ -157,10 +157,10 @@ def _without_verdict(decision: Decision) -> Decision:
 
 
 def between_sources(frames: StudyFrames, n_target: int) -> Decision | None:
-    """Decide which of several sources is best: the arms of the leading one against those of all others.
+    """Decide whether the leading source is better than the others, by their arms.
 
-    "helps" says that an arm of it is better than every arm of the others. The level is shared among the sources, any of
-    which could have led. None where fewer than two have a run.
+    "helps" means that one of its arms is better than every arm of the others. The error is divided by the number of
+    sources, any of which could have led. None if fewer than two have a run.
     """
     arms, margin = arms_of(frames, n_target), asked_of(frames)["margin"]
     if len({arm.source for arm in arms} - {""}) < 2:
@@ -212,8 +212,7 @@ def _example_variance(
 ) -> Float[np.ndarray, "arms arms"] | None:
     """Return the variance due to the draw of test examples, from stored predictions; None without them.
 
-    Those that runs have left tell nothing of a run whose score is not their mean: the study has been judged by another
-    number since.
+    Stored predictions are ignored for runs whose score is not their mean, since the study's metric has changed.
     """
     metric = frames.metric
     by_run = {

@@ -1,4 +1,4 @@
-"""What each test example gives to the score of a run, from its prediction and label or its own score."""
+"""Contribution of each test example to the score of a run, from predictions and labels or scores."""
 
 import math
 from collections.abc import Mapping
@@ -22,13 +22,13 @@ def example_scores(
     """Return the contribution of each test example to a score, which is their mean.
 
     Args:
-        columns: Of the examples, in an order that all runs share: "score", or "prediction" and "label". Of these the
-            score is 1 where both are the same text and 0 otherwise, or their `error`.
+        columns: Columns of the examples, in the same order for all runs: "score", or "prediction" and "label", whose
+            score is 1 for equal text and 0 otherwise, or their `error`.
         score: The score of the run, as a share or in percent.
-        tolerance: Greatest difference of mean and score, as a share of these.
+        tolerance: Largest relative difference between mean and score.
 
     Raises:
-        DataError: They are something else, or their mean is another number than the score.
+        DataError: The columns are invalid, or their mean differs from the score.
     """
     import pandas as pd
 

@@ -1,4 +1,4 @@
-"""A run of a finished study as a network in a folder: which one, trained again where it was not kept, and checked."""
+"""Export of the network of a finished run to a folder: choice of the run, retraining if needed, and a check."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -36,10 +36,10 @@ class Run:
     """A finished run of a method.
 
     Attributes:
-        source: Name of the source as tables have it, with its size where it has several; None for none.
-        metric: one of `HEADLINES`.
-        score: On the test examples.
-        stderr: Its standard error over these; None if there is none.
+        source: Name of the source as in tables, with its size if it has several; None for a baseline.
+        metric: One of `HEADLINES`.
+        score: Score on the test examples.
+        stderr: Standard error over the test examples; None without one.
     """
 
     cell: StoredCell
@@ -57,8 +57,9 @@ class Exported:
     """The result of an export.
 
     Attributes:
-        n_equal: For how many of them it predicts what the study stored: the same class, or numbers within 1e-5.
-        trained_again: Whether the run was trained again, because the study kept no network of it.
+        n_equal: Number of test examples with the prediction stored by the study: the same class, or numbers within
+            1e-5.
+        trained_again: Whether the run was trained again, because its network was not kept.
     """
 
     model: TrainedModel
@@ -73,12 +74,11 @@ class Choice:
     """The run to export.
 
     Attributes:
-        run: The run, of the lowest seed unless one was named: chosen by its score on the test examples, that score
-            would be too good.
-        alike: All runs of its arm with as many labels.
-        chance: Of an arm that was not named: its probability of being within the margin of the best; else None.
-        mean: Score of the arm, as the study's decision has it: adjusted for seeds that it lacks.
-        instead_of: The recommended arm, where no file of weights holds it and this one is within the margin of it.
+        run: The run, with the lowest seed unless one was named; choosing it by its test score would bias that score.
+        alike: All runs of its arm with the same number of labels.
+        chance: Probability that the arm is within the margin of the best; None for a named arm.
+        mean: Score of the arm as in the decision, adjusted for seeds that it lacks.
+        instead_of: The recommended arm, if it cannot be exported and this one is within its margin.
     """
 
     run: Run
@@ -101,14 +101,14 @@ def chosen_run(
 
     Args:
         method: Name of the method; None, without a source too, for the recommended arm.
-        source: Name of the source, with or without its size where it has several; None for the best of the method.
-        labels: Number of labels; None for the largest at which the choice is decided, or for the largest.
+        source: Name of the source, with or without its size if it has several; None for the best of the method.
+        labels: Number of labels; None for the largest with a decided recommendation, or else the largest.
         seed: The seed; None for the lowest.
 
     Raises:
-        UnknownNameError: There is no such method, source, number of labels or seed.
+        UnknownNameError: The method, source, number of labels or seed does not exist.
         StoreError: No run is finished.
-        SettingsError: The arm gives no network of its architecture.
+        SettingsError: The arm has no network that can be exported.
     """
     stored, frames = store.cells(study), read_study(store, study)
     runs = finished_runs(stored, frames)
@@ -203,21 +203,21 @@ def export(
 ) -> Exported:
     """Write the network of a finished run to a folder that `load_model` and `transferscope predict` open.
 
-    Networks are functions of their run, bit for bit on the same machine, so where the study kept none the run is
-    trained again. Its predictions on the test examples are compared with those that the study stored.
+    Runs are reproducible bit for bit on the same machine, so a network that was not kept is trained again. Its
+    predictions on the test examples are compared with the stored ones.
 
     Args:
         place: A study file, or the path or URL of a store.
-        out: The folder; made if it is not there.
-        study: Which study, when a store holds several.
-        method: See `chosen_run`, as for `source`, `labels` and `seed`.
-        trust_code: Whether code that the store names is run, beside what a study file of yours names.
-        on_start: Called with the choice and whether it is trained again, before that.
-        on_progress: Called now and then with (steps done, steps in all).
+        out: Output folder; created if missing.
+        study: Name of the study if the store holds several.
+        method: See `chosen_run`, also for `source`, `labels` and `seed`.
+        trust_code: Whether to run code that only the store names, not your study file.
+        on_start: Called at the start with the choice and whether it is trained again.
+        on_progress: Called with (steps done, total steps).
 
     Raises:
-        TransferscopeError: There is no such study or run, its data or its pretrained network are gone, or the folder
-            cannot be written.
+        TransferscopeError: The study or run does not exist, its data or pretrained network are missing, or the folder
+        cannot be written.
     """
     with open_existing(str(place)) as store:
         name = one_study(store, str(place), study)

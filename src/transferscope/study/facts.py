@@ -1,4 +1,4 @@
-"""The data of a study, loaded once at planning: what they are, and whether the study can be done with them."""
+"""The data of a study, loaded once at planning: their facts, and checks that the study can use them."""
 
 import platform
 from collections.abc import Iterator, Mapping, Sequence
@@ -75,11 +75,11 @@ class DataFacts:
 
     Attributes:
         target: Fingerprint of the target.
-        least_momentum: The share of a batch in statistics of batch normalisation that runs from random weights take
-            instead of the network's own, which is smaller; None where it is not.
-        own_traits: What recipes depend on, with the study's own network.
-        small: Family of the small networks that methods make themselves.
-        families: Those of the sources that are networks.
+        least_momentum: Momentum of batch normalisation for runs from random weights, if the network's own is smaller;
+            else None.
+        own_traits: Inputs of the recipes, with the study's own network.
+        small: Family of the small networks that methods create.
+        families: Families of the source networks.
     """
 
     target: str
@@ -104,9 +104,9 @@ class PretrainedSource:
     """A source that is a network.
 
     Attributes:
-        checksum: SHA-256 of its file's content; of a named network without a file, a digest of its weights.
-        input: How inputs are brought to it, in words; "" for inputs as they are, standardised by the target.
-        follows_batches: Whether it has batch normalisation, which training lets follow the target's batches.
+        checksum: SHA-256 of its file; for a named network without a file, a digest of its weights.
+        input: Description of its input conversion; "" for unchanged inputs, standardised by the target.
+        follows_batches: Whether it has batch normalisation, whose statistics are updated on the target's batches.
     """
 
     pretrained: Pretrained
@@ -143,8 +143,8 @@ class StudyData:
         networks: The sources that are networks, by name.
         held_out: The further test sets of each source that has any, by name.
         least_momentum: As in `DataFacts`.
-        passes: What passes through the networks take, by the network's name.
-        family: Of the study's own network, where that is built.
+        passes: Time of passes through the networks, by name.
+        family: Family of the study's own network, if it is built.
     """
 
     target: Dataset
@@ -189,7 +189,7 @@ def read_data(data: DataSettings) -> Dataset:
 def as_read(dataset: Dataset, data: DataSettings, network: NetworkSettings) -> Dataset:
     """Return a data set with the image size and channels of a network; unchanged without input settings.
 
-    The test part is kept in memory. Raises as `examples_as_read`.
+    The test part is kept in memory. Raises like `examples_as_read`.
     """
     known = input_of(network)
     if known is None or not known.transforms:
@@ -202,7 +202,7 @@ def examples_as_read(examples: LabelledSet, known: NetworkInput | None, name: st
     """Return examples as a network reads them; unchanged without input settings.
 
     Raises:
-        DataError: They cannot be brought to the network's input, as vectors to an image size.
+        DataError: They cannot be converted to the network's input, such as vectors to an image size.
     """
     if known is None or not known.transforms:
         return examples
@@ -222,16 +222,16 @@ def shape_as_read(dataset: Dataset, network: NetworkSettings) -> tuple[int, ...]
 
 
 def load_data(spec: StudySpec) -> StudyData:
-    """Load the data of a study, and check that they suit it.
+    """Load the data of a study, and check that it can use them.
 
-    What is wrong with one data set does not hide what is wrong with another.
+    Faults of all data sets are reported together.
 
     Raises:
-        DataError: Data are missing or cannot be used, sizes ask for more than there is, source and target differ in
-            shape, or target test examples are trained on; or several things are wrong, each said in a line.
-        NetworkError: The network cannot read inputs of this shape, or a file of weights is not one of it.
-        SettingsError: A name or option of the data is unknown, or [training] asks for statistics of batch normalisation
-            that a network has not.
+        DataError: Data are missing or invalid, sizes exceed the data, source and target differ in shape, or target test
+        examples are in training data; one line for each fault.
+        NetworkError: The network cannot read inputs of this shape, or a file of weights belongs to another network.
+        SettingsError: A name or option of the data is unknown, or [training] requests statistics of batch normalisation
+        from a network without it.
     """
     faults: list[TransferscopeError] = []
     networks = {name: source.pretrained(spec.network) for name, source in spec.sources.items() if source.is_network}
@@ -378,7 +378,7 @@ def _check_methods(spec: StudySpec, network: Network, family: Family, target: Da
     """Refuse a pretrained network that the methods cannot start from with any of their settings.
 
     Returns:
-        How those that take steps train it.
+        How methods with training steps train it.
     """
     check_batch_norm(network, spec.training)
     trained, traits = [], Traits(family, on_grid=target.train.grid is not None)

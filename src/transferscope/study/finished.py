@@ -1,4 +1,4 @@
-"""How far the networks of a study were trained, by their training curves."""
+"""Training progress of the networks of a study, by their training curves."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,12 +28,12 @@ class ArmTraining:
 
     Attributes:
         fit: Accuracy, average precision or R² on its own training examples at the end, mean over seeds.
-        late_fall: Share of the fall of the training loss that happened in the second half of the steps, median over
-            seeds; above 1 where the loss rose first, NaN where it did not fall.
+        late_fall: Share of the decrease of the training loss in the second half of the steps, median over seeds; above
+            1 if the loss rose first, NaN if it did not decrease.
         unfinished: Whether training was cut off in more than half of the seeds: the fit is below FITTED_ACCURACY (or
-            FITTED_R2) and the share above LATE_FALL; or its accuracy on its own training examples is that of one
-            answer to everything. A loss that has levelled off elsewhere is finished at whatever height, as with labels
-            that are noise, and so is what early stopping has ended.
+            FITTED_R2) and `late_fall` above LATE_FALL; or its training accuracy is that of a constant prediction. A
+            loss that levelled off is finished at any height, as with noisy labels, and so is a run ended by early
+            stopping.
     """
 
     method: str
@@ -49,9 +49,8 @@ class ArmTraining:
 def arm_trainings(frames: StudyFrames) -> tuple[ArmTraining, ...]:
     """Return the training progress of every arm with training curves, by number of labels, then as in the study file.
 
-    The loss in the middle is that of the measured step nearest to half of the steps; a curve without a measurement in
-    the middle half of the steps says nothing, and its arm is left out unless it has learnt nothing. So are arms that
-    are solved in closed form.
+    The middle loss is that of the measured step nearest to half of the steps. Arms without a measurement in the middle
+    half of the steps are left out unless they learnt nothing, and so are arms solved in closed form.
     """
     if frames.is_of_others:  # of which no curves are known
         return ()

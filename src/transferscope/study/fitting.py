@@ -1,4 +1,4 @@
-"""What every kind of cell needs to fit a method: its task, the network it starts from, its options."""
+"""Fitting the method of a cell: its task, its initial network, and its options."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -30,8 +30,8 @@ class CellFit:
     """A fitted method of a cell.
 
     Attributes:
-        options: The options that it was fitted with, chosen ones included.
-        tuned: How the settings were chosen; None when they were given.
+        options: The options used, including chosen ones.
+        tuned: How the settings were chosen; None if they were given.
     """
 
     fitted: Fitted
@@ -44,7 +44,8 @@ def fit_method(cell: PlannedCell, recipe: MethodRecipe, context: WorkContext, *,
     """Fit the method of a cell and write the networks of its recipe, snapshots first.
 
     Args:
-        cell: Its labels say sizes and seed; its first need is the pretraining, if the method starts from one.
+        cell: The cell, whose labels give sizes and seed; its first need is the pretraining, if the method starts from
+            one.
         key: Key of the method cell, which names the files of its networks.
     """
     task = task_of(cell, recipe)
@@ -81,7 +82,7 @@ def fit_method(cell: PlannedCell, recipe: MethodRecipe, context: WorkContext, *,
 def with_chosen(cell: PlannedCell, store: Store) -> PlannedCell:
     """Return the cell with the settings chosen by the run of the first seed.
 
-    A diagnostic has those of its run, whose networks it may have to make again; itself where nothing was chosen.
+    A diagnostic has those of its run, whose networks it may have to retrain. Unchanged if nothing was chosen.
     """
     fit = cell.payload.get("fit") if cell.role == "diagnose" else cell.payload
     if not isinstance(fit, Mapping) or fit.get("tuning") is None:
@@ -142,11 +143,11 @@ def source_data(data: DataSettings, n_source: int, seed: int, *, content: str | 
     """Return a source, cut to the `n_source` first training examples of a seed.
 
     Args:
-        n_source: Examples to keep; all where there are no more.
-        content: Fingerprint of the data as they were planned; None where that is not known.
+        n_source: Number of examples to keep; all if there are fewer.
+        content: Fingerprint of the data at planning; None if unknown.
 
     Raises:
-        CorruptDataError: The data have changed since.
+        CorruptDataError: The data have changed since planning.
     """
     source = as_planned(data, content)
     if n_source >= len(source.train):
@@ -181,8 +182,8 @@ def open_source(
     """Open the network of a source; arguments as for `open_pretrained`.
 
     Raises:
-        MissingDataError: Its file is gone.
-        CorruptDataError: It is not the network that the cell was planned with.
+        MissingDataError: Its file is missing.
+        CorruptDataError: The network has changed since planning.
     """
     assert recipe.source is not None
     pretrained, planned = recipe.source.pretrained(recipe.network), recipe.checksum
@@ -232,8 +233,8 @@ def spread_examples(
     """Return evenly spaced examples, scaled for the network; features of large networks are cached on disk.
 
     Args:
-        scale: How; `scale_of` the network and the training examples of the same data.
-        at_most: How many, at least 1; all if there are fewer.
+        scale: Input scaling, `scale_of` the network and the training examples of the same data.
+        at_most: Maximum number of examples, at least 1.
     """
     shown = to_tensors(chosen, scale, device).spread(at_most)
     ready = shown.batch(torch.arange(len(shown), device=shown.device))

@@ -1,4 +1,4 @@
-"""What the store holds of a study, as tables that figures and statistics read."""
+"""A stored study as tables, for figures and statistics."""
 
 import json
 import math
@@ -45,8 +45,8 @@ class StudyFrames:
             its cell.
         predictions: Predictions on the target test set by cell key, shape (N,) or (N, n_outputs).
         test_labels: Labels of the target test set, shape (N,) or (N, n_outputs); None when the study keeps none.
-        documents: What other analyses keep with the study, by name, each with a reader of its own.
-        test_groups: Number of the group of each test example, shape (N,); None where they have none.
+        documents: Documents of other analyses kept with the study, by name.
+        test_groups: Group number of each test example, shape (N,); None without groups.
     """
 
     study: StudyRow
@@ -184,7 +184,8 @@ class StudyFrames:
     def arms(self) -> tuple[tuple[str, str], ...]:
         """The source ("" for none) and method of every arm with a run, best first: the order of all tables and figures.
 
-        By how far their mean score is above that of all arms with as many labels, averaged over the numbers of labels.
+        Sorted by the distance of the mean score to that of all arms with the same number of labels, averaged over
+        these.
         """
         scores = self.runs.groupby(["source", "method", "n_target"])["value"].mean()
         ahead = (scores - scores.groupby("n_target").transform("mean")).groupby(["source", "method"]).mean()
@@ -268,7 +269,7 @@ def are_predictions(facts: Mapping[str, Any], labels: np.ndarray | None, array: 
     """Return whether an array can be the predictions of a run: a class, or numbers, for each of its test labels.
 
     Args:
-        labels: None where runs leave a number for each test example themselves.
+        labels: Labels of the test examples; None if runs leave a number for each test example.
     """
     if labels is None:
         return array.dtype.kind in "iuf" and array.ndim == 1 and len(array) > 0

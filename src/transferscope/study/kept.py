@@ -1,4 +1,4 @@
-"""Which trained networks of a study stay on the disk: those of the best runs, of all runs, or of none."""
+"""Which trained networks of a study are kept on disk: those of the best runs, of all runs, or of none."""
 
 import contextlib
 import json
@@ -51,9 +51,9 @@ def keys_to_keep(cells: Sequence[PlannedCell], keep: Keep) -> set[str]:
 def tidy(store: Store, study: str) -> None:
     """Delete the networks of finished runs, and the folders of commands, that no study needs.
 
-    Only files that say which run they are of are touched, and only once the study is finished. Those of pretraining
-    stay, and so does what a run needs that is not done, in whichever study of the store. Files that a process began to
-    write before it was killed go after ABANDONED seconds.
+    Only files that identify their run are deleted, and only once the study is finished. Files of pretraining, and those
+    needed by unfinished runs of any study in the store, are kept. Partial files of killed processes are deleted after
+    ABANDONED seconds.
     """
     counts = store.counts(study)
     if counts.planned or counts.running:
@@ -100,7 +100,7 @@ def _delete_abandoned(file: Path) -> None:
 def winners(store: Store, study: str) -> set[str]:
     """Return the lowest seed of the best source of every method and number of labels, by the means of the decisions.
 
-    The lowest seed and not the best: chosen by its score on the test examples, that score would be too good.
+    The lowest seed, not the best one: choosing a run by its test score would bias that score.
     """
     frames = read_study(store, study)
     arms, decided = arms_by_key(frames), decisions(frames)
@@ -120,7 +120,7 @@ def card_of(
     """Return the model card of a run's network; the target is as the network read it.
 
     Raises:
-        TransferscopeError: The data cannot be read any more.
+        TransferscopeError: The data can no longer be read.
     """
     if target.train.grid is not None:
         raise DataError(
@@ -155,7 +155,7 @@ def card_of(
 def _input_form(data: DataSettings, own: tuple[str, ...], shape: tuple[int, ...], content: str | None) -> InputForm:
     """Return the input form of inputs with this shape after the transforms of data and network.
 
-    `content` is the fingerprint of the data: those of the same name may be others in a later study of this process.
+    `content` is the fingerprint of the data, since data of the same name may differ in a later study of this process.
     """
     return replace(input_form(data.data, (*data.transforms, *own), read_data(data)), input_shape=shape)
 

@@ -1,4 +1,4 @@
-"""A measure, as accuracy, R² or euros: its name and unit, which values are better, and how it is written."""
+"""A metric, such as accuracy, R² or euros: its name, unit, direction and formatting."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -23,16 +23,16 @@ _BOUNDS = {"share": (0.0, 1.0), "R²": (-math.inf, 1.0)}
 class Measure:
     """The metric of runs, and its formatting.
 
-    Arms are decided on in points: hundredths of a share or of R², and units of anything else; of a squared error those
-    of its R². More points are better: where lower values are better they count downwards.
+    Decisions are made in points: hundredths of a fraction or of R², and units of other metrics; a squared error is
+    decided by its R². More points are better: metrics with lower values better are negated.
 
     Attributes:
-        name: What tables call it.
-        unit: "share" for a share of 1, which is shown in percent; "%", "R²", or any other; "" for none.
-        higher_is_better: Whether more of it is better; otherwise it is an error itself.
+        name: Name in tables.
+        unit: "share" for fractions, which are shown in percent; "%", "R²", or any other; "" for none.
+        higher_is_better: Whether higher values are better; otherwise it is an error.
         record: Name of the record of a run that holds it.
-        limits: The least and the most that it can be; None for those of its unit.
-        computed: Whether it comes from predictions and labels; otherwise each run has left the number.
+        limits: Smallest and largest possible value; None for those of its unit.
+        computed: Whether it is computed from predictions and labels; otherwise runs report it.
     """
 
     name: str
@@ -121,7 +121,7 @@ class Measure:
     def score(self, error: float) -> float:
         """Return the score in its shown unit from an error; an error metric is returned unchanged.
 
-        An interval of errors may reach beyond that of the least score, which is the end then.
+        An interval is clipped at the smallest possible score.
         """
         return self.scale * (max(self.bounds[1] - error, self.bounds[0]) if self.higher_is_better else error)
 
@@ -130,10 +130,11 @@ class Measure:
         return self.scale * (np.maximum(self.bounds[1] - errors, self.bounds[0]) if self.higher_is_better else errors)
 
     def error_of(self, score: float) -> float:
-        """Return how far a wanted score is below the best, as `score` takes it: 0.15 for 85 or 0.85 of an accuracy.
+        """Return the distance of a target score from the best, in the form of `score`: 0.15 for an accuracy of 85 or
+        0.85.
 
         Raises:
-            SettingsError: The score is out of range, or the measure has no best value.
+            SettingsError: The score is out of range, or the metric has no best value.
         """
         if not self.higher_is_better:
             return score
@@ -227,7 +228,7 @@ class Measure:
     def noise_scale(self, points: Float[np.ndarray, "arms seeds"]) -> float:
         """Return the size of a point for decisions before runs show their variance (`decision.Scores.scale`).
 
-        A point of percent or of R²; of any other unit a hundredth of the largest score, whatever the unit is.
+        One point for percent and R²; for any other unit a hundredth of the largest score.
         """
         largest = np.nanmax(np.abs(points), initial=0.0)
         return 1.0 if self.has_usual_points or largest == 0 else float(largest) / 100
@@ -235,8 +236,8 @@ class Measure:
     def resolution(self, points: Float[np.ndarray, "arms seeds"], labels: Shaped[np.ndarray, "N ..."] | None) -> float:
         """Return the smallest difference between scores, in points (`decision.Scores.resolution`).
 
-        What one test example is worth. Where the labels are not known, the last digit that scores were written with:
-        the largest power of ten of which all are multiples, but those that are 0 or at an end of their range.
+        The change by one test example. Without labels, the last written digit of the scores: the largest power of ten
+        that divides all of them, except those that are 0 or at an end of their range.
         """
         if labels is not None:
             return 100.0 * self.share_of_one_example(labels)
@@ -312,8 +313,8 @@ class Measure:
     ) -> Float[np.ndarray, " N"]:
         """Return the score of each test example, more is better; their mean is the metric.
 
-        1 or 0 for right or wrong (on a grid the share of the labelled cells that are right), minus the mean squared
-        error, or what the example contributes to the average precision or to a measure of classes
+        1 or 0 for right or wrong (on a grid, the fraction of correct labelled cells), minus the mean squared error, or
+        the contribution to the average precision or to a metric of classes
         (`numerics.average_precision.example_contributions`, and that of `numerics.class_measures`).
         """
         if self.record == "average_precision":
@@ -329,8 +330,8 @@ class Measure:
     def share_of_one_example(self, labels: Shaped[np.ndarray, "N ..."]) -> float:
         """Return the largest share of the metric that one test example can have.
 
-        1 / N of accuracy; 1 / (K n) of a measure of classes, with n examples of the rarest of K classes, and of average
-        precision with n examples that have the rarest of K labels; 0 of a squared error, which counts nothing.
+        1 / N for accuracy; 1 / (K n) for a metric of classes, with n examples of the rarest of K classes, and for
+        average precision with n examples of the rarest of K labels; 0 for a squared error, which is continuous.
         """
         if self.record == "mse" or not len(labels):
             return 0.0
@@ -351,8 +352,8 @@ class Measure:
 
         Returns:
             Wilson's interval for accuracy, those of `numerics.class_intervals` and `numerics.average_precision` (all on
-            the wide side for the mean of several runs), a t-interval for squared errors; None for one example but of
-            accuracy, or without a measure.
+            the wide side for the mean of several runs), a t-interval for squared errors; None for a single example
+            (except for accuracy), or if undefined.
         """
         if self.record == "accuracy":
             scores = np.mean([self.example_scores(predictions, labels) for predictions in runs], axis=0)

@@ -1,4 +1,4 @@
-"""What a pass through a network takes beside other passes: measured on a few examples while a study is planned."""
+"""Relative time of passes through a network, measured on a few examples at planning."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -23,14 +23,14 @@ class Passes:
     """The time of passes through a network; stored in the facts of a study by field.
 
     Attributes:
-        step: Time of a pass forward and backward, in passes forward without gradients: 3 in operations, more where they
-            are slow to differentiate.
-        weights: Numbers among the backbone's weights.
-        seconds: Of one example's pass forward; 0 where that was not measured on the device of the runs.
-        steps: The same as `step` by method, of those that step through another network, see `Method.as_stepped`.
-        fixed: By method, the share of a pass forward that its frozen first blocks take; 0 for those not named.
-        reading: What a pass takes outside of steps, as a share of one in them: texts are read in the order of their
-            lengths then, in steps each batch is as long as its longest.
+        step: Time of a forward and backward pass in units of a forward pass without gradients: 3 by operation count,
+            more for operations that are slow to differentiate.
+        weights: Number of parameters of the backbone.
+        seconds: Time of a forward pass of one example; 0 if not measured on the device of the runs.
+        steps: Like `step`, by method, for methods that train another network, see `Method.as_stepped`.
+        fixed: Share of a forward pass in frozen first blocks, by method; 0 for others.
+        reading: Time of a pass outside of training steps relative to one in a step: texts are then sorted by length,
+            while a batch in a step is as long as its longest text.
     """
 
     step: float = 3.0
@@ -45,7 +45,7 @@ class Passes:
         """Measure passes on a few inputs scaled for the network, also for one that cannot be trained.
 
         Args:
-            network: In evaluation mode.
+            network: The network, in evaluation mode.
         """
         features, names = network.features, list(network.named_blocks())
         began, ends = 0.0, dict[str, float]()

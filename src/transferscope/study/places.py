@@ -1,4 +1,4 @@
-"""Studies by what a person types: the TOML of a study file, and the store that a file, path or URL means."""
+"""Locating studies: the TOML of a study file, and the store of a file, path or URL."""
 
 import datetime
 import os
@@ -27,7 +27,7 @@ class StudyAddress:
     """The store of a study; relative paths are relative to the file's folder.
 
     Attributes:
-        files: Folder of the networks of a database; None where the file names none.
+        files: Folder of the networks of a database; None if the file names none.
     """
 
     name: str
@@ -58,8 +58,8 @@ def read_toml(path: Path) -> dict[str, Any]:
 
     Raises:
         MissingDataError: There is no such file.
-        SettingsError: It is no TOML or no regular file, is longer than `LONGEST_FILE`, or holds numbers or nesting
-            beyond what TOML readers take.
+        SettingsError: It is not a regular TOML file, is longer than `LONGEST_FILE`, or has numbers or nesting beyond
+        the limits of TOML readers.
     """
     if path.exists() and not path.is_file() and not path.is_dir():
         raise SettingsError(f"{path} is a device or pipe; expected a study file in TOML")  # it might never end
@@ -81,7 +81,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 def parse_toml(text: str, *, place: str) -> dict[str, Any]:
     """Parse the tables of a TOML text; raises SettingsError for invalid TOML, dates and unreadable values.
 
-    Dates are refused since no setting is one: a name that looks so needs quotation marks.
+    Dates are refused since no setting is a date; a name that looks like one needs quotation marks.
     """
     try:
         tables = tomllib.loads(text)
@@ -114,7 +114,7 @@ def find_study(path: Path) -> StudyAddress:
 
     Raises:
         MissingDataError: There is no such file.
-        SettingsError: It is no TOML, or names no study.
+        SettingsError: It is not TOML, or names no study.
     """
     tables = read_toml(path)
     name, store = tables.get("name"), tables.get("store")
@@ -144,8 +144,8 @@ def check_place(store: Store) -> None:
     """Refuse to run a study where runners could damage or miss each other's results.
 
     Raises:
-        StoreError: The store is a SQLite file on a network file system, or the folder of its networks is another one
-            than that of the other runners.
+        StoreError: The store is a SQLite file on a network file system, or the folder of its networks differs from that
+        of other runners.
     """
     if (kind := store.network_disk) is not None and not os.environ.get(NETWORK_DISK):
         raise StoreError(
@@ -176,11 +176,11 @@ def one_study(store: Store, place: str, name: str | None = None) -> str:
 
     Args:
         place: A study file, or the path or URL of a store.
-        name: Its name, when a store holds several; None for the only one.
+        name: Name of the study if the store holds several; None for the only one.
 
     Raises:
         StoreError: The store holds no study, or several and no name was given.
-        UnknownNameError: There is no study of this name.
+        UnknownNameError: The study does not exist.
     """
     names, shown = studies_in(store, place), without_password(place)
     if name is not None and name not in names:
@@ -201,7 +201,7 @@ def metric_of(spec: Mapping[str, object], facts: Mapping[str, object]) -> ClassM
     """Return the class metric of a stored study: the requested one, or the one for imbalance; None for the usual one.
 
     Args:
-        facts: What is known of its data; nothing, for what it asks for alone.
+        facts: Facts of its data; empty to use only the requested metric.
     """
     if usual_class(spec, facts) is not None:
         return "balanced_accuracy"
@@ -211,7 +211,7 @@ def metric_of(spec: Mapping[str, object], facts: Mapping[str, object]) -> ClassM
 def usual_class(spec: Mapping[str, object], facts: Mapping[str, object]) -> tuple[str, float] | None:
     """Return the dominant class of the training examples and its share, if the study uses balanced accuracy for it.
 
-    None where there is no such class, or the study asks for a measure.
+    None without such a class, or if the study names a metric.
     """
     target = facts.get("target")
     if _metric_asked(spec) is not None or not isinstance(target, Mapping) or target.get("kind") != "classification":

@@ -1,4 +1,4 @@
-"""From a study to its cells: which there are, what each needs, and in which order they are done."""
+"""Planning of the cells of a study: their recipes, needs and order."""
 
 import hashlib
 import json
@@ -29,9 +29,9 @@ class StudyPlan:
     """Everything the store needs about a study before its runs.
 
     Attributes:
-        cells: Its cells, in the order in which they should be done.
+        cells: Its cells, in the order of execution.
         arrays: Arrays of the study: "target_test_labels", and "target_test_groups" where examples have groups.
-        data: What its data are, as far as cells depend on them; None for a study without any.
+        data: Facts of its data that cells depend on; None for a study without data.
     """
 
     study: StudyRow
@@ -44,9 +44,9 @@ def plan_study(spec: StudySpec, store: Store | None = None) -> StudyPlan:
     """Load the data of a study, check them, and plan its cells.
 
     Raises:
-        DataError: The data are missing, or the study cannot be done with them.
+        DataError: The data are missing, or the study cannot use them.
         NetworkError: The network cannot read the data.
-        SettingsError: Two methods or sources are one and the same.
+        SettingsError: Two methods or sources are identical.
     """
     planned = [] if store is None else [row.facts for row in store.studies() if row.name == spec.name]
     asked, spec = spec, with_precision(spec, planned[0] if planned else {})
@@ -77,8 +77,7 @@ def planned_seeds(before: Mapping[str, Any] | None, seeds: Sequence[int], *, is_
     """Return the number of seeds fixed before the first run; None for a race.
 
     Args:
-        before: The facts of the study as it was planned first, which seeds that are added do not change; None for a
-            new one.
+        before: The facts of the study at its first planning, unaffected by added seeds; None for a new one.
     """
     fixed = before.get("planned_seeds") if before is not None else None if is_race else len(seeds)
     return fixed if isinstance(fixed, int) else None
@@ -88,11 +87,11 @@ def with_precision(spec: StudySpec, facts: Mapping[str, Any]) -> StudySpec:
     """Return a study with "auto" replaced by a precision.
 
     Args:
-        facts: Of the study as it was planned before, maybe on another machine: it keeps what was chosen then. Empty for
-            a new one, which takes what `choose_precision` says of this machine.
+        facts: Facts of the study from an earlier planning, maybe on another machine, whose choice is kept. Empty for a
+            new study, which uses `choose_precision` on this machine.
 
     Returns:
-        The study itself where nothing is left to be chosen.
+        The study, unchanged if no precision is "auto".
     """
     recipes = {"training": spec.training, "pretraining": spec.pretraining}
     open_ones = {name: one for name, one in recipes.items() if one is not None and one.precision == "auto"}
@@ -159,12 +158,11 @@ def plan_cells(spec: StudySpec, data: DataFacts) -> list[PlannedCell]:
 
     One pretraining cell for each source, source size and seed, if any method starts from a pretrained network; one
     method cell for each method, source, source size, pretraining step, target size and seed; one cell for each
-    diagnostic of each method cell that starts from the last step, if it can be measured there. A method that depends
-    on no source has one cell for all of them. Cells are in order of seeds, so that whole seeds are complete first, and
-    what a cell needs comes before it.
+    diagnostic of each method cell that starts from the last step, if it applies. A method without a source has one cell
+    for all sources. Cells are sorted by seed, so that whole seeds are complete first, and follow their needs.
 
     Raises:
-        SettingsError: Two methods or two sources are one and the same.
+        SettingsError: Two methods or two sources are identical.
     """
     pretrainings = list(_pretrainings(spec, data))
     numbers = _numbers(spec, data)
@@ -361,7 +359,8 @@ def _diagnosis(
 
 
 def _arithmetic(spec: StudySpec) -> dict[str, Any]:
-    """Return what the last digits of a result depend on, for a cell's key and payload; see `EngineSettings`."""
+    """Return the settings on which the last digits of a result depend, for a cell's key and payload; see
+    `EngineSettings`."""
     return {"threads": spec.engine.threads, "device": _device_of(spec)}
 
 
@@ -395,7 +394,7 @@ def _check_distinct(arms: Sequence[_Arm]) -> None:
 
 
 def shared_digest(parts: Mapping[str, Any]) -> str:
-    """Return a digest of what many cells share: settings, fingerprints, versions (JSON values)."""
+    """Return a digest of the common parts of many cells: settings, fingerprints, versions (JSON values)."""
     text = json.dumps(parts, sort_keys=True, separators=(",", ":"))
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 

@@ -1,4 +1,4 @@
-"""A study file of methods, of commands or of both: read, and planned as one list of cells."""
+"""Reading and planning of study files with methods, commands or both."""
 
 from collections.abc import Mapping
 from dataclasses import replace

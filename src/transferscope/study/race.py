@@ -1,7 +1,7 @@
-"""A race over the runs of a study: those that answer its questions at the least cost.
+"""A race over the runs of a study: those that answer its questions at the lowest cost.
 
-Where the race stands is a function of what the store holds, so it can be interrupted, resumed and shared, and runs of
-an earlier study count. `decision.next_runs` says which runs come next, over all numbers of labels.
+The state of the race is a function of the store, so it can be interrupted, resumed and shared, and earlier runs count.
+`decision.next_runs` chooses the next runs over all numbers of labels.
 """
 
 import math
@@ -38,8 +38,8 @@ class _Look:
 
     Attributes:
         n_target: The number of labels.
-        scores: Of all arms and seeds of the race.
-        under_way: Which runs are planned or being made, shape (A, S).
+        scores: Scores of all arms and seeds of the race.
+        under_way: Which runs are planned or running, shape (A, S).
         absent: Which runs the study does not have, shape (A, S).
         own: Seconds of the next run of each arm by which they are ordered, shape (A,).
         needs: By arm, the same of each cell that this run needs and that is not begun, by key.
@@ -62,15 +62,15 @@ class Race:
     """The choice of the next cells of a study.
 
     Args:
-        at_once: How many runs can be made at the same time.
-        since: When its minutes began, by `time.monotonic`.
+        at_once: Number of runs that can be made at the same time.
+        since: Start of its time limit, by `time.monotonic`.
 
     Attributes:
-        n_cells: How many cells there may be.
-        stops_at: When what is under way is stopped, by `time.monotonic`.
+        n_cells: Maximum number of cells.
+        stops_at: Time at which running cells are stopped, by `time.monotonic`.
 
     Raises:
-        SettingsError: The study is no race: several pretraining sizes or steps.
+        SettingsError: The study cannot be raced: it has several pretraining sizes or steps.
     """
 
     def __init__(
@@ -229,7 +229,7 @@ def _known(seconds: float) -> float | None:
 
 
 def _check(runs: Sequence[PlannedCell]) -> None:
-    """Refuse studies that differ in more than numbers of labels."""
+    """Refuse studies that vary pretraining sizes or steps."""
     sizes: dict[object, set[object]] = {}
     for cell in runs:
         if cell.labels.get("n_source") is not None:

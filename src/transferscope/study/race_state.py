@@ -1,4 +1,4 @@
-"""Where a race stands and what it has left out, as its study keeps it."""
+"""The state of a race and its skipped arms, as stored with its study."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -25,11 +25,11 @@ RACE_ENDS: Mapping[End, str] = {
 
 @dataclass(frozen=True, slots=True)
 class NotBegun:
-    """An arm in a race, and what its next run takes.
+    """An arm that a race has not started, and the expected time of a run.
 
     Attributes:
-        source: Name in the study; "" for an arm without a source.
-        seconds: What a run of it is expected to take with the pretraining that it needs; None where nothing tells.
+        source: Name in the study; "" for a baseline.
+        seconds: Expected time of a run including its pretraining; None if unknown.
     """
 
     method: str
@@ -43,9 +43,9 @@ class RaceState:
     """The state of a race; arms `not_begun` would not fit the time, or are too slow.
 
     Attributes:
-        minute: Of a race whose time is used: by how much one more minute is expected to raise the best mean, in points
-            (`decision.Next`); None where nothing tells.
-        next_run: Of a race whose time is used, what would have come next.
+        minute: For a race at its time limit, the expected rise of the best mean per further minute, in points
+            (`decision.Next`); None if unknown.
+        next_run: For a race at its time limit, the run that would have come next.
     """
 
     end: End = ""

@@ -1,4 +1,4 @@
-"""Data read alike where names do not say it: texts in a network's tokens, tables in its features or the target's."""
+"""Consistent encodings of data: texts with the tokenizer of a network, tables with common features."""
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,8 +22,7 @@ _LOG = logging.getLogger(__name__)
 def load_for(data: DataSettings | Dataset, networks: Sequence[Pretrained]) -> Dataset:
     """Load data for pretrained networks: texts with their tokenizer, tables with the features of exported ones.
 
-    What a table or text was taken for is logged where the name did not say how it is read. A data set in memory is as
-    it is.
+    An inferred encoding is logged. Data sets in memory are unchanged.
 
     Raises:
         DataError: The data cannot be read, or a network reads other tokens or features.
@@ -57,11 +56,11 @@ def with_tokenizers(tables: Mapping[str, Any]) -> Mapping[str, Any]:
 def with_encodings(tables: Mapping[str, Any]) -> Mapping[str, Any]:
     """Encode a study's tables without an encoding together, by their training rows.
 
-    A value of a category that enough rows of the target or of a source have is a feature of all; the target's table has
-    the features of its first source that is an exported network of tables, where there is one.
+    A category with enough rows in the target or a source is a feature in all; with an exported network of tables as a
+    source, the target has the features of the first one.
 
     Raises:
-        CorruptDataError: What an exported network reads cannot be told.
+        CorruptDataError: The features of an exported network cannot be read.
     """
     target = _table(tables.get("target")).get("data")
     if not isinstance(target, str) or not _is_table(target):
@@ -164,7 +163,7 @@ def _with_option(name: str, option: str, value: str) -> str:
 def check_tokenizer(dataset: Dataset, networks: Sequence[NetworkSettings]) -> None:
     """Refuse texts that a network cannot read: too long, or with another tokenizer; raises DataError.
 
-    Of a folder without a tokenizer.json, the tokens are not known.
+    The tokens of a folder without a tokenizer.json are unknown.
     """
     digest = dataset.provenance.get("tokenizer")
     if digest is None:

@@ -1,4 +1,4 @@
-"""What an arm of a study trains with: what the study says, and where it does not, its recipe."""
+"""Training settings of an arm: those of the study, and its recipe for the others."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ class Resolved:
     """The settings of an arm for a number of labels.
 
     Attributes:
-        grid: Values of settings to try; empty to try none.
+        grid: Values to try by setting; empty for no search.
     """
 
     method: Method

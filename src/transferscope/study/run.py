@@ -75,9 +75,9 @@ class StudyProgress:
     """The progress of a study.
 
     Attributes:
-        running: Cells that this runner has in work.
-        seconds_left: The least and the most seconds until all are done, as `Forecast.seconds_left`; None if unknown.
-        is_race: Whether `total` is only what a race has begun so far; it may end at any time.
+        running: Cells that this runner is executing.
+        seconds_left: Range of the remaining seconds, as in `Forecast.seconds_left`; None if unknown.
+        is_race: Whether `total` counts only the runs that a race has started so far; it may end at any time.
     """
 
     done: int
@@ -100,7 +100,7 @@ class CellFailed:
 class CellsStopped:
     """Cells stopped at the time limit of their race.
 
-    With more time they resume at their last checkpoint; commands, which have none, begin again.
+    With more time they resume at their last checkpoint; commands, which have none, start again.
     """
 
     cells: tuple[PlannedCell, ...]
@@ -133,32 +133,31 @@ def run_study(
     stamp: str = "",
     since: float | None = None,
 ) -> StudyStatus:
-    """Make the missing runs of a study.
+    """Execute the missing runs of a study.
 
-    What is stored already is not done again: after an interruption or a crash, or with seeds, sizes, sources or
-    methods added, only the rest is done. The result does not depend on the number of workers, on the order of the
-    cells, or on how often it was interrupted; another number of threads, or a GPU, has cells of its own. Several
-    runners, on one machine or many, can share the cells of one study.
+    Stored runs are reused: after an interruption or a crash, or with added seeds, sizes, sources or methods, only the
+    missing ones are executed. Results do not depend on the number of workers, the order of the cells, or interruptions;
+    another number of threads, or a GPU, has its own cells. Several runners, on one machine or many, can share the cells
+    of a study.
 
     Args:
-        spec: The study; `spec.engine` says how many processes, with how many threads, on which device, and how long a
-            cell may take.
-        work: Dotted name of what does a cell.
-        retry_failed: Whether to try again what has failed. Cells whose process died are tried again in any case.
+        spec: The study; `spec.engine` gives the number of processes and threads, the device, and the timeout of a cell.
+        work: Dotted name of the function that executes a cell.
+        retry_failed: Whether to retry failed cells. Cells whose process died are always retried.
         on_event: Called in this thread with progress, a few times a second, and with every failure.
-        on_plan: Called once when the data are read and before anything is done, with the plan.
-        stamp: That of the study file (`status.stamp_of`), by which `status` knows it again without reading it; ""
-            where the study comes from no file, or not from it alone.
-        since: When the minutes of a race began, by `time.monotonic`; None for now, before the data are read.
+        on_plan: Called once with the plan, after reading the data and before the first run.
+        stamp: Stamp of the study file (`status.stamp_of`), by which `status` recognises it without reading it; "" if
+            the study does not come from one file alone.
+        since: Start of the time limit of a race, by `time.monotonic`; None for now, before the data are read.
 
     Raises:
-        DataError: The data are missing, or the study cannot be done with them; nothing was begun. Or a node of a Ray
-            cluster lacks them; what was done is stored.
-        NetworkError: The network cannot read the data; nothing was begun.
-        SettingsError: The study contradicts itself; nothing was begun.
-        StoreError: The store cannot be written; what was stored before is safe.
-        MissingExtraError: The study has a tracker whose package is not installed; nothing was begun.
-        KeyboardInterrupt: Ctrl-C was pressed; the message says how far the study is.
+        DataError: The data are missing, or the study cannot use them; no run was started. Or a node of a Ray cluster
+        lacks them; finished runs are stored.
+        NetworkError: The network cannot read the data; no run was started.
+        SettingsError: The study contradicts itself; no run was started.
+        StoreError: The store cannot be written; earlier results are safe.
+        MissingExtraError: The package of a tracker is not installed; no run was started.
+        KeyboardInterrupt: Ctrl-C was pressed; the message gives the progress.
     """
     check_place(store)
     since = time.monotonic() if since is None else since
@@ -194,11 +193,10 @@ def run_plan(
     on_event: Callable[[Event], None] = ignore,
     race: Race | None = None,
 ) -> StudyStatus:
-    """Make the missing runs of a planned study; arguments and errors as for `run_study`.
+    """Execute the missing runs of a planned study; arguments and errors as in `run_study`.
 
     Args:
-        race: What says which cells come next, whenever something is done and there is room for more; None where the
-            plan has all.
+        race: Choice of the next cells, asked whenever a worker is free; None if the plan has all cells.
     """
     name = plan.study.name
     plan_into(plan, store, retry_failed=retry_failed)
@@ -215,8 +213,7 @@ def plan_into(plan: StudyPlan, store: Store, *, retry_failed: bool = False) -> N
     """Write a plan to a store, and plan lost and damaged work again.
 
     Args:
-        retry_failed: Whether everything that has failed is done again; else only cells whose process died, or that
-            found the disk full.
+        retry_failed: Whether to retry all failed cells; otherwise only those whose process died or whose disk was full.
     """
     check_place(store)
     name = plan.study.name
@@ -255,18 +252,18 @@ def work_on(
 ) -> Share:
     """Execute cells of a planned study, together with other runners, until none is left or a limit is reached.
 
-    Nothing is planned, and no data are read but those of the cells: paths are those that the planning machine saw. A
-    machine that lacks data or a package of a cell gives it back and ends, where `run_study`, which has read all data,
-    would count a failure: it would fail one cell after the other. Arguments and Ctrl-C are as of `run_study`.
+    Nothing is planned, and only the data of the cells are read, by the paths of the planning machine. A machine that
+    lacks data or a package of a cell returns the cell and ends, whereas `run_study`, which has read all data, counts a
+    failure. Arguments and Ctrl-C as in `run_study`.
 
     Args:
-        most_cells: How many cells it begins; those that it has begun, it ends.
-        seconds: After so long it begins no more.
+        most_cells: Maximum number of cells to start; started cells are finished.
+        seconds: Time after which no further cell is started.
 
     Raises:
-        MissingDataError: This machine lacks data or a package; what it had begun is given back.
-        StoreError: The store cannot be written; what was stored before is safe.
-        UnknownNameError: There is no such study.
+        MissingDataError: This machine lacks data or a package; its cells are returned.
+        StoreError: The store cannot be written; earlier results are safe.
+        UnknownNameError: The study does not exist.
     """
     check_place(store)
     row = store.study(name)
@@ -341,12 +338,12 @@ class Interrupt:
     def at_once(self) -> Iterator[None]:
         """Let an interruption end the block at once.
 
-        It is noted as well, because Python drops an exception that is raised in a finaliser or a callback: the work in
-        hand may go on, what follows does not. Not for transactions: one that is ended in the midst of a COMMIT leaves
-        a database that nobody knows the state of.
+        It is also recorded, because Python drops exceptions raised in finalisers and callbacks: the current work may
+        continue, but nothing after it. Not for transactions: interrupting a COMMIT leaves a database in an unknown
+        state.
 
         Raises:
-            KeyboardInterrupt: There is an interruption, or was one before.
+            KeyboardInterrupt: Ctrl-C was pressed, now or before.
         """
         self.ends_at_once = True
         try:
@@ -365,8 +362,8 @@ class Interrupt:
 def deferred_interrupt() -> Iterator[Interrupt]:
     """Only record the first Ctrl-C inside the block (except within `Interrupt.at_once`); stop at once on the second.
 
-    Being asked to end (SIGTERM), as batch systems, containers and services do before they kill, counts as Ctrl-C, and
-    however often it is asked, once. Outside the main thread, where signals cannot be handled, it does nothing.
+    SIGTERM, which batch systems, containers and services send before they kill, counts as one Ctrl-C, however often it
+    is sent. Outside the main thread, where signals cannot be handled, this does nothing.
     """
     interrupt = Interrupt()
     if threading.current_thread() is not threading.main_thread():

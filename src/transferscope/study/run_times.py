@@ -1,4 +1,4 @@
-"""What the cells of a study take: as those that are done, and where none of a kind is, by the examples that pass."""
+"""Expected run times of cells: from finished cells of the same kind, or else from the number of processed examples."""
 
 import math
 from collections import defaultdict
@@ -30,13 +30,12 @@ class Work:
     """The work of a cell according to its plan.
 
     Attributes:
-        kind: 0 for what reads inputs as they are, or the features of a network that is pretrained here; 1 for what
-            reads those of another network, 2 for what trains one of the package's own, 3 for what trains another.
-        network: Which network examples pass through; "" for none.
-        passes: Examples that pass through it forward while it is timed; those of a training step counted as often as
-            their pass forward and backward takes as long. 0 where they take no time to speak of, as reading for one of
-            the own networks.
-        seconds: What one pass took while the study was planned; 0 where that is not known.
+        kind: 0 for work on inputs, or on features of a network pretrained here; 1 on features of another network; 2 for
+            training a network of this package; 3 for training another.
+        network: The network that examples pass through; "" for none.
+        passes: Number of forward passes of examples; a training step counts by the relative time of its forward and
+            backward pass. 0 if the time is negligible.
+        seconds: Time of one pass, measured at planning; 0 if unknown.
     """
 
     kind: int
@@ -108,7 +107,7 @@ class RunTimes:
     def usual(self, cell: PlannedCell) -> float:
         """Return seconds to order cells: expected ones, or a guess by kind without similar runs.
 
-        A timed pass through one of the own networks leaves out what else a run of so small a network takes.
+        For the package's small networks, timed passes are not used, since other costs dominate.
         """
         work = self.work(cell)
         is_timed = self._alike(cell, work) in self._seconds or (work.network, True) in self._pace or work.kind == 3
@@ -125,8 +124,8 @@ class RunTimes:
     def expected(self, cell: PlannedCell) -> float | None:
         """Return the expected seconds of a cell without its needs; None if unknown.
 
-        As long as the mean of the same method with the same network, else in proportion to the examples that pass: at
-        the pace of what trained that network, or of a pass while the study was planned, or of what read it.
+        The mean of the same method with the same network, or else in proportion to the number of passes: at the speed
+        of trainings of that network, of a pass timed at planning, or of runs on its features.
         """
         if cell.role not in _TIMED:
             return None
@@ -150,8 +149,8 @@ def _in_training(
     """Return the passes of a training: its steps, passes through fixed blocks once, and its curve.
 
     Args:
-        runs: Times that the steps are made.
-        of_both: Whether a step reads as many examples of the source.
+        runs: Number of repetitions of the steps.
+        of_both: Whether a step also processes as many source examples.
     """
     n_steps = training.n_steps(n_train)
     read = float(n_steps * min(training.batch_size, n_train) * (2 if of_both else 1))

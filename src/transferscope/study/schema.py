@@ -1,4 +1,4 @@
-"""The JSON Schema of a study file, made from the same settings that read it."""
+"""The JSON Schema of a study file, generated from its settings."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -23,7 +23,7 @@ _REFERENCE = ".:."  # "package.module:Class", "path/to/file.py:Class"
 def study_schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 7) of study files, with the methods and diagnostics of installed packages.
 
-    It tells keys, types, choices and ranges, and not what `read_spec` checks besides, such as whether a name exists.
+    It covers keys, types, choices and ranges, but not the further checks of `read_spec`, such as whether a name exists.
     """
     definitions: dict[str, Any] = {}
     training = json_schema_of(TrainingSettings, definitions)

@@ -1,4 +1,4 @@
-"""The tables of a study file that name networks and diagnostics, and so come with torch; others: `settings`."""
+"""Tables of a study file that name networks and diagnostics, and so need torch; for others see `settings`."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -167,8 +167,8 @@ def read_diagnostics(given: object, mistakes: Mistakes) -> dict[str, DiagnosticS
     """Return the diagnostics of a study file, by the name of their table.
 
     Args:
-        given: A list of names, or one table for each: its own settings beside those of `MeasurementScope`, and
-            `diagnostic` for a table of another name.
+        given: A list of names, or one table for each: its settings and those of `MeasurementScope`, and `diagnostic`
+            for a table with another name.
     """
     if isinstance(given, list):
         given = {str(name): {} for name in given}

@@ -1,4 +1,4 @@
-"""What a study file says, read with every mistake named."""
+"""Parsing of a study file, with all mistakes reported."""
 
 import itertools
 import re
@@ -50,13 +50,13 @@ class StudySpec:
         checkpoints: Pretraining steps to transfer from besides the last, ascending.
         source_sizes: Numbers of source training examples to pretrain on; 0 is training from scratch; empty for all.
         methods: Methods with their settings, by the name of their table.
-        diagnostics: What to measure of the trained networks, by the name of its table.
-        decision: What a person decides by.
-        race: Which runs are made when only those are that can still decide; None to make all.
-        recipe: Whether methods train as their field does, or all with the settings of `training` (`methods.recipes`).
-        given: Keys that the study says itself, which win over the recipe, by table: "training", "methods.NAME", ...
-        files: Folder of the trained networks of a database that is no SQLite file; None for that which its first runner
-            took.
+        diagnostics: Diagnostics of the trained networks, by the name of their table.
+        decision: Decision settings.
+        race: Settings of the race, which makes only informative runs; None to make all.
+        recipe: Whether methods train with their usual recipes, or all with the settings of `training`
+            (`methods.recipes`).
+        given: Keys set in the study file, which override the recipe, by table: "training", "methods.NAME", ...
+        files: Folder of the trained networks of a database other than SQLite; None for that of its first runner.
     """
 
     name: str
@@ -124,16 +124,16 @@ def read_spec(path: Path, *, but: Sequence[str] = (), given: Mapping[str, Any] =
     """Read the study in a file.
 
     Args:
-        but: Tables that belong to others, and are left out.
-        given: Settings in place of its own.
+        but: Tables to ignore.
+        given: Settings that override those of the file.
 
     Returns:
-        The study. Relative paths of the file, to data, networks, code and the store, are meant from the file's folder:
-        those of data, networks and code are absolute now.
+        The study. Relative paths are relative to the folder of the file; those of data, networks and code are made
+        absolute.
 
     Raises:
         MissingDataError: There is no such file.
-        SettingsError: The file is no TOML, or something in it is wrong; the message names every mistake.
+        SettingsError: The file is not TOML, or has mistakes; the message lists all of them.
     """
     tables = {name: table for name, table in with_settings(read_toml(path), given).items() if name not in but}
     return with_places_of(path, parse_spec(seen_from_folder(tables, path.parent.absolute()), place=str(path)))
@@ -200,7 +200,7 @@ def parse_spec(tables: Mapping[str, Any], *, place: str = "the study") -> StudyS
     """Parse the study in the tables of a study file, with all defaults.
 
     Raises:
-        SettingsError: Something is wrong; the message names every mistake.
+        SettingsError: The tables have mistakes; the message lists all of them.
     """
     mistakes = Mistakes(place)
     tables = with_encodings(with_tokenizers(tables))

@@ -1,4 +1,4 @@
-"""Where a study and its race stand, and how long the rest will take."""
+"""The state of a study and its race, and the expected remaining time."""
 
 import contextlib
 import hashlib
@@ -33,9 +33,9 @@ class EditedPlan:
     """The changes that an edited study file requests.
 
     Attributes:
-        counts: How many of the cells that it asks for stand where.
-        added: Cells that the last run did not ask for.
-        dropped: Cells that the last run asked for and the file does not; they stay stored.
+        counts: Number of requested cells by state.
+        added: Cells that were not part of the last run.
+        dropped: Cells of the last run that the file no longer requests; they stay stored.
     """
 
     counts: StudyCounts
@@ -63,7 +63,7 @@ def stamp_of(study: Path) -> str:
 def edited_plan(spec: "AnySpec", store: Store | None) -> EditedPlan | None:
     """Compare the plan of a study file with that of its last run; None if both have the same cells.
 
-    Raises as `plan.plan_study`.
+    Raises like `plan.plan_study`.
     """
     row = None if store is None else next((row for row in store.studies() if row.name == spec.name), None)
     from transferscope.study.planners import as_planned_before, cells_of  # with torch, which the rest does not need
@@ -137,7 +137,7 @@ intervals of 90 %."""
 class Forecast:
     """The number of remaining cells of each kind, and the time of one.
 
-    Cells that another runner has planned since, of a study file of the same name, do not count.
+    Cells planned later by another runner do not count.
     """
 
     def __init__(self, cells: Iterable[PlannedCell], standings: Iterable[Standing]) -> None:
@@ -173,12 +173,12 @@ class Forecast:
         """Return the least and the most seconds until the end; None until a cell is done.
 
         The remaining cells of a kind take the mean of its finished ones, with a 90 % prediction interval of their sum.
-        A kind with a single finished cell varies like the others. Where a kind has none, it takes the average of all
-        cells and the most is infinite.
+        A kind with a single finished cell varies like the others. A kind without one takes the average of all cells,
+        and the upper end is infinite.
 
         Args:
-            shares: How much is done of each cell in work, in [0, 1].
-            workers: How many cells are done at a time, at least 1.
+            shares: Finished share of each running cell, in [0, 1].
+        workers: Number of cells executed at a time, at least 1.
         """
         if not self.done:
             return None

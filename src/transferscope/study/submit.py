@@ -54,8 +54,8 @@ class Submitted:
     """Submitted runners.
 
     Attributes:
-        jobs: Their numbers with the batch system; empty when there was nothing left to do.
-        logs: Folder of the batch script and of what the runners print.
+        jobs: Job numbers of the batch system; empty if no run was left.
+        logs: Folder of the batch script and the output of the runners.
     """
 
     jobs: tuple[str, ...]
@@ -75,15 +75,15 @@ def submit(
     """Plan a study and submit runners for its missing runs; submit it again to resume.
 
     Args:
-        runner: What each job does: cells of the study until none is left. It is pickled into the logs; its
-            method `checkpoint` makes what resumes in the job when that is queued again.
-        runners: How many jobs at most, at least 1.
+        runner: The work of each job: cells of the study until none is left. It is pickled into the logs; its method
+            `checkpoint` returns the runner that resumes a requeued job.
+        runners: Maximum number of jobs, at least 1.
         logs: Folder for the batch script and the logs; every machine must see it.
 
     Raises:
-        DataError: As for `run_study`; nothing was submitted.
+        DataError: As in `run_study`; nothing was submitted.
         MissingExtraError: submitit is not installed.
-        SettingsError: There is no SLURM here, it refuses such a job, or the study is a race.
+        SettingsError: SLURM is not available or refuses the job, or the study is a race.
         StoreError: The store cannot be written.
     """
     executor = _executor(job, logs, cluster, name=spec.name)

@@ -1,4 +1,4 @@
-"""From a table of a study file to a frozen dataclass: strict types, no unknown keys, a sentence for each mistake."""
+"""Parsing of tables of a study file to frozen dataclasses: strict types, no unknown keys, one sentence per mistake."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -100,8 +100,8 @@ def read_setting(kind: type, path: Sequence[str], value: object) -> tuple[object
     """Read a value of one setting like `read_table`, and return it with its mistakes.
 
     Args:
-        path: The setting; of a table within it, that one's setting too.
-        value: As in JSON; of one thing, or of text with commas, a list where one is expected.
+        path: Path of the setting, including nested tables.
+        value: JSON value; a single value or comma-separated text becomes a list if one is expected.
     """
     name, *below = path
     if name not in setting_names(kind):
@@ -196,7 +196,7 @@ def _settings(kind: type) -> list[Field[Any]]:
 def _unfit(value: object) -> str:
     """Explain why no setting can have a value, whatever its type; empty if one can.
 
-    TOML's whole numbers are of 64 bits, as are those of arrays and databases; a NUL ends a path, and a database's text.
+    Integers of TOML, arrays and databases have 64 bits; NUL characters end paths and text in databases.
     """
     level, depth = [value], 0
     while level:

@@ -1,4 +1,4 @@
-"""Doing a cell: pretraining, methods measured on target and source, and diagnostics of the networks they trained."""
+"""Execution of a cell: pretraining, methods measured on target and source, and diagnostics of trained networks."""
 
 import json
 import sys
@@ -113,7 +113,7 @@ def _keep(cell: PlannedCell, recipe: MethodRecipe, fit: CellFit, test: Measures,
 def measure_on(network: Network, data: Dataset, *, part: str) -> Measures:
     """Measure a network on the test examples of a data set, scaled as it reads them, on the grid of their labels.
 
-    Where one number is predicted, "mae" is the mean absolute error in the units in which the labels were given.
+    For a single output, "mae" is the mean absolute error in the original units of the labels.
     """
     network, device = network.on_grid(data.train.grid), next(network.parameters()).device
     test = to_tensors(data.test, scale_of(network, data.train), device)
@@ -148,7 +148,7 @@ def _tuning_notes(tuned: Tuned | None) -> dict[str, Any]:
 def diagnose(cell: PlannedCell, context: WorkContext) -> Outcome:
     """Measure a diagnostic at the steps of its settings; the end has step None, like final values.
 
-    Networks whose files are gone, or were never kept, are made by fitting the method again, which gives the same.
+    Missing networks are recreated by fitting the method again, which gives the same weights.
     """
     recipe = DiagnoseRecipe.from_payload(cell.payload)
     started = time.perf_counter()

@@ -1,7 +1,7 @@
-"""Where cells are done: in processes on this machine (`LocalBackend`), in this very process (`InlineBackend`), or as
+"""Execution of cells: in processes on this machine (`LocalBackend`), in this process (`InlineBackend`), or as
 tasks of a Ray cluster (`RayBackend`).
 
-Only this package knows processes. A backend takes planned cells and gives back messages; it knows nothing of the store.
+Only this package handles processes. A backend takes planned cells and returns messages; it does not access the store.
 """
 
 from transferscope.settings.engine import EngineSettings
@@ -29,11 +29,11 @@ def backend_of(engine: EngineSettings, work: str, context: WorkContext, *, n_cel
     """Return a backend, not yet entered.
 
     Args:
-        n_cells: How many cells there are; more processes than these are not started.
+        n_cells: Number of cells, an upper bound of the number of processes.
 
     Raises:
-        MissingExtraError: Ray is asked for and not installed.
-        SettingsError: Nothing answers to the name of the work, or there is no such GPU.
+        MissingExtraError: Ray is requested but not installed.
+        SettingsError: The named work or the GPU does not exist.
     """
     seconds = 60.0 * engine.cell_minutes
     if engine.is_inline:

@@ -1,4 +1,4 @@
-"""What runs cells: start one, receive its messages, stop all; how a cell is attempted; the backend of this process."""
+"""The interface of backends, the execution of one cell, and the backend of this process."""
 
 import errno
 import math
@@ -109,7 +109,7 @@ def find_work(name: str) -> Work:
 def attempt(work: Work, cell: PlannedCell, context: WorkContext) -> Finished | Failed:
     """Execute a cell; every exception except an interruption becomes its failure, and so does an unstorable outcome.
 
-    A cell that was planned for a number of threads or a device is done with those, whoever does it.
+    A cell planned for a number of threads or a device is executed with these on every runner.
     """
     planned = cell.payload.get("device", context.device)  # "cuda"; which one, the worker knows
     own = context.device.partition(":")[0] == planned
@@ -142,7 +142,7 @@ def attempt(work: Work, cell: PlannedCell, context: WorkContext) -> Finished | F
 def thread_limit(threads: int) -> Iterator[None]:
     """Limit torch and the libraries below NumPy and SciPy to a number of threads, at least 1, inside the block.
 
-    Sums of floating-point numbers depend on how they are divided among threads.
+    Floating-point sums depend on the number of threads.
     """
     torch = sys.modules.get("torch")  # only if the work uses it
     before = None if torch is None else torch.get_num_threads()
@@ -197,10 +197,10 @@ class InlineBackend:
     """Executes one cell at a time while its messages are read.
 
     Args:
-        seconds: How long a cell may take; one that tells no progress cannot be stopped here. None for no limit.
+        seconds: Timeout of a cell, effective only if it reports progress. None for no limit.
 
     Raises:
-        SettingsError: Nothing answers to the name.
+        SettingsError: The named work does not exist.
     """
 
     def __init__(self, work: str, context: WorkContext, *, seconds: float | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Which GPU each worker process takes, and how many of them one GPU has memory for."""
+"""Assignment of worker processes to GPUs, by free memory."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -20,8 +20,8 @@ class Gpu:
     """A visible GPU.
 
     Attributes:
-        name: As torch calls it: "cuda:0".
-        memory: In bytes, that of other programs included.
+        name: Name in torch: "cuda:0".
+        memory: Total memory in bytes.
     """
 
     name: str
@@ -32,10 +32,10 @@ def visible_gpus(device: str) -> tuple[Gpu, ...]:
     """Return the GPUs for the workers of a setting; none for a device that is not an NVIDIA GPU.
 
     Args:
-        device: "auto", "cpu", "cuda" (all that are visible), "cuda:1" (that one) or "mps".
+        device: "auto", "cpu", "cuda" (all visible GPUs), "cuda:1" (that one) or "mps".
 
     Raises:
-        SettingsError: There is no such GPU.
+        SettingsError: The GPU does not exist.
     """
     if not device.startswith("cuda"):
         return ()
@@ -58,8 +58,8 @@ class Spread:
 
     Args:
         gpus: The GPUs, at least one.
-        workers: How many processes in all, when that is given; None to go by memory.
-        at_most: How many processes the rest of the machine has room for, at least 1.
+        workers: Total number of processes; None to choose it by memory.
+        at_most: Maximum number of processes given the other resources of the machine, at least 1.
     """
 
     def __init__(self, gpus: Iterable[Gpu], *, workers: int | None, at_most: int) -> None:

@@ -1,12 +1,11 @@
-"""Cells in processes on this machine, each with a pipe of its own.
+"""Execution of cells in processes on this machine, each with its own pipe.
 
-No lock and no queue is shared between the processes, so that one of them can be killed at any moment, by the system
-for want of memory or by hand, without an effect on the others. What they print, and the code of others in them, is
-logged here a line at a time: it may hold anything, and a command line shows what is logged without what steers a
-terminal.
+The processes share no lock and no queue, so one of them can be killed at any moment (out of memory, by a user) without
+affecting the others. Their output, including that of user code, is logged line by line; the command line shows it
+without terminal control characters.
 
-On Linux they are forked from a process that has imported torch and the package once, for all studies of the runner, and
-has started no thread and touched no GPU. It ends with the runner, and its children with it.
+On Linux they are forked from a process that has imported torch and the package once, without threads or GPU use. It
+ends with the runner, and so do its children.
 """
 
 import logging
@@ -83,16 +82,16 @@ class _Worker:
 class LocalBackend:
     """Worker processes that execute one cell each at a time and stay alive between cells.
 
-    A cell whose process dies is begun once more, in a new process; if that dies too, the cell has failed as "lost". A
-    process that a signal has stopped for a while counts as dead.
+    A cell whose process dies is retried once in a new process; if that dies too, the cell fails as "lost". A process
+    stopped by a signal for a while counts as dead.
 
     Args:
-        workers: How many processes, at least 1; each is started when it is first needed.
-        seconds: How long a cell may take, all attempts together; None for no limit.
-        spread: Over which GPUs the processes are spread, which then says how many there are; None for none.
+        workers: Number of processes, at least 1, each started when first needed.
+        seconds: Timeout of a cell over all attempts; None for no limit.
+        spread: Distribution of processes over GPUs, which then determines their number; None for none.
 
     Raises:
-        SettingsError: Nothing answers to the name.
+        SettingsError: The named work does not exist.
     """
 
     def __init__(
@@ -174,7 +173,7 @@ class LocalBackend:
     def _watch(self) -> None:
         """Kill the workers whose cell exceeds its timeout, and those that a signal has stopped.
 
-        In a thread of its own, because a worker can be stopped in the middle of a message that is being read.
+        Runs in its own thread, because a worker can be stopped in the middle of a message.
         """
         while not self._over.wait(_SECONDS_BETWEEN_CHECKS):
             now = time.monotonic()

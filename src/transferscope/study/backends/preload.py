@@ -1,4 +1,4 @@
-"""What worker processes are forked from: a process that has imported all, in which no garbage is looked for."""
+"""The process from which workers are forked: all modules imported, garbage collection frozen."""
 
 import gc
 from importlib import import_module

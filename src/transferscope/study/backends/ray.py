@@ -1,7 +1,7 @@
-"""Cells as tasks of a Ray cluster: one that is there, by its address, or one of this machine alone.
+"""Execution of cells as tasks of a Ray cluster: an existing one, by its address, or a local one.
 
-The store keeps the claims and says which cells are ready; Ray says where each one runs. A cell is given to Ray when
-those that it needs are done, so its task depends on no other, and a driver that is killed loses only the cells in hand.
+The store keeps the claims and determines which cells are ready; Ray chooses where each one runs. A cell is submitted
+once its needs are done, so tasks are independent, and a killed driver loses only the running cells.
 """
 
 import math
@@ -92,21 +92,21 @@ class Driver:
 class RayBackend:
     """Cells as Ray tasks, each with the CPUs and GPUs that its kind requests.
 
-    A cell whose process or node is lost is begun once more elsewhere; if that is lost too, it has failed as "lost".
-    Networks and checkpoints lie in the folder of the context, which every node must see under the same path, and says
-    so before its first cell. No progress within a cell is reported.
+    A cell whose process or node is lost is retried once elsewhere; then it fails as "lost". Networks and checkpoints
+    are in the folder of the context, which every node must see under the same path; this is checked before a node's
+    first cell. Progress within a cell is not reported.
 
     Args:
         work: Dotted name of the work; every node must be able to import it.
-        workers: How many cells are given to Ray at a time; None for as many as the cluster has room for.
-        seconds: How long a cell may take; None for no limit.
-        address: Of a cluster, as `ray.init` takes it ("auto", "10.0.0.1:6379", "ray://head:10001"); None for that in
-            the variable RAY_ADDRESS, or else a new one of this machine, with `workers` processors.
-        resources: What a cell asks for, by its role: "cpus", "gpus" (fractions share one), "memory" (bytes).
+        workers: Number of cells submitted to Ray at a time; None for the capacity of the cluster.
+        seconds: Timeout of a cell; None for no limit.
+        address: Address of a cluster as in `ray.init` ("auto", "10.0.0.1:6379", "ray://head:10001"); None for the
+            variable RAY_ADDRESS, or else a new local cluster with `workers` processors.
+        resources: Resources of a cell by its role: "cpus", "gpus" (fractions share one), "memory" (bytes).
 
     Raises:
         MissingExtraError: Ray is not installed.
-        SettingsError: Nothing answers to the name of the work.
+        SettingsError: The named work does not exist.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What runs inside a worker process: cells come in by a pipe, messages go out by it, and nothing is shared."""
+"""The loop of a worker process: cells and messages pass through a pipe, and nothing is shared."""
 
 import ctypes
 import os
@@ -28,8 +28,8 @@ def serve(
     """Execute cells until the pipe closes. Loaded data stay loaded from cell to cell.
 
     Args:
-        output: Where what is printed goes, by this process and those that it begins.
-        environment: That of the runner now; this process may be forked from one that began with an earlier one.
+        output: Destination of printed output of this process and its children.
+        environment: Current environment of the runner; this process may be forked from one with an older one.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the runner decides what an interruption means
     _print_to(output)
@@ -98,7 +98,7 @@ def _end_with_parent() -> None:
 def _let_the_server_end() -> None:
     """Close the inherited pipe that would keep the parent process alive after its runner is killed.
 
-    Python hands each process that pipe for processes of its own, which workers may not have.
+    Python passes this pipe to each process for its children, which workers may not have.
     """
     server = getattr(sys.modules.get("multiprocessing.forkserver"), "_forkserver", None)
     held = getattr(server, "_forkserver_alive_fd", None)

@@ -1,1 +1,1 @@
-"""A command as the trainer: any script, in any language, whose runs the engine makes, resumes, races and compares."""
+"""Commands as trainers: scripts in any language, whose runs are executed, resumed, raced and compared."""

@@ -1,4 +1,4 @@
-"""One run of a Python function, in place of a command: its arguments, its identity, and what it returns."""
+"""A run of a Python function in place of a command: its arguments, its identity, and its result."""
 
 import functools
 import hashlib
@@ -35,10 +35,10 @@ class Call:
 
     Attributes:
         command: The function, as in "package.module:function".
-        values: Its keyword arguments beside seed and labels: numbers, text, truth values, None, and lists of these.
-        digest: Of its code.
-        name: What its score is called.
-        is_share: Whether the score is to be between 0 and 1.
+        values: Keyword arguments other than seed and labels: numbers, text, booleans, None, and lists of these.
+        digest: Digest of its code.
+        name: Name of its score.
+        is_share: Whether the score must be between 0 and 1.
     """
 
     command: str
@@ -96,11 +96,11 @@ def _named(name: str) -> Any:
 def digest_of(run: Function) -> str:
     """Return a digest of a function: its file with the files that it imports.
 
-    Of one that is not found by its name also all that it holds in memory: its code, defaults, closure and the globals
-    that it names, the arguments of a partial, the object of a method.
+    For a function that cannot be imported by name, the digest includes its state in memory: code, defaults, closure and
+    referenced globals, the arguments of a partial, the object of a method.
 
     Raises:
-        SettingsError: It holds something of which a change could not be seen.
+        SettingsError: It holds an object whose changes cannot be detected.
     """
     of_file = user_code.digest_of(run)
     return of_file if is_importable(run) else _sha256(repr([of_file, _held(run, set())]).encode())
@@ -170,13 +170,14 @@ def keep(call: Call, run: Function) -> None:
 def work(cell: PlannedCell, context: WorkContext) -> Outcome:
     """Call the function of a cell; see `study.context.Work`.
 
-    It returns its score as a number, or what each test example gives to it as an array (N,), whose mean is the score.
+    It returns its score as a number, or the contributions of the test examples as an array (N,), whose mean is the
+    score.
 
     Raises:
-        UntrustedCodeError: The function stands in a store, and nobody has named it.
-        CorruptDataError: Its code is another than when the study was planned.
+        UntrustedCodeError: The function is named only by a store, not by the user.
+        CorruptDataError: Its code has changed since planning.
         RunFailed: It returned no score.
-        Exception: Whatever it raises.
+        Exception: Any exception of the function.
     """
     call = settings_of(Call, cell.payload.get("call"))
     run = _of_this_process.get(call.reference)

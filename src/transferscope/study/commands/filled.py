@@ -1,4 +1,4 @@
-"""A command with its placeholders: what a cell of it holds, how it is filled in, and which files it names."""
+"""Commands with placeholders: the payload of their cells, filling them in, and the files they name."""
 
 import hashlib
 import itertools
@@ -35,12 +35,12 @@ class Job:
     """The common settings of the cells of one arm.
 
     Attributes:
-        values: What fills them, but for `OWN`; "source" is "" for an arm without one.
-        shell: Whether /bin/sh reads the command; otherwise it is split into words, which are filled one by one.
-        files: SHA-256 of the files that it reads, as far as they are known, by their names seen from the folder.
-        score: "FILE:KEY" of the score; None beside methods, which are judged by predictions.
-        is_share: Whether the score is to be between 0 and 1.
-        predictions: File with what each test example adds; None for none.
+        values: Values of the placeholders except `OWN`; "source" is "" for a baseline.
+        shell: Whether /bin/sh runs the command; otherwise it is split into words, which are filled one by one.
+        files: SHA-256 of the known files that it reads, by their path relative to the folder.
+        score: "FILE:KEY" of the score; None together with methods, which are compared by predictions.
+        is_share: Whether the score must be between 0 and 1.
+        predictions: File with the contribution of each test example; None for none.
     """
 
     command: str
@@ -94,7 +94,7 @@ class Job:
         """Return the files named in a filled command, as words, behind "=", or as a module behind "-m".
 
         Returns:
-            Each with the folder that Python would look for its modules in, both seen from the folder of the job.
+            Each with the folder of its Python modules, both relative to the folder of the job.
         """
         parts = _words_of_shell(words[-1]) if self.shell else words
         possible = dict.fromkeys(one for word in parts for one in (word, word.rpartition("=")[2]) if one)
@@ -145,7 +145,7 @@ def placeholders(command: str) -> set[str]:
     """Return the names in braces.
 
     Raises:
-        SettingsError: A brace is left open, or something other than a name, with how to write it, stands between them.
+        SettingsError: A brace is not closed, or contains something other than a name and a format.
     """
     names = set()
     try:

@@ -1,9 +1,9 @@
-"""A program of its own, which starts a command and ends it, with all its children, when whoever wanted it is gone.
+"""A separate program that starts a command and ends it, with all its children, when the worker has ended.
 
-A process that is killed cleans up nothing, so that what it has started would run on beside what its successor starts.
-This one holds the reading end of a pipe that the system closes however the worker ends. It imports no package, so that
-it starts at once: `python -I -S guard.py ALIVE REPORT COMMAND...`. Of the standard library only what imports quickly:
-`typing` and `contextlib` take longer than all else that it does.
+A killed process cleans up nothing, so its children would continue to run next to those of its successor. This one holds
+the reading end of a pipe that the system closes when the worker ends for any reason. It imports no package, to start
+quickly: `python -I -S guard.py ALIVE REPORT COMMAND...`. It uses only modules of the standard library that import
+quickly, so not `typing` or `contextlib`.
 """
 
 import ctypes
@@ -28,10 +28,10 @@ def guard(alive: int, report: int, words: list[str]) -> "NoReturn":
     """Run a command until it ends, or until the other end of a pipe is closed.
 
     Args:
-        alive: Reading end of a pipe; when it is at its end, the command and all that it has started are killed.
-        report: Where a line with the process id is written at once, and at the end one with the exit status, as
-            `os.waitstatus_to_exitcode` has it, and the most memory of any process of the command in bytes.
-        words: The program, looked for on the PATH, and its arguments.
+        alive: Reading end of a pipe; when it is closed, the command and all its descendants are killed.
+        report: Descriptor to which the process id is written at the start, and at the end the exit status as in
+            `os.waitstatus_to_exitcode` and the peak memory of any process of the command in bytes.
+        words: The program, searched on the PATH, and its arguments.
     """
     for descriptor in (alive, report):
         os.set_inheritable(descriptor, False)
@@ -115,7 +115,7 @@ def _reaped() -> dict[int, int]:
 def _descendants(of: int, child: int) -> list[int]:
     """Return the descendants of a process, except zombies.
 
-    Without /proc the whole process group of the child, as a negative number.
+    Without /proc, the process group of the child, as a negative number.
     """
     try:
         names = os.listdir("/proc")  # noqa: PTH208  # pathlib takes longer to import than all else

@@ -1,4 +1,4 @@
-"""From a study of commands, alone or beside methods, to its cells."""
+"""Planning of the cells of a study with commands, alone or together with methods."""
 
 from collections import ChainMap
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ def plan_commands(spec: CommandSpec, store: Store | None = None) -> StudyPlan:
 
     Raises:
         MissingDataError: A pattern of `files` has no file.
-        DataError: As `plan_study` for the methods beside them, or what they are to learn no command can be judged by.
+        DataError: As in `plan_study` for methods in the study, or commands cannot be evaluated on their target.
     """
     controls = list(dict.fromkeys(arm.method for arm in spec.arms if arm.source is None))
     before = [] if store is None else [row.facts for row in store.studies() if row.name == spec.name]
@@ -55,11 +55,11 @@ def in_order_of_seeds(spec: CommandSpec, cells: list[PlannedCell]) -> list[Plann
 def command_cells(spec: CommandSpec, data: DataFacts | None = None) -> list[PlannedCell]:
     """Return one cell for each seed, arm and number of labels, in this order.
 
-    The key of a run is that of its filled command and of the content of the files that it names, with what Python files
-    among them import. What is read of its result belongs to the study, and not to the run.
+    The key of a run depends on its filled command and the content of the files that it names, including imports of
+    Python files. Which result is read belongs to the study, not to the run.
 
     Args:
-        data: What the target is of the methods beside them; None for none.
+        data: Data of the methods in the study; None without methods.
 
     Raises:
         MissingDataError: A pattern of `files` has no file.

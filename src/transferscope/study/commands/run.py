@@ -1,4 +1,4 @@
-"""One run of a command: filled in, guarded, its output kept in bounds, its score read."""
+"""Execution of a command: filled in, guarded, with limited output, and its score read."""
 
 import contextlib
 import json
@@ -41,15 +41,14 @@ _ENDED = ".transferscope.json"
 def work(cell: PlannedCell, context: WorkContext) -> Outcome:
     """Run the command of a cell and read its score; see `study.context.Work`.
 
-    The command runs in the folder of the study file, with a new folder {out}. That stays where the run's results are to
-    be kept (`EngineSettings.keep`), or where the command has ended well and its score could not be read; what the run
-    has printed stays in any case, beside it.
+    The command runs in the folder of the study file, with a new folder {out}, which is kept if requested
+    (`EngineSettings.keep`), or if the command succeeded but its score could not be read. Printed output is always kept.
 
     Raises:
-        UntrustedCodeError: The command stands in a store, and nobody has named its study file.
-        MissingDataError: A file that the command names is gone.
-        CorruptDataError: It is another than when the study was planned.
-        RunFailed: The command ended badly, took too long, or left no score.
+        UntrustedCodeError: The command is named only by a store, not by a study file of the user.
+        MissingDataError: A file that the command names is missing.
+        CorruptDataError: Such a file has changed since planning.
+        RunFailed: The command failed, took too long, or left no score.
     """
     job = Job.from_payload(cell.payload)
     with consent.reading():
@@ -123,8 +122,8 @@ class Ended:
     """The end of a command.
 
     Attributes:
-        status: Its exit status; -n after signal n.
-        peak_memory: The most of any of its processes, in bytes; 0 where that is not known.
+        status: Exit status; -n after signal n.
+        peak_memory: Peak memory of any of its processes, in bytes; 0 if unknown.
     """
 
     status: int
@@ -139,11 +138,11 @@ def run(
     """Run a command to its end, below a guard process that ends it with this one.
 
     Args:
-        log: Where what it prints goes: the first and the last `MOST_OUTPUT` bytes.
-        context: Says how long it may take, and is told that it runs.
+        log: File for printed output: the first and the last `MOST_OUTPUT` bytes.
+        context: Gives the timeout, and receives progress.
 
     Raises:
-        RunFailed: It took too long.
+        RunFailed: It exceeded the timeout.
     """
     alive, ours = os.pipe()
     reports, theirs = os.pipe()

@@ -1,4 +1,4 @@
-"""What a run of a command has left in its folder: its numbers, and what each test example adds to its score."""
+"""Results of a command in its folder: its numbers, and the contribution of each test example to its score."""
 
 import json
 import math
@@ -31,10 +31,10 @@ def read_numbers(score: str, out: Path) -> tuple[Record, ...]:
         score: "FILE:KEY": a JSON file in the run's folder, and the key of the score; "a.b" is the key b in the table a.
 
     Returns:
-        The finite numbers by their keys: what the study is judged by can be chosen again from them without a new run.
+        The finite numbers by key; another one can become the study's metric without repeating runs.
 
     Raises:
-        RunFailed: There is no such file or key, or no finite number there.
+        RunFailed: The file or key does not exist, or its value is not a finite number.
     """
     name, _, key = score.partition(":")
     table = _table(out / name, name)
@@ -97,10 +97,10 @@ def read_examples(name: str, out: Path, score: float) -> Float[np.ndarray, " N"]
     """Return the contribution of each test example to the score of a run, which is their mean.
 
     Args:
-        name: A CSV file in the run's folder with a heading, whose columns `example_scores` reads.
+        name: A CSV file in the run's folder with a header and the columns of `example_scores`.
 
     Raises:
-        RunFailed: There is no such file or column, or its mean is another number than the score.
+        RunFailed: The file or column does not exist, or its mean differs from the score.
     """
     table = read_examples_table(name, out)
     try:

@@ -1,4 +1,4 @@
-"""What a study file says whose trainer is a command: [run] and [arms], read with every mistake named."""
+"""Settings of a study whose trainer is a command, [run] and [arms], parsed with all mistakes reported."""
 
 import itertools
 import shlex
@@ -130,9 +130,9 @@ class CommandArm:
     """One arm of a study of commands.
 
     Attributes:
-        method: That with what tells it from other arms of the table, as in "lora rank=8".
-        source: What it transfers from; None for an arm without a source.
-        job: Its command with its values, of which no file has been looked for; or its calls of a function.
+        method: Name of the table with the values that distinguish the arm, as in "lora rank=8".
+        source: Name of the source; None for a baseline.
+        job: Its command with its values, without digests of files; or its function calls.
     """
 
     table: str
@@ -147,10 +147,10 @@ class CommandSpec:
 
     Attributes:
         seeds: The seeds, distinct, each at least 0.
-        decision: What a person decides by.
-        race: Which runs are made when only those are that can still decide; None to make all.
+        decision: Decision settings.
+        race: Settings of the race, which makes only informative runs; None to make all.
         files: As in `StudySpec`.
-        beside: The methods, with their target and all that belongs to them; None for none.
+        beside: The study of the methods, with their target; None for none.
     """
 
     name: str
@@ -193,7 +193,7 @@ class CommandSpec:
 def read_commands(path: Path, *, given: Mapping[str, Any] = NOTHING) -> CommandSpec:
     """Read the study in a file with a command; naming the file allows its execution.
 
-    Settings and errors are as of `study.spec.read_spec`.
+    Settings and errors are those of `study.spec.read_spec`.
     """
     tables = with_settings(read_toml(path), given)
     beside = read_spec(path, but=OWN_TABLES, given=given) if "methods" in tables else None
@@ -209,11 +209,11 @@ def parse_commands(
     """Parse the study in tables of a study file whose trainer is a command.
 
     Args:
-        folder: Where its commands run, absolute.
-        beside: What `study.spec` reads in the tables of the methods, where there are any.
+        folder: Absolute path of the folder in which commands run.
+        beside: The parsed study of the methods, if there are any.
 
     Raises:
-        SettingsError: Something is wrong; the message names every mistake.
+        SettingsError: The file has mistakes; the message lists all of them.
     """
     mistakes = Mistakes(place)
     of_methods = [name for name in METHOD_TABLES if name in tables]

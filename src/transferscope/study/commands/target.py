@@ -1,4 +1,4 @@
-"""The target of a command beside methods: the rows that it may learn from, and its score on the same test examples."""
+"""The target of commands compared with methods: their training rows, and metrics on the same test examples."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -54,7 +54,7 @@ def measured(cell: PlannedCell, name: str, out: Path) -> Measures:
             order of the target: classes by their names.
 
     Raises:
-        RunFailed: There is no such file, or it holds something else.
+        RunFailed: The file does not exist, or has other content.
     """
     table, test = read_examples_table(name, out), target_of(cell).test
     if missing := {"prediction", "label"} - set(table):

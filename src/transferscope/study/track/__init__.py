@@ -1,4 +1,4 @@
-"""Trackers, which show runs elsewhere: they follow the store of a study while it runs, and are never in its way."""
+"""Experiment trackers, which follow the store of a running study without affecting it."""
 
 from transferscope.study.track.follow import followed
 from transferscope.study.track.tracker import Tracked, Tracker

@@ -1,4 +1,4 @@
-"""Following the store of a study: every cell that is done or has failed is sent to its trackers, once."""
+"""Sending every finished or failed cell of a study to its trackers, once, by following the store."""
 
 import logging
 import math

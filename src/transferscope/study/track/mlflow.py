@@ -20,7 +20,7 @@ class MLflowTracker:
 
     Args:
         place: A folder, or the URI of a tracking server or database.
-        study: Name of the experiment; made if there is none.
+        study: Name of the experiment, created if missing.
     """
 
     def __init__(self, place: str, study: str) -> None:

@@ -1,4 +1,4 @@
-"""What trackers are given, and what they do."""
+"""The interface of trackers, and their input."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,11 +10,11 @@ class Tracked:
     """A cell for trackers.
 
     Attributes:
-        id: Its key, with "-failed" where it has failed, so that another try is another run.
-        name: In words, as in "fine-tune from glyphs, 50 labels, seed 0".
-        settings: What is the same for all of it: role, method, source, numbers of examples, seed, digits of its key.
+        id: Its key, with "-failed" for a failure, so that a retry is another run.
+        name: Name, as in "fine-tune from glyphs, 50 labels, seed 0".
+        settings: Settings: role, method, source, numbers of examples, seed, digits of its key.
         numbers: (name, step, value) of every finite number; step None is the end.
-        failure: Why it failed; None when it is done.
+        failure: Reason of the failure; None if done.
     """
 
     id: str

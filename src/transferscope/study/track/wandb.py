@@ -16,7 +16,7 @@ class WandbTracker:
     Args:
         project: The project, or "ENTITY/PROJECT".
         study: Name of the group.
-        folder: Where runs are kept on this machine, with a list of those that were added.
+        folder: Folder of the runs on this machine, with a list of those added.
     """
 
     def __init__(self, project: str, study: str, folder: Path) -> None:
