@@ -1,8 +1,8 @@
-"""What we learn from: data by name, few-shot subsets, and a check that no test image is trained on.
+"""Data: loading by name, few-shot subsets, and a check for leakage of test examples.
 
 `load` gives data by name: real data sets of the catalogue, a user's own files, rendered glyphs, and data sets of other
 packages (`DATA_SETS`), which read their options from a `DataSpec`. `few_shot` and `folds` choose examples by seed;
-`check_leakage` counts test examples that are trained on.
+`check_leakage` counts test examples in the training data.
 """
 
 from transferscope.data.leakage import LeakageReport, check_leakage

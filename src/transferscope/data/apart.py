@@ -1,4 +1,4 @@
-"""What keeps examples apart: groups, of which none is in two parts of a split, and times, with the test part later."""
+"""Splits by group and time: no group is in two parts, and the test part is later."""
 
 import re
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Arrays as people keep them, brought into the shapes and types of a LabelledSet."""
+"""Conversion of users' arrays to the shapes and types of a LabelledSet."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -32,10 +32,8 @@ class Parts:
     """A training and a test set that share their label space.
 
     Attributes:
-        label_units: Numeric labels are these offsets and units: label = offset + unit * stored; empty where they are
-            stored as they are.
-        words: What was left out or converted, and which part is the test set where its name does not say so; empty
-            where there is nothing to say.
+        label_units: Offset and unit of numeric labels: label = offset + unit * stored; empty if stored unchanged.
+        words: Notes on what was left out or converted, and on the choice of the test set; may be empty.
         about: Further provenance, by key.
     """
 
@@ -55,19 +53,18 @@ def to_parts(
     label_names: Sequence[str] | None = None,
     channels: ChannelAxis | None = None,
 ) -> Parts:
-    """Bring a training and a test part into the form that every later step reads.
+    """Convert a training and a test part to the common form of data.
 
     Args:
-        inputs: Those of both parts as they were read: shape (N, D), (N, H, W), (N, H, W, C) or (N, C, H, W); numbers of
-            any type.
-        labels: Those of both: shape (N,) or (N, n_outputs); numbers of any type, or text. Truth values (N, n_labels)
+        inputs: Inputs of both parts: shape (N, D), (N, H, W), (N, H, W, C) or (N, C, H, W); numbers of any type.
+        labels: Labels of both parts: shape (N,) or (N, n_outputs); numbers of any type, or text. Booleans (N, n_labels)
             are several labels of each input. On a grid over each image, whole numbers (N, h, w) are masks of classes,
             and floating-point numbers (N, h, w) or (N, n_outputs, h, w) a dense regression.
-        name: What to call the data in messages.
-        kind: What the labels are; None to take floating-point labels as regression, several columns of truth values or
-            of 0 and 1 in whole numbers as several labels of each input, and all others as classes, where it is clear.
-        label_names: Names of several labels, in the order of their columns; None for "1", "2", ... Of masks, the names
-            of the classes 0, 1, ...; None for the numbers that the training masks hold.
+        name: Name of the data in messages.
+        kind: Kind of the labels; None to infer it: floating-point labels are a regression, several columns of booleans
+            or of integers 0 and 1 several labels of each input, others classes; ambiguous labels are refused.
+        label_names: Names of several labels, in the order of their columns; None for "1", "2", ... For masks, the names
+            of the classes 0, 1, ...; None for the numbers in the training masks.
         channels: Which axis of images has the channels; None for the one that it can only be.
 
     Returns:
@@ -75,9 +72,9 @@ def to_parts(
         counted in `label_units`.
 
     Raises:
-        DataError: Inputs or labels are of a shape, type or range that fits nothing; a test label is never trained on;
-            there is one of several labels, or all or no training examples have it; or two classes differ by spaces or
-            capital letters alone.
+        DataError: Inputs or labels have an unsupported shape, type or range; a test label does not occur in training;
+        there is only one label of several, or all or no training examples have it; or two classes differ only by spaces
+        or capital letters.
     """
     if kind is None:
         kind = _kind_of(labels[0], name=name)
@@ -148,7 +145,7 @@ def kind_of_numbers(labels: Num[np.ndarray, " N"], *, what: str, how: str) -> Ki
     """Return the kind of one number per input: floating-point numbers for regression, integers for classes.
 
     Raises:
-        DataError: They could be either: whole numbers in floating point that repeat, or many different whole numbers.
+        DataError: They are ambiguous: repeated integers in floating point, or many different integers.
     """
     values = np.unique(labels)
     n, floating = len(values), np.issubdtype(labels.dtype, np.floating)
@@ -226,14 +223,14 @@ def to_inputs(
 
     Args:
         array: Shape (N, D), (N, H, W), (N, H, W, C) or (N, C, H, W). With more than 4 channels, images must be square
-            and have fewer channels than pixels on a side, so that it is clear which axis is which, unless that is said.
+            and have fewer channels than pixels on a side, so that the axes are unambiguous, unless `channels` is given.
         channels: Which axis of images has the channels; None for the one that it can only be.
 
     Returns:
-        The inputs; the same memory where nothing had to change.
+        The inputs; the same memory if unchanged.
 
     Raises:
-        DataError: The shape or the range of values fits neither images nor vectors.
+        DataError: The shape or range matches neither images nor vectors.
     """
     if array.dtype.kind not in _REAL:
         raise wrong_shape(f"{name}: inputs", array, "numbers")
@@ -271,16 +268,16 @@ def _to_targets(labels: np.ndarray, *, name: str) -> Float64[np.ndarray, "N K"]:
 def label_units(labels: Float64[np.ndarray, "N K"]) -> tuple[tuple[float, float], ...]:
     """Round offsets and units in which numeric labels are within some 10 units of 0, as training takes them.
 
-    A unit is a power of ten, and an offset a whole number of units: what a person who knows the quantity would choose
-    (prices in thousands), so that next to nothing of the labels is given away beyond those of a study's budget.
+    A unit is a power of ten, and an offset an integer number of units, as a person who knows the quantity would choose
+    (prices in thousands), so almost no information on labels beyond a study's budget is used.
 
     Args:
-        labels: Those of the training examples, finite.
+        labels: Labels of the training examples, finite.
 
     Returns:
-        (offset, unit) of each column; empty where all columns have a mean of at most 10 in size and a standard
-        deviation of 0.1 to 10, or are the same throughout but for rounding errors of 64 bits. A column that is the same
-        throughout has the unit of its size, if that is above 10, and 1 otherwise.
+        (offset, unit) of each column; empty if all columns have an absolute mean of at most 10 and a standard deviation
+        of 0.1 to 10, or are constant up to rounding. A constant column has the unit of its size if that is above 10,
+        else 1.
     """
     mean, std = labels.mean(axis=0), labels.std(axis=0)
     size, same = np.abs(mean), std <= np.abs(mean) * 2.0**-44
@@ -295,9 +292,8 @@ def label_units(labels: Float64[np.ndarray, "N K"]) -> tuple[tuple[float, float]
 def lost_in_float32(numbers: Float64[np.ndarray, "N ..."]) -> Bool[np.ndarray, "..."]:
     """Return which features of finite examples (N, ...) float32 cannot distinguish, such as times.
 
-    They do where rounding moves an example by more than 1/256 of the standard deviation, which takes numbers that lie
-    some 65,000 standard deviations from 0. Numbers that differ by less than 2^-44 of their size are the same but for
-    rounding errors of 64 bits, of which nothing can be lost.
+    This is where rounding changes an example by more than 1/256 of the standard deviation, for numbers some 65,000
+    standard deviations from 0. Numbers with relative differences below 2^-44 count as constant.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         moved = np.abs(numbers.astype(np.float32) - numbers).max(axis=0)
@@ -337,9 +333,8 @@ def epoch_unit(numbers: Num[np.ndarray, " N"]) -> set[str]:
 def counts_rows(numbers: Num[np.ndarray, " N"]) -> bool:
     """Return whether numbers are row numbers: integers in equal steps, each once, in any order, some perhaps missing.
 
-    Of n whole numbers out of m in a range all differ with a chance of prod (1 - i / m) over i = 0 ... n - 1 where they
-    are drawn; measurements repeat rather more. Below one in a million they are taken for numbers of rows. Years and
-    times since 1970 are no such numbers.
+    n integers drawn from a range of m all differ with probability prod (1 - i / m) over i = 0 ... n - 1, and
+    measurements repeat more often. Below one in a million they count as row numbers. Years and times since 1970 do not.
     """
     if len(numbers) < 2 or not np.isfinite(numbers).all() or (numbers % 1 != 0).any():
         return False
@@ -357,7 +352,7 @@ def check_spellings(names: Iterable[object], where: str, what: str) -> None:
     """Refuse names that differ by spaces or, of two letters or more, by capital letters alone.
 
     Args:
-        names: Those of classes, arms, tasks or columns; what is no text is ignored.
+        names: Names of classes, arms, tasks or columns; values other than text are ignored.
 
     Raises:
         DataError: There are two.
@@ -430,10 +425,10 @@ def _labelled(inputs: np.ndarray, labels: np.ndarray, classes: tuple[str, ...] |
 
 
 def to_float32(numbers: np.ndarray, *, name: str, what: str) -> np.ndarray:
-    """Return numbers as float32; those that are already stay as they are.
+    """Return numbers as float32.
 
     Raises:
-        DataError: They are beyond its range.
+        DataError: A number is beyond the range of float32.
     """
     if numbers.dtype == np.float32:
         return numbers
@@ -448,7 +443,7 @@ def to_float32(numbers: np.ndarray, *, name: str, what: str) -> np.ndarray:
 
 
 def _to_pixels(images: np.ndarray, *, name: str) -> np.ndarray:
-    """uint8 stays; whole numbers in 0..255 become uint8; floating point in [0, 1] becomes float32."""
+    """Convert integers in 0..255 to uint8, and floating-point numbers in [0, 1] to float32."""
     if images.dtype == np.uint8 or images.size == 0:
         return np.ascontiguousarray(images)
     if images.dtype == np.bool_:

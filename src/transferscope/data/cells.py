@@ -1,4 +1,4 @@
-"""What the text in a column of a table means: gaps, numbers, codes, dates and summary rows, for all readers."""
+"""Interpretation of text in columns of tables: missing values, numbers, codes, dates and summary rows."""
 
 import datetime
 import functools
@@ -199,7 +199,7 @@ def typed(column: pd.Series) -> pd.Series:
     """Return a column of text as numbers or truth values if all of it is; otherwise without gaps.
 
     Returns:
-        int64 or float64, truth values, or text with None for `GAPS`; what is no text stays as it is.
+        int64 or float64, booleans, or text with None for `GAPS`; other columns are unchanged.
     """
     if not is_text(column):
         return column
@@ -240,17 +240,16 @@ def read_cells(
 ) -> tuple[pd.DataFrame, Cells, tuple[str, ...]]:
     """Convert columns of plain numbers, and remove summary rows.
 
-    A column in another way of writing numbers is changed where all of it is numbers in one: a point for decimals and
-    nothing between thousands then. One that could be in two ways (1.234, 1,234) is read as the other columns of its
-    file are, or as a comma between values has it; else a comma stays, for whoever needs the number to refuse, and a
-    point is read before decimals, which is said.
+    A column in another number notation is converted if all of its cells fit one notation. An ambiguous column (1.234,
+    1,234) is read like the other columns of its file, or as implied by a comma as separator; otherwise a comma is kept,
+    and refused where a number is needed, and a point is read as the decimal mark, with a note.
 
     Args:
-        as_places: Whether text is returned by `as_codes`.
+        as_places: Whether text is returned as in `as_codes`.
 
     Returns:
-        The table, by the place of each row; the columns that became numbers, as they are written in all rows; and what
-        was changed and left out, in words.
+        The table, indexed by the position of each row; the original text of columns that became numbers, for all rows;
+        and notes on what was changed and left out.
     """
     given: dict[str, pa.ChunkedArray | pd.Series] = dict(columns)
     texts = {n: as_arrow(one) if isinstance(one, pd.Series) else one for n, one in given.items() if _is_text(one)}
@@ -359,7 +358,7 @@ def days_of(value: object, order: DayOrder | None) -> float | None:
 
     Args:
         value: Text, or a date of Python.
-        order: How dates as 3/4/2021 are read; None for those that are no dates then.
+        order: Order of day and month in dates such as 3/4/2021; None to reject them.
     """
     if isinstance(value, pd.Timestamp):
         stamp = value if value.tzinfo is None else value.tz_convert("UTC").tz_localize(None)
@@ -411,14 +410,14 @@ def _days_of_text(text: str, order: DayOrder | None) -> float | None:
 def without_summaries(table: pd.DataFrame, naming: Sequence[str] = ()) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Return a table without summary rows, such as a last row "Total" or "mean" among the numbers of seeds.
 
-    A row is one where such a word stands in a column that names the rows, in one that holds numbers otherwise, or in
-    the last rows of a column of names, each of which is there once.
+    A summary row has such a word in a column that names the rows, in an otherwise numeric column, or in the last rows
+    of a column of unique names.
 
     Args:
-        naming: Columns that name what a row is of, such as a seed, task or arm.
+        naming: Columns that identify a row, such as seed, task or arm.
 
     Returns:
-        The other rows, with their index, and what was left out, in a sentence.
+        The other rows, with their index, and a note on what was left out.
     """
     lost = pd.Series(False, index=table.index)
     shown: set[str] = set()

@@ -1,7 +1,7 @@
-"""How each column of a table becomes numbers: decided on training rows, kept as plain data, applied to any rows.
+"""Encoding of the columns of a table as numbers: fitted on training rows, stored as plain data, applied to any rows.
 
 As with scikit-learn's `OneHotEncoder` (min_frequency, handle_unknown="infrequent_if_exist") and `SimpleImputer`
-(median, add_indicator); but exported networks hold what was learnt as text, for a pickle is a program.
+(median, add_indicator); but exported networks store it as text, since loading a pickle runs code.
 """
 
 import datetime
@@ -55,21 +55,21 @@ ColumnKind = Literal["number", "truth", "category", "date", "left out"]
 
 @dataclass(frozen=True, slots=True)
 class ColumnEncoding:
-    """What one column becomes.
+    """The encoding of one column.
 
     Attributes:
-        kind: "number" stays one, "truth" is 0 or 1, "category" a feature for each value, "date" days and cycles, and
-            "left out" nothing.
-        middle: Median of the training rows, for rows without a number or date.
-        has_gaps: Whether training rows have gaps, so that a feature says where they are.
+        kind: "number" (unchanged), "truth" (0 or 1), "category" (one feature per value), "date" (days and cycles), or
+            "left out".
+        middle: Median of the training rows, which replaces missing values.
+        has_gaps: Whether training rows have missing values, so that an indicator feature is added.
         values: Values of a category with a feature each.
-        has_others: Whether rarer values share a feature, which values that no training row has get too.
-        cycles: Of a date: "year", "week", "day", those in which training rows differ.
-        order: How dates that are not written as 2021-03-31 are read; None for those that are.
-        why: Why it is left out, or what was seen that a reader should know.
-        offset: What is subtracted from a number, or from the days of a date, because 32 bits would lose the digits in
-            which rows differ; 0 where they do not.
-        epoch: Of numbers that could all be times since 1970, the unit in which they are counted.
+        has_others: Whether rare values share a feature, also used for unseen values.
+        cycles: For a date, those of "year", "week" and "day" that vary in training rows.
+        order: Order of day and month in dates other than 2021-03-31; None for ISO dates.
+        why: Reason for leaving it out, or a note for the user.
+        offset: Number subtracted from a number or from the days of a date, since float32 would lose the digits that
+            vary; 0 if not needed.
+        epoch: For numbers that could all be times since 1970, their unit.
     """
 
     name: str
@@ -100,7 +100,7 @@ class ColumnEncoding:
 
     @property
     def words(self) -> str:
-        """What was done to it, for a reader."""
+        """Description of the encoding."""
         if self.kind == "left out":
             return f"left out: {self.why}"
         filled = f", filled with the median ({self.middle:.6g})"
@@ -122,7 +122,7 @@ class ColumnEncoding:
 
 @dataclass(frozen=True, slots=True)
 class TableEncoding:
-    """What every feature column of a table becomes, in the order of the table; those left out are included."""
+    """The encodings of all feature columns of a table, in its order, including those left out."""
 
     columns: tuple[ColumnEncoding, ...]
 
@@ -150,7 +150,7 @@ class TableEncoding:
 
     @property
     def indicators(self) -> tuple[bool, ...]:
-        """Whether each feature is 0 or 1 by what it means: a value of a category, a truth value, or a gap."""
+        """Whether each feature is an indicator: a category value, a boolean, or a missing value."""
         return tuple(
             one.kind in ("category", "truth") or (one.has_gaps and place == len(one.features) - 1)
             for one in self.columns
@@ -159,7 +159,7 @@ class TableEncoding:
 
     @property
     def words(self) -> str:
-        """What was done to all, in a sentence."""
+        """Description of all encodings, in a sentence."""
         kinds = [one.kind for one in self.columns]
         names = {"number": "numbers", "truth": "truth values", "date": "dates", "category": "categories"}
         counts = [f"{counted(kinds.count(k), 'column')} of {word}" for k, word in names.items() if k in kinds]
@@ -174,10 +174,10 @@ class TableEncoding:
         """Return the features of rows with these columns, in any order.
 
         Args:
-            kind: Of floating-point numbers.
+            kind: Floating-point type of the result.
 
         Raises:
-            DataError: A column is of another kind, or holds numbers that 32 bits do not where these are asked for.
+            DataError: A column has another kind, or numbers beyond the range of float32 if that is requested.
         """
         made: np.ndarray = np.zeros((len(table), len(self.features)), dtype=kind)
         at = 0
@@ -197,8 +197,8 @@ class TableEncoding:
         """Describe values that no training row has, one sentence per column.
 
         Args:
-            train: The training rows; None where they are not at hand, so that values that few of them have, which share
-                a feature with all others, are counted too.
+            train: The training rows; None if not available: rare values, which share a feature with unseen ones, are
+                then counted too.
         """
         remarks = []
         for one in self.columns:
@@ -229,20 +229,19 @@ def fit_encoding(
     test: pd.DataFrame | None = None,
     kept: Set[str] = frozenset(),
 ) -> TableEncoding:
-    """Decide what columns become; labels are not looked at, nor test rows but for columns that number the rows.
+    """Fit the encoding of columns without labels; test rows are used only to detect row numbers.
 
     Args:
-        train: The feature columns of the training rows: text as it stands in a file, or what pandas makes of it.
-        categories: Columns that are categories whatever they hold, as numbers that stand for names are.
-        order: How dates as 3/4/2021 are read; None to take the one order in which all dates of a column exist, and to
-            refuse those that exist in both.
-        beside: Training rows of tables that share the encoding, such as sources, with the same columns: values that
-            enough of their rows have get a feature, and their gaps one that says so.
-        test: The test rows: a column is left out where it counts the training rows, or these and the test rows.
-        kept: Columns that stay although they count the rows.
+        train: The feature columns of the training rows, as text from a file or as parsed by pandas.
+        categories: Columns to treat as categories, such as numeric codes.
+        order: Order of day and month in dates such as 3/4/2021; None to infer it, and to refuse ambiguous columns.
+        beside: Training rows of tables that share the encoding, such as sources, with the same columns: their frequent
+            values and missing values get features, too.
+        test: The test rows: a column is left out if it numbers the training rows, or training and test rows together.
+        kept: Columns to keep although they number the rows.
 
     Raises:
-        DataError: A column cannot be told for what it is, or holds what is neither number, text, truth value nor date.
+        DataError: The kind of a column is ambiguous, or its values are neither numbers, text, booleans nor dates.
     """
 
     def fitted(name: str) -> ColumnEncoding:
@@ -436,7 +435,7 @@ def _write_features(made: Float[np.ndarray, "N K"], column: pd.Series, one: Colu
 def _filled(
     column: pd.Series, one: ColumnEncoding, path: Path
 ) -> tuple[Float64[np.ndarray, " N"], Bool[np.ndarray, " N"]]:
-    """Return numbers with the middle in the place of gaps, and where these are."""
+    """Return numbers with missing values replaced by the median, and where they are."""
     numbers = _as_numbers(column, one.kind, one.order, path)
     missing = np.isnan(numbers)
     other = epoch_unit(numbers[~missing]) - {one.epoch} if one.epoch else set()
@@ -504,7 +503,7 @@ def _day_order(column: pd.Series, asked: DayOrder | None, path: Path) -> DayOrde
 def _as_category(column: pd.Series) -> tuple[Int64[np.ndarray, " N"], list[str]]:
     """Return the index of each value among the distinct texts, -1 if missing or blank, and the distinct texts.
 
-    Whole numbers stand without a point, codes as they are.
+    Integers have no decimal point; codes are unchanged.
     """
     is_number = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
     if not is_number and not is_text(column):

@@ -1,4 +1,4 @@
-"""Random numbers that belong to an index: the i-th row of a seed is the same however many rows are drawn."""
+"""Random numbers by index: the i-th row of a seed does not depend on how many rows are drawn."""
 
 import numpy as np
 from jaxtyping import Float

@@ -65,16 +65,15 @@ _OPENERS: dict[str, Callable[[BinaryIO], BinaryIO]] = {".gz": gzip.open, ".bz2":
 
 @dataclass(frozen=True)
 class Frame:
-    """A table as its file has it.
+    """A table from a file.
 
     Attributes:
-        rows: Columns of text that are plain numbers throughout as these; other text as it stands, None where there is
-            nothing; of files that hold other things these. Rows that sum others up are left out. The index holds the
-            line of the file at which each row begins, from 1, and is called "line"; or, of other files than text, the
-            place of the row, from 0 (`place_of`).
-        notes: How the file was read where it is not the usual way, a sentence each.
-        numbers: Which of the file's rows these are, from 0; empty where nobody counted them.
-        written: The columns of text that became numbers as they are written, in all of the file's rows, for `as_text`.
+        rows: The rows without summary rows. Text columns with only plain numbers are numeric; other text is unchanged,
+            None if empty; typed files keep their types. For text files the index, named "line", is the line at which
+            each row begins, from 1; for other files the position of the row, from 0 (`place_of`).
+        notes: Sentences on how the file was read.
+        numbers: Positions of the rows in the file, from 0; empty if unknown.
+        written: Original text of the columns that became numbers, for all rows of the file, for `as_text`.
         checksum: SHA-256 of the file, in hexadecimal digits.
     """
 
@@ -133,18 +132,19 @@ def read_frame(
     tab, semicolon or bar) and decimal mark.
 
     Args:
-        path: The file; text may be packed as .gz, .bz2, .xz or .zip.
-        form: How it is written; None to go by the suffix.
-        as_it_is: Whether numbers and rows stay as they are, as of texts, whose rows must then all be of one length.
-        quoted: Whether quotation marks stand around values of csv and tab-separated text.
-        has_header: Whether its first line names the columns; otherwise they are numbered from 1.
-        of_runs: Whether rows are runs; NaN in JSON is then infinite, as of a run that diverged, and no gap.
-        as_places: Whether text is returned by `cells.as_codes`, where many rows share few texts.
-        check: Refuses names of columns, of csv and tab-separated text before the cells are read.
+        path: The file; text may be compressed as .gz, .bz2, .xz or .zip.
+        form: Format; None to infer it from the suffix.
+        as_it_is: Whether to keep numbers and rows unchanged, as for texts; all rows must then have the same length.
+        quoted: Whether values of csv and tab-separated text may be quoted.
+        has_header: Whether the first line names the columns; otherwise they are numbered from 1.
+        of_runs: Whether rows are runs: NaN in JSON is then infinite (a diverged run), not missing.
+        as_places: Whether text is returned as in `cells.as_codes`.
+        check: Called with the column names, which it may refuse, before cells of text files are read.
 
     Raises:
         CorruptDataError: The file cannot be parsed.
-        DataError: It is no regular file, unpacks to too much, has no rows, or names columns twice or not at all.
+        DataError: It is not a regular file, is too large when unpacked, has no rows, or has duplicate or missing column
+        names.
     """
     form = form or form_of(path)
     require_regular(path, f"a {_words(form)} file")
@@ -300,7 +300,7 @@ def _flat(rows: pd.DataFrame) -> pd.DataFrame:
 def _lines(text: str, n: int, separator: str, quoting: Literal[0, 3]) -> pd.Index | None:
     """Return the line at which each of n rows begins, the first line being 1; None where they cannot be told.
 
-    Lines end as they do in an editor, also within quotation marks; blank ones are no rows.
+    Lines end as in an editor, also within quotation marks; blank lines are ignored.
     """
     if text.count("\r") == text.count("\r\n") and text.count("\n") + (not text.endswith("\n")) == n:
         return pd.RangeIndex(1, n + 1)  # every line is a row
@@ -377,7 +377,7 @@ def _separated(
 def _by_arrow(text: str, separator: str, quoted: bool, n: int, *, as_it_is: bool) -> list[pa.ChunkedArray] | None:
     """Return the cells of each column as text, null if empty; None for rows of different lengths.
 
-    None too for what Arrow reads without a word: blank lines of a single column as cells, and a quotation without end.
+    None also for input that Arrow accepts silently: blank lines of a single column, and an unclosed quotation.
     """
     if n == 1 or (quoted and text.count('"') % 2):
         return None
@@ -408,7 +408,7 @@ def _row_by_row(
     """Return the cells of rows that may be shorter than the first; a longer one is refused.
 
     Args:
-        above: Lines above the text.
+        above: Number of lines above the text.
     """
     try:
         cells = pd.read_csv(
@@ -435,7 +435,7 @@ def _row_by_row(
 def _separator(text: str, quoting: Literal[0, 3]) -> str:
     """Return the separator: that which splits all of the first lines into as many values as the first, and the most.
 
-    A comma where nothing does, or several do with as many.
+    A comma if none does, or several do equally.
     """
     lines = [line[0] for line in islice(_TEXT_LINE.finditer(text), _LINES_TRIED)]
     counts = {}

@@ -29,7 +29,7 @@ class SavedSplit:
     """One split of a saved data set, its columns still in their files.
 
     Attributes:
-        features: What each column is, as `dataset_info.json` has it.
+        features: Type of each column, from `dataset_info.json`.
         table: The columns, memory-mapped.
         stamp: Sizes and times of its files.
     """
@@ -74,15 +74,16 @@ def open_splits(
     """Return the training split of a saved data set, its test split if any, and a note.
 
     Args:
-        path: What `save_to_disk` wrote: of a DatasetDict, with `dataset_dict.json`; of a Dataset, with `state.json`.
-        train: Name of the training split of a DatasetDict; None for what `split_names` takes for it.
-        test: Name of the test split; None for what `split_names` takes for it.
-        labels: The columns of the labels: a test split in which they are kept back gives way to the validation split.
+        path: Folder written by `save_to_disk`: of a DatasetDict, with `dataset_dict.json`; of a Dataset, with
+            `state.json`.
+        train: Name of the training split of a DatasetDict; None for the default of `split_names`.
+        test: Name of the test split; None for the default of `split_names`.
+        labels: The label columns: a test split with hidden labels is replaced by the validation split.
 
     Raises:
-        CorruptDataError: A file is not what it should be.
-        DataError: It is no such folder.
-        UnknownNameError: There is no such split.
+        CorruptDataError: A file is corrupt or has another format.
+        DataError: The path is not such a folder.
+        UnknownNameError: The split does not exist.
     """
     if (path / "dataset_dict.json").is_file():
         splits = _json(path / "dataset_dict.json").get("splits")
@@ -133,13 +134,13 @@ def load_saved_images(
         splits: From `open_splits`.
         image: The column of the images; None for the only one.
         label: The column of the labels: class labels, numbers, text, or lists of them for several labels of each input.
-        kind: What the labels are; None for what the column is.
-        test_share: Share for a seeded, stratified test set where there is no test split; None for a fifth.
-        group: A column of what images belong to, and `time` one of when; as in `TableSettings`.
+        kind: Kind of the labels; None for that of the column.
+        test_share: Share of a seeded, stratified test set without a test split; None for .2.
+        group: Column of the groups, as `time` of the times; see `TableSettings`.
 
     Raises:
         CorruptDataError: An image cannot be decoded.
-        DataError: There are no images or several columns of them, or the labels fit no kind.
+        DataError: There are no images or several columns of them, or the labels have no supported kind.
     """
     train, test, note = splits
     if test is not None and test_share is not None:

@@ -1,4 +1,4 @@
-"""Image files as one array at a working size, decoded once: the array is kept on disk and memory-mapped."""
+"""Image files as one array of fixed size, decoded once, cached on disk and memory-mapped."""
 
 import hashlib
 import io
@@ -49,11 +49,11 @@ _HALF = 128  # of the 8 bits that are left of 16: photographs reach it
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PackedImage:
-    """An image file that lies in another file.
+    """An image stored in another file.
 
     Attributes:
-        stamp: Changes when that file does.
-        reader: Gives the bytes of the image at a row.
+        stamp: Changes with that file.
+        reader: Returns the bytes of the image at a row.
     """
 
     name: str
@@ -70,17 +70,17 @@ ImageFile = Path | PackedImage
 
 @dataclass(frozen=True, slots=True)
 class ImageForm:
-    """How images are brought to one size.
+    """Conversion of images to one size.
 
     Attributes:
-        resize: Height and width in pixels that every image is stretched to, whatever its proportions; None for none.
+        resize: Height and width in pixels to which every image is stretched; None for none.
         size: Height and width in pixels of the square in the middle of every image, whose side is the image's short
-            side (short side to `size`, then centre crop). None, without `resize`, takes images of one size as they are.
+            side (short side to `size`, then centre crop). None, without `resize`, keeps images of one size.
         channels: 1 or 3 to read all images as grey or as RGB; None for grey if all of them are grey, RGB otherwise.
-        automatic: Whether images of mixed sizes may be given a `size` by themselves; otherwise they are refused.
-        skip_broken: Whether files that cannot be read are left out; otherwise they are refused. Of 16 bits a channel
-            the upper 8 are taken, and transparent pixels are laid on white.
-        convert: Whether this holds for images of 16 bits too that use the lower half of them alone, as those of 12 do.
+        automatic: Whether a `size` is chosen for images of mixed sizes; otherwise they are refused.
+        skip_broken: Whether unreadable files are left out; otherwise they are refused. With it, images of 16 bits per
+            channel keep the upper 8, and transparent pixels become white.
+        convert: Whether 16-bit images that use only the lower bits, such as 12-bit images, are converted, too.
     """
 
     resize: int | None = None
@@ -96,13 +96,12 @@ class Images:
     """Images of one size.
 
     Attributes:
-        pixels: Shape (N, C, H, W), in the order of the files that are kept; memory-mapped where they could be kept on
-            disk.
-        kept: Positions of these files among those that were asked for: all but the broken ones.
-        broken: Path within the folder, and what is wrong, of each file that was left out.
-        chosen: The `size` that images of mixed sizes were given by themselves; None where there was no need.
-        words: What was done for that, in words; empty where there was no need.
-        n_converted: Files of more than 8 bits or with transparent pixels that were converted.
+        pixels: Shape (N, C, H, W), in the order of the kept files; memory-mapped if cached on disk.
+        kept: Positions of these files among those requested.
+        broken: Path within the folder and error of each file left out.
+        chosen: The `size` chosen for images of mixed sizes; None if not needed.
+        words: Note on that choice; empty if not needed.
+        n_converted: Number of converted files, with more than 8 bits or transparent pixels.
     """
 
     pixels: UInt8[np.ndarray, "N C H W"]
@@ -132,15 +131,15 @@ class Images:
 
 
 def read_images(paths: Sequence[ImageFile], root: Path, form: ImageForm) -> Images:
-    """Read image files, at least one, from what an earlier call kept of them if they are unchanged.
+    """Read image files, at least one, from the cache of an earlier call if they are unchanged.
 
-    What is kept lies in the folder `images` of the cache, as uint8 at working size, for 30 days after its last use;
-    after a change of the place, names, sizes or times of the files, or of the form, they are read again.
+    The cache is in its folder `images`, as uint8 at the final size, for 30 days after its last use. Files are read
+    again if their place, names, sizes or times, or the form, change.
 
     Raises:
-        CorruptDataError: Files cannot be decoded, and `form` does not leave them out, or there is no other.
-        DataError: Sizes are mixed and `form` gives none, an image has 32 bits a channel, or 16 and uses half of them,
-            or they take up too much.
+        CorruptDataError: Files cannot be decoded, and `form` does not skip them, or none is left.
+        DataError: Sizes are mixed and `form` gives none, an image has 32 bits per channel, or uses only part of 16, or
+        the images are too large.
     """
     files: list[object] = []
     for path in paths:
@@ -196,7 +195,7 @@ def read_images(paths: Sequence[ImageFile], root: Path, form: ImageForm) -> Imag
 
 
 class _Broken:
-    """Files that cannot be read, or are converted to be read, as they turn up."""
+    """Record of unreadable and converted files."""
 
     def __init__(self, root: Path, skip: bool, n: int) -> None:
         self.refused: dict[ImageFile, DataError] = {}
@@ -205,7 +204,7 @@ class _Broken:
 
     @contextmanager
     def noted(self, path: ImageFile) -> Iterator[None]:
-        """Note a file that cannot be read, and go on."""
+        """Record a file that cannot be read, and continue."""
         try:
             yield
         except DataError as error:
@@ -302,7 +301,7 @@ def _plan(paths: Sequence[ImageFile], form: ImageForm, broken: _Broken) -> tuple
 def planned_size(paths: Sequence[ImageFile], root: Path) -> tuple[int, int, bool]:
     """Return the default height and width of images, and whether their sizes are mixed.
 
-    Only the beginning of each file is read; those that cannot be are ignored.
+    Only the beginning of each file is read; unreadable files are ignored.
     """
     (_, height, width), chosen, _ = _plan(paths, ImageForm(), _Broken(root, skip=True, n=len(paths)))
     return height, width, chosen is not None
@@ -316,10 +315,9 @@ def _decode(
     broken: _Broken,
     begin: Callable[[tuple[int, ...]], Callable[[int, np.ndarray], object]],
 ) -> None:
-    """Give every image (C, H, W) to the function that `begin` returns, in order, one at a time.
+    """Pass every image (C, H, W), in order, to the function that `begin` returns.
 
-    It begins again where files turn out broken, and where decoded images turn out grey, or coloured, against what their
-    files say at the beginning.
+    It starts again if a file is broken, or if decoded images are grey or coloured contrary to their headers.
     """
     channels, height, width = shape
     while True:

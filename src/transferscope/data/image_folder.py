@@ -26,8 +26,8 @@ def load_image_folder(path: Path, *, form: ImageForm, test_share: float | None, 
     their EXIF orientation and read as grey if all of them are grey, as RGB otherwise.
 
     Args:
-        path: Holds one sub-folder per class, or the sub-folders `train` and `test` (or others of `split_names`) that
-            do. A class may have any name.
+        path: Folder with one sub-folder per class, or with such folders in `train` and `test` (or other names of
+            `split_names`). A class may have any name.
         test_share: Share of the images for a seeded, stratified test set, between 0 and 1; None for 0.2. Not with
             sub-folders of both parts.
 
@@ -35,9 +35,9 @@ def load_image_folder(path: Path, *, form: ImageForm, test_share: float | None, 
         Both parts: uint8 (N, C, H, W), memory-mapped.
 
     Raises:
-        CorruptDataError: A file is named like an image and cannot be read, or is of another format than those above.
-        DataError: There are no classes or no images, images lie elsewhere than in a class folder, or an image is too
-            large to be one or has transparent pixels.
+        CorruptDataError: A file with an image suffix cannot be read, or has another format than those above.
+        DataError: There are no classes or no images, an image is outside of the class folders, too large, or has
+        transparent pixels.
     """
     names = _sub_folders(path)
     split = split_names(names, str(path))
@@ -88,16 +88,15 @@ def read_images_below(path: Path, *, form: ImageForm) -> tuple[UInt8[np.ndarray,
     """Return all images in a folder and its sub-folders, without labels; or one image.
 
     Args:
-        path: The folder, or a file that is named like an image. Hidden files and folders, and files that are named like
-            no image, are ignored.
+        path: The folder, or an image file. Hidden files and folders, and files without an image suffix, are ignored.
 
     Returns:
         The images, uint8, and the path of each within the folder, in the order of these; or the file's name.
 
     Raises:
-        CorruptDataError: A file is named like an image and cannot be read.
-        DataError: It is no folder, or holds no image; sizes are mixed and the form has none, or an image has
-            transparent pixels.
+        CorruptDataError: A file with an image suffix cannot be read.
+        DataError: The path is not a folder or has no image; sizes are mixed and the form gives none, or an image has
+        transparent pixels.
     """
     if path.is_file() and is_image_file(path):
         files, root = [path], path.parent

@@ -29,17 +29,17 @@ _FILE_COLUMNS = ("file", "filename", "file_name", "image", "path")
 def load_labelled_images(
     folder: Path, table_path: Path, settings: TableSettings, *, file_column: str | None, form: ImageForm, seed: int
 ) -> Parts:
-    """Read images that a csv file lists.
+    """Read the images listed in a csv file.
 
     Args:
-        folder: The images, in it or below.
-        file_column: The column with the path of each image within the folder; None for one that is called file,
-            filename, file_name, image or path.
+        folder: Folder of the images, at any depth.
+        file_column: Column with the path of each image within the folder; None for a column named file, filename,
+            file_name, image or path.
 
     Raises:
         CorruptDataError: The table or an image cannot be read.
         UnknownNameError: A named column does not exist.
-        DataError: A file is not there or listed twice, or the labels do not fit their kind.
+        DataError: A file is missing or listed twice, or the labels do not match their kind.
     """
     frame = read_frame(table_path, "csv")
     settings, kind, (table,) = with_labels([frame.as_text(frame.written).rows], settings, [table_path])

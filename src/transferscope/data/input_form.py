@@ -1,4 +1,4 @@
-"""How the inputs of a study came about, as an exported network keeps it."""
+"""The input conversion of a study, as stored with an exported network."""
 
 import json
 from dataclasses import dataclass
@@ -14,17 +14,17 @@ from transferscope.errors import CorruptDataError
 
 @dataclass(frozen=True, slots=True)
 class InputForm:
-    """How the inputs of a study came about, so that others can be read in the same way.
+    """The input conversion of a study, to read further inputs in the same way.
 
     Attributes:
-        data: The name of the study's data, as in "folder:photos?resize=64"; with "size=", where images of mixed sizes
-            were given one by themselves.
-        raw_shape: Shape of one input before them.
+        data: Name of the study's data, as in "folder:photos?resize=64"; with the chosen "size=" for images of mixed
+            sizes.
+        raw_shape: Shape of one input before the transformations.
         input_shape: Shape of one input after them.
         columns: Names of the features of a table, in order; empty for anything else.
-        encoding: What the columns of a table become; None for anything else.
-        left_out: Features of vectors, from 0, that are left out since they count the rows.
-        ranges: Least and largest value of each feature of vectors in training; empty for anything else.
+        encoding: Encoding of the columns of a table; None for other data.
+        left_out: Features of vectors, from 0, left out as row numbers.
+        ranges: Smallest and largest training value of each feature of vectors; empty for other data.
     """
 
     data: str

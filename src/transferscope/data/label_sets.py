@@ -32,8 +32,8 @@ def named_labels(column: pd.Series, separator: str | None, path: Path) -> list[t
     """Return the names of the labels in each row of one column, empty if there are none.
 
     Args:
-        column: Text in which a separator stands between names, or lists of names.
-        separator: What stands between them; None for lists.
+        column: Text with separated names, or lists of names.
+        separator: The separator; None for lists.
 
     Raises:
         DataError: A value is neither.

@@ -1,4 +1,4 @@
-"""Whether the test set can be trusted: no target test input may be trained on, nor have two labels."""
+"""Checks of the test set: no test input may be in training data, or have two labels."""
 
 import hashlib
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ from transferscope.errors import DataError
 
 @dataclass(frozen=True, slots=True)
 class LeakageReport:
-    """How many target test examples are among the training examples, value by value.
+    """Numbers of target test examples that are also training examples, with equal values.
 
     Attributes:
-        in_target_train: How many of them are also in the target training set.
-        in_source_train: How many of them are also in the source training set; 0 when there is no source.
-        in_any: How many of them are in at least one of the two.
+        in_target_train: Number also in the target training set.
+        in_source_train: Number also in the source training set; 0 without a source.
+        in_any: Number in at least one of the two.
     """
 
     n_test: int
@@ -27,13 +27,13 @@ class LeakageReport:
     in_any: int
 
     def require_at_most(self, share: float) -> None:
-        """Refuse a test set of which more than a share is trained on.
+        """Refuse a test set with more than this share of leaked examples.
 
         Args:
-            share: The largest share to accept, from 0 (none at all) to 1.
+            share: Largest accepted share, from 0 to 1.
 
         Raises:
-            DataError: More test examples than that are in a training set.
+            DataError: More test examples are in a training set.
         """
         if self.in_any > share * self.n_test:
             raise DataError(
@@ -48,7 +48,7 @@ def check_leakage(task: TransferTask) -> LeakageReport:
 
     Bytes and floating-point pixels compare as pixels in [0, 1]. Near duplicates (another crop, another compression)
     are not found. A few exact ones can be natural where inputs are small or coarse (a table of few categories,
-    images shrunk to a few pixels), so what to accept is for the caller to say, with `LeakageReport.require_at_most`.
+    images reduced to a few pixels), so the caller sets the limit with `LeakageReport.require_at_most`.
     """
     sets = [task.target.test, task.target.train, *([] if task.source is None else [task.source.train])]
     as_bytes = all(examples.inputs.dtype == np.uint8 for examples in sets)

@@ -75,15 +75,15 @@ def load(
         transforms: Transformations by name, applied in this order, as in ("resize:28", "grey").
         limit: Number of training examples to keep, a stratified subset by `seed`; None for all.
         test_limit: The same for the test set.
-        seed: Seed of everything that is drawn: subsets, a split where the data have none, rendered or noisy images.
+        seed: Random seed of subsets, of a split for data without one, and of rendered or noisy images.
 
     Returns:
-        The data. Its provenance says the name, the place, the licence, a checksum, the transformations and the seed.
+        The data. Its provenance has the name, the place, the licence, a checksum, the transformations and the seed.
 
     Raises:
-        MissingDataError: A file is absent, or a data set is absent and cannot be downloaded.
-        CorruptDataError: A file is not what it should be.
-        DataError: The data cannot be used, or hold fewer examples than a limit asks for.
+        MissingDataError: A file is missing, or a data set is missing and cannot be downloaded.
+        CorruptDataError: A file is corrupt or has another format.
+        DataError: The data cannot be used, or have fewer examples than a limit.
         SettingsError: The name or one of its options is unknown or out of range.
 
     Example:
@@ -115,11 +115,11 @@ def load(
 
 
 def parse_name(spec: str, folder: Path | None = None) -> DataSpec:
-    """Take a name of data apart; the path of a folder that exists, without a kind, means "folder:PATH".
+    """Parse a data name; the path of an existing folder, without a kind, means "folder:PATH".
 
     Args:
-        spec: A name as `load` takes it. One that a data set has, such as "digits", never means a folder.
-        folder: Where a relative path begins; None for the working directory.
+        spec: A name as for `load`. The name of a data set, such as "digits", never means a folder.
+        folder: Base of relative paths; None for the working directory.
 
     Raises:
         SettingsError: The name cannot be read.
@@ -139,10 +139,10 @@ def parse_name(spec: str, folder: Path | None = None) -> DataSpec:
 def seen_from(spec: str, folder: Path) -> str:
     """Return a data name with absolute paths for the relative ones seen from a folder.
 
-    A path that is not there and lies below TRANSFERSCOPE_DATA is the one there. The path of a folder gets its kind.
+    A missing path that exists below TRANSFERSCOPE_DATA is replaced by that one. The path of a folder gets its kind.
 
     Args:
-        spec: A name as `load` takes it; one that cannot be read is returned as it is, for `load` to refuse.
+        spec: A name as for `load`; an invalid one is returned unchanged, for `load` to refuse.
 
     Example:
         >>> seen_from("csv:a.csv?label=y&test=b.csv", Path("/data"))
@@ -200,11 +200,11 @@ def _reader(kind: str, path: str) -> Reader | CatalogueEntry | None:
 
 
 def check_name(spec: str, transforms: Sequence[str] = ()) -> None:
-    """Check what can be checked of data without loading them.
+    """Check a data name without loading the data.
 
     Raises:
-        MissingDataError: There is no such file or folder.
-        SettingsError: The name cannot be read, or nothing answers to it or to a transformation.
+        MissingDataError: The file or folder does not exist.
+        SettingsError: The name is invalid, or it or a transformation is unknown.
     """
     check_transforms(transforms)
     parsed = parse_name(spec)

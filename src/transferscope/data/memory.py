@@ -1,7 +1,7 @@
-"""Data in memory, brought into files whose names every later step reads: the checks and encodings are those of files.
+"""Data in memory, written to files so that checks and encodings are those of files.
 
-Arrays become an .npz file, data frames a csv file, texts JSON lines, and data sets of the package datasets what it
-saves itself. A study reads its data in several processes, and days later, so that they have to lie in a file anyway.
+Arrays become an .npz file, data frames a csv file, texts JSON lines, and data sets of the package datasets are saved
+with it. A study reads its data in several processes, maybe days later, so they must be in files anyway.
 """
 
 import hashlib
@@ -39,17 +39,16 @@ _TASKS = "say which with task='regression' or task='classification'"
 
 @dataclass(frozen=True, slots=True)
 class InMemory:
-    """How data in memory are read.
+    """Settings for reading data in memory.
 
     Attributes:
         label: The label column of data frames and of data sets of the package datasets; None for "label".
-        task: What labels are; None for what their type says: whole numbers, text and truth values are classes,
-            floating-point numbers a regression, and truth values (N, n_labels) several labels of each input.
-        test_share: Share of a seeded, stratified test set where data have no test part; None for a fifth.
-        group: What examples of the target belong to, such as a patient: a column of frames and of data sets of the
-            package datasets, or a value for each example, as scikit-learn takes `groups`. No group is in training and
-            test. None for none.
-        time: When examples of the target are from, likewise: the test part is later. None for none.
+        task: Kind of the labels; None to infer it from their type: integers, text and booleans are classes,
+            floating-point numbers a regression, and booleans (N, n_labels) several labels of each input.
+        test_share: Share of a seeded, stratified test set for data without a test part; None for .2.
+        group: Groups of target examples, such as patients: a column of frames and of data sets of the package datasets,
+            or a value per example, as `groups` in scikit-learn. No group is in both training and test. None for none.
+        time: Times of target examples, in the same form: the test part is later. None for none.
 
     Raises:
         SettingsError: The share is not between 0 and 1.
@@ -66,7 +65,7 @@ class InMemory:
             raise out_of_range("test_share", self.test_share, "a number between 0 and 1, as in 0.2")
 
     def check_used(self, data: Iterable[object]) -> None:
-        """Refuse, with a SettingsError, what was given and none of the data is read by."""
+        """Refuse, with a SettingsError, settings that apply to none of the data."""
         held = [one for one in data if is_data(one) and not isinstance(one, str | Path | Dataset)]
         tables = [one for one in held if isinstance(one, pd.DataFrame) or _is_saved_by_datasets(one)]
         whole = [one for one in held if not (isinstance(one, tuple) and len(one) == 4)]
@@ -100,16 +99,16 @@ def is_data(given: object) -> bool:
 def write_in_memory(data: Data, folder: Path, role: str, reading: InMemory) -> str:
     """Write data in memory to a folder, and return their name, relative to it.
 
-    What is there already is not written again: the files are named by role and content.
+    Existing files are not written again: their names contain role and content.
 
     Args:
         data: A `Dataset` or data in memory; see `Data`.
-        folder: Made if it is not there.
-        role: What messages and tables call them: "target" or "source".
+        folder: Output folder, created if missing.
+        role: Name in messages and tables: "target" or "source".
 
     Raises:
-        DataError: They cannot be used: lengths differ, a type fits nothing, labels are missing.
-        SettingsError: The label column is not named, or a setting does not fit the data.
+        DataError: Lengths differ, a type is not supported, or labels are missing.
+        SettingsError: The label column is not named, or a setting does not apply to the data.
     """
     folder.mkdir(parents=True, exist_ok=True)
     kept_from: list[str] = []
@@ -133,7 +132,7 @@ def write_inputs(inputs: Any, folder: Path) -> str | None:
     """Write a table or texts in memory without labels, and return their name; None for arrays.
 
     Raises:
-        DataError: A text or a column is of another type.
+        DataError: A text or a column has an unsupported type.
     """
     if isinstance(inputs, pd.DataFrame):
         for name in inputs.columns:
@@ -269,7 +268,7 @@ def _of_frames(
     """Write a table, and one for the test part, as csv files that the reader of tables reads back unchanged.
 
     Args:
-        kept_from: Columns that are no features, where they are there.
+        kept_from: Columns that are not features, if present.
     """
     frames = [one.set_axis([str(name) for name in one.columns], axis=1) for one in frames]
     first, label = frames[0], reading.label or _LABEL
@@ -296,7 +295,7 @@ def _of_frames(
 
 
 def _check_column(column: pd.Series, of: str) -> None:
-    """Refuse, with a DataError, a column whose values have no text that is read as what they are."""
+    """Refuse, with a DataError, a column whose values cannot be restored from text."""
     strange = column.dtype.kind in "mc" or isinstance(column.dtype, pd.IntervalDtype | pd.PeriodDtype | pd.SparseDtype)
     known = (str, Real, np.bool_, Decimal, date)
     held = [one for one in column.dropna() if not isinstance(one, known)][:1] if column.dtype == object else []
@@ -430,7 +429,7 @@ def _are_texts(given: Any) -> bool:
 
 
 def _check_plain(given: object, what: str) -> None:
-    """Refuse, with a DataError, sparse matrices and arrays with gaps, of which NumPy would make something else."""
+    """Refuse, with a DataError, sparse matrices and masked arrays, which NumPy would convert wrongly."""
     if isinstance(given, np.ma.MaskedArray) or hasattr(given, "toarray"):
         how = "fill its gaps, as of .filled()" if isinstance(given, np.ma.MaskedArray) else "give X.toarray()"
         raise DataError(f"{what} are a {type(given).__name__}; expected a plain array: {how}")

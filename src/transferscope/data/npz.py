@@ -53,26 +53,26 @@ def load_npz(
     Args:
         path: A file with the arrays `x_train`, `y_train`, `x_test` and `y_test`, or with other names of the parts, as
             `x_val` (see `split_names`); or with `x` and `y` alone. Inputs are grey images (N, H, W), colour images (N,
-            H, W, C) or (N, C, H, W), or vectors (N, D); labels are whole numbers or text (N,) for classes,
-            floating-point numbers (N,) or (N, n_outputs) for regression, truth values (N, n_labels) for several labels
-            of each input, whose names may lie in `label_names` (n_labels,). On a grid over each image, whole numbers
-            (N, h, w) are masks of classes (-1 for cells without a label), whose names may lie in `label_names`
+            H, W, C) or (N, C, H, W), or vectors (N, D); labels are integers or text (N,) for classes, floating-point
+            numbers (N,) or (N, n_outputs) for regression, booleans (N, n_labels) for several labels of each input, with
+            optional names in `label_names` (n_labels,). On a grid over each image, integers (N, h, w) are masks of
+            classes (-1 for cells without a label), with optional names in `label_names`
             (n_classes,), and floating-point numbers (N, h, w) or (N, n_outputs, h, w) a regression.
         channels: Which axis of images has the channels; None for the one that it can only be.
-        kind: What the labels are, on a grid "regression" for a dense one; None for what their type and shape say.
-        keep: Features of vectors, from 0, that stay although they count the rows.
-        test_share: Share of `x` and `y` for a seeded, stratified test set; None for a fifth.
-        group: An array of what each example belongs to, such as "patient" beside `x`, or "patient_train" and
-            "patient_test" beside both parts; and `time` one of numbers: as in `TableSettings`.
+        kind: Kind of the labels, on a grid "regression" for a dense one; None to infer it from type and shape.
+        keep: Features of vectors, from 0, to keep although they number the rows.
+        test_share: Share of `x` and `y` for a seeded, stratified test set; None for .2.
+        group: Name of the array of groups, such as "patient" for `x`, or for "patient_train" and "patient_test"; `time`
+            likewise for numbers. See `TableSettings`.
         seed: Seed of that split.
 
     Returns:
-        Both parts; which features were left out, since they count the rows, is in the words and in `about`.
+        Both parts; features left out as row numbers are listed in `words` and `about`.
 
     Raises:
         CorruptDataError: The file is not an .npz file, or is damaged.
-        DataError: It is no regular file; it declares arrays larger than `places.most_bytes`; or an array is missing,
-            holds objects, or has a shape or type that fits nothing.
+        DataError: It is not a regular file; its arrays are larger than `places.most_bytes`; or an array is missing, has
+        objects, or an unsupported shape or type.
     """
     marks = [one for one in (group, time) if one is not None]
     arrays, note = _read_arrays(path, beside=marks)
@@ -167,7 +167,7 @@ def _row_numbers(train: np.ndarray, test: np.ndarray) -> list[int]:
 
 
 def _check_digits(inputs: np.ndarray, path: Path) -> None:
-    """Refuse vectors with a feature so far from 0 that 32 bits hold next to nothing of it."""
+    """Refuse vectors with a feature so far from 0 that float32 loses nearly all of its variation."""
     for feature, column in enumerate(inputs.T):
         numbers = column.astype(np.float64)
         if np.isfinite(numbers).all() and lost_in_float32(numbers):
@@ -259,7 +259,7 @@ def _open(stream: BinaryIO, path: Path) -> "np.lib.npyio.NpzFile":
 
 
 def _check_headers(archive: ZipFile, path: Path, keys: Sequence[str]) -> None:
-    """Compare what the arrays declare with what lies there and with the limit, before any is unpacked."""
+    """Compare the declared sizes of arrays with the file and with the limit, before unpacking."""
     declared = 0
     for key in keys:
         entries = [entry for entry in archive.infolist() if entry.filename.removesuffix(".npy") == key]

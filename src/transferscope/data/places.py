@@ -1,4 +1,4 @@
-"""Where data lie: the folder a user names, and the cache for downloads; and how large they may be."""
+"""Locations of data: the user's data folder and the download cache; and size limits."""
 
 import math
 import os
@@ -25,13 +25,13 @@ def cache_folder() -> Path:
 def most_bytes(usual_gb: str = "4") -> int:
     """Return the size limit for the arrays of one file, in bytes: TRANSFERSCOPE_MOST_GB, or the default.
 
-    A small file can unpack to more than any memory holds; what it declares is compared with this before it is unpacked.
+    A small file can unpack to more than the memory, so declared sizes are compared with this limit first.
 
     Args:
-        usual_gb: The limit in gigabytes where TRANSFERSCOPE_MOST_GB is not set.
+        usual_gb: Default limit in gigabytes.
 
     Raises:
-        SettingsError: TRANSFERSCOPE_MOST_GB is no number above 0.
+        SettingsError: TRANSFERSCOPE_MOST_GB is not a number above 0.
     """
     named = os.environ.get("TRANSFERSCOPE_MOST_GB", usual_gb)
     try:
@@ -56,8 +56,8 @@ def find_path(path: str) -> Path:
     """Find a user's file or folder: as given, or below TRANSFERSCOPE_DATA if relative.
 
     Raises:
-        MissingDataError: None does.
-        DataError: The path is none that this machine could have.
+        MissingDataError: Neither exists.
+        DataError: The path is invalid on this machine.
     """
     if not path:
         raise MissingDataError("the path is empty; write it after the colon, as in 'npz:data/digits.npz'")

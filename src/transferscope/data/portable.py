@@ -1,8 +1,8 @@
 """Single-precision functions that come out the same on every processor and with any number of threads.
 
-All is computed in double precision and rounded to single: processors and numbers of threads differ in the last digits
-of a double, which change a single about once in a billion. Sums, products, quotients and square roots of numbers need
-none of this: they are exact everywhere (IEEE 754).
+Everything is computed in double precision and rounded to single: processors and numbers of threads change the last
+digits of a double, and a single about once in a billion. Sums, products, quotients and square roots of scalars are
+exact everywhere (IEEE 754).
 """
 
 import numpy as np
@@ -10,22 +10,22 @@ from jaxtyping import Float
 
 
 def sine(x: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
-    """sin x, float32."""
+    """Return sin x, float32."""
     return _in_double(np.sin, x)
 
 
 def cosine(x: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
-    """cos x, float32."""
+    """Return cos x, float32."""
     return _in_double(np.cos, x)
 
 
 def tangent(x: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
-    """tan x, float32."""
+    """Return tan x, float32."""
     return _in_double(np.tan, x)
 
 
 def exponential(x: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
-    """exp x, float32."""
+    """Return exp x, float32."""
     return _in_double(np.exp, x)
 
 

@@ -1,4 +1,5 @@
-"""CIFAR-10: small photographs of ten things (Krizhevsky, technical report, 2009), out of pickles that are not run.
+"""CIFAR-10: small photographs of ten classes (Krizhevsky, technical report, 2009), read from pickles without executing
+them.
 
 A pickle is a program. The reader below answers the three names that NumPy's pickles of arrays use with stand-ins that
 only remember what they were given, and refuses every other name.
@@ -26,7 +27,7 @@ def read_array_pickle(content: bytes, *, name: str) -> dict[str, Any]:
     """Decode a pickled dict (Python 2 or 3) of plain values and arrays of unsigned bytes; its keys become text.
 
     Raises:
-        CorruptDataError: It is damaged, is no dict, holds other arrays, or names anything else that should be run.
+        CorruptDataError: It is damaged, is not a dict, has other arrays, or refers to other code.
     """
     try:
         values = _Reader(io.BytesIO(content), encoding="latin1").load()

@@ -1,4 +1,4 @@
-"""A data set of the catalogue: what is said of it, where its files lie, how they are downloaded and read.
+"""A data set of the catalogue: its description, the location of its files, download and reading.
 
 TRANSFERSCOPE_DATA comes first, then the cache, then its home on the network.
 """
@@ -31,7 +31,7 @@ class RemoteFile:
     """An original file of a data set.
 
     Attributes:
-        addresses: Where it can be had, the first that answers is used.
+        addresses: Its URLs; the first one that answers is used.
         md5: Its published MD5 checksum, 32 hexadecimal digits.
     """
 
@@ -42,10 +42,10 @@ class RemoteFile:
 
 @dataclass(frozen=True, slots=True)
 class CatalogueEntry:
-    """A data set that can be asked for by name.
+    """A data set that can be loaded by name.
 
     Attributes:
-        title: One line: what is on the images, how many, how large.
+        title: One line: content, number and size of the images.
         licence: The licence of the data, or "none stated".
         home: The page that describes the data.
         classes: The name of each class in label order.
@@ -67,14 +67,14 @@ _CHUNK = 2**16  # bytes
 
 
 def download(file: RemoteFile, folder: Path) -> Path:
-    """Fetch a file into a folder, made if absent, unless it is there already and whole.
+    """Download a file to a folder, created if missing, unless it is there with the right checksum.
 
-    The file is written under a temporary name, checked, and renamed, so that a file under its own name is complete.
-    A wrong file under that name is replaced. Every address is tried three times before the next one is.
+    The file is written under a temporary name, checked, and renamed, so that a file with the final name is complete. A
+    wrong file with that name is replaced. Every address is tried three times before the next one.
 
     Raises:
         MissingDataError: No address could be reached.
-        CorruptDataError: What came has another checksum than the published one; nothing of it is kept.
+        CorruptDataError: The download has a wrong checksum; it is deleted.
         DataError: The folder cannot be written.
     """
     failures: list[DataError] = []
@@ -144,7 +144,7 @@ Form = Literal["npz", "original", "bundled", "absent"]
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """Where a data set lies, and in which form.
+    """Location and form of a data set.
 
     Attributes:
         form: "npz" (one NAME.npz), "original" (the files of its home), "bundled" (comes with a package), or "absent".
@@ -177,8 +177,8 @@ def fetch(entry: CatalogueEntry) -> Location:
     """Find a data set, and download what is missing of it into the cache; its form is never "absent".
 
     Raises:
-        MissingDataError: It is not here and cannot be downloaded; the message says what to put where.
-        CorruptDataError: A file is not what it should be.
+        MissingDataError: It is missing and cannot be downloaded; the message says which file to put where.
+        CorruptDataError: A file is corrupt.
     """
     location = locate(entry)
     if location.form != "absent":

@@ -46,10 +46,10 @@ def decode_idx(files: Mapping[str, Path], seed: int, *, classes: tuple[str, ...]
     """Read the four files of a data set in MNIST's layout; images are uint8 (N, 1, H, W).
 
     Args:
-        files: Where `train-images-idx3-ubyte.gz`, `train-labels-idx1-ubyte.gz` and the two of `t10k` lie.
+        files: Paths of `train-images-idx3-ubyte.gz`, `train-labels-idx1-ubyte.gz` and the two of `t10k`.
 
     Raises:
-        CorruptDataError: A file is not what it should be.
+        CorruptDataError: A file is corrupt or has another format.
     """
     return Parts(_read_set(files, "train", classes), _read_set(files, "t10k", classes))
 

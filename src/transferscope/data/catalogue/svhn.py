@@ -19,7 +19,7 @@ def _decode(files: Mapping[str, Path], seed: int) -> Parts:
 
 
 def _read(path: Path) -> LabelledSet:
-    """`X` holds the images as (32, 32, 3, N), `y` the labels as (N, 1) with 10 for the digit 0."""
+    """Read `X`, images of shape (32, 32, 3, N), and `y`, labels of shape (N, 1) with 10 for the digit 0."""
     from scipy.io import loadmat  # here, because it takes a while to import
 
     try:

@@ -1,4 +1,4 @@
-"""Rendered characters: a synthetic source without end, with its complexity as settings.
+"""Rendered characters: an unlimited synthetic source with adjustable complexity.
 
 `atlas` renders a character once per font, as distances to its outline; `layer` samples these at a random pose; `scene`
 paints and lights the images, many at a time.
@@ -26,8 +26,8 @@ _DEFAULT = GlyphSettings()
 def glyphs(n: int, settings: GlyphSettings = _DEFAULT, *, seed: int, start: int = 0) -> LabelledSet:
     """Return images of characters in random fonts and poses.
 
-    The i-th image of a seed is the same however many are made, in however many calls and threads, and on every
-    processor. It depends on the fonts and on the version of Pillow's font renderer; `load_glyphs` notes both.
+    The i-th image of a seed does not depend on the number of images, calls or threads, nor on the processor. It depends
+    on the fonts and on the version of Pillow's font renderer; `load_glyphs` notes both.
 
     Args:
         n: Number of images, at least 1.

@@ -1,4 +1,4 @@
-"""One character per image: where it is, how large and how crooked, and how much of every pixel it covers."""
+"""One character per image: its pose, and its coverage of every pixel."""
 
 from dataclasses import dataclass
 
@@ -124,7 +124,7 @@ class Layer:
     pixel: np.float32
 
     def coverage(self, margin: float = 0.0) -> Float[np.ndarray, "n P"]:
-        """Share of every pixel inside the outline widened by `margin` pixels, 0 to 1."""
+        """Return the share of every pixel inside the outline widened by `margin` pixels, 0 to 1."""
         return np.asarray(np.clip(self.depth / self.pixel + np.float32(0.5 + margin), 0, 1))
 
 

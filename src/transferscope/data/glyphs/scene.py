@@ -98,7 +98,7 @@ def backgrounds(uniforms: Float[np.ndarray, "n width"], n_channels: int, canvas:
 
 
 def _waves(angle: np.ndarray, cycles: np.ndarray, phase: np.ndarray, canvas: Canvas) -> np.ndarray:
-    """sin(2 pi (cycles (x cos angle + y sin angle) + phase)), shape (n, P); cycles per canvas unit."""
+    """Return sin(2 pi (cycles (x cos angle + y sin angle) + phase)), shape (n, P); cycles per canvas unit."""
     across = np.outer(cycles * cosine(angle), canvas.x)
     down = np.outer(cycles * sine(angle), canvas.y)
     return sine(2 * np.pi * (across + down + phase[:, None]))
@@ -134,8 +134,8 @@ def shading(
 ) -> Float[np.ndarray, "n C P"]:
     """Return brightness of every point under a random light.
 
-    The light stands at a random side. What is nearer to it is brighter, and so are the slopes that face it (Lambert's
-    law to first order in the slope):
+    The light is at a random side. Points nearer to it are brighter, and so are slopes facing it (Lambert's law to first
+    order in the slope):
 
         shade(p) = intensity * (1 + strength * (0.4 p . l - 0.7 grad(height) . l))
 
@@ -178,8 +178,8 @@ class Scenes:
 def render(n: int, settings: GlyphSettings, atlas: Atlas, canvas: Canvas, *, seed: int, start: int) -> Scenes:
     """Return the images start, ..., start + n - 1 of a seed.
 
-    Each aspect of a scene has random numbers of its own, so that two settings that differ in the light alone show the
-    same characters in the same poses.
+    Each aspect of a scene has its own random numbers, so two settings that differ only in the light show the same
+    characters in the same poses.
     """
     subject = uniform_rows(n, 2 + N_POSE_DRAWS, seed=seed, purpose="glyphs/subject", start=start)
     labels = _pick(subject[:, 0], len(settings.characters))

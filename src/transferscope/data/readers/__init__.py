@@ -1,4 +1,4 @@
-"""From a name to data, for everything outside the catalogue: one reader per kind of name, imported where it is used.
+"""Readers of data by name outside the catalogue: one per kind of name, imported on use.
 
 Those of tables and texts import pandas, which takes a while.
 """

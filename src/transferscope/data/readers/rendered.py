@@ -25,11 +25,11 @@ def read_glyphs(spec: DataSpec, seed: int) -> Dataset:
 def read_rendered(
     spec: DataSpec, own: Mapping[str, Any], load: Callable[[dict[str, Any], dict[str, int]], Dataset]
 ) -> Dataset:
-    """Make images with the settings that a name gives: those of its kind, and those that every rendered kind has.
+    """Render images with the settings in a name: those of its kind, and those of all rendered kinds.
 
     Args:
-        own: The settings of this kind by option; None for one that the name does not give.
-        load: Makes the data from the settings that are given and from the numbers of images, `n_train` and `n_test`.
+        own: The settings of this kind by option; None if not given.
+        load: Renders the data from the given settings and the numbers of images, `n_train` and `n_test`.
 
     Raises:
         SettingsError: The name has a path, an unknown option, or a value out of range.

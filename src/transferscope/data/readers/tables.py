@@ -1,4 +1,4 @@
-"""Names of tables, and what their columns become beside those of other tables and of exported networks."""
+"""Names of tables, and encodings shared with other tables and exported networks."""
 
 from pathlib import Path
 

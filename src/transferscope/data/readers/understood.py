@@ -1,4 +1,4 @@
-"""What a user's own data were taken for, in words, and where they came from."""
+"""Description of how user data were read, and their provenance."""
 
 import json
 from pathlib import Path
