@@ -8,7 +8,7 @@ from scipy.sparse.linalg import eigsh
 from diagnostics.test_hessian import dense_hessian
 from transferscope.diagnostics.curvature import Curvature
 from transferscope.diagnostics.diagnostic import spread_of
-from transferscope.diagnostics.feature_gap import FeatureGap
+from transferscope.diagnostics.kernel_distance import KernelDistance
 from transferscope.diagnostics.subject import Subject
 from transferscope.errors import SettingsError
 from transferscope.estimate import Estimate
@@ -69,7 +69,7 @@ def test_weights_that_are_not_finite_are_said() -> None:
 
 
 def test_the_interval_of_a_share_holds_shares() -> None:
-    interval = spread_of(FeatureGap(), Estimate(0.92, 0.1, 10)).interval
+    interval = spread_of(KernelDistance(), Estimate(0.92, 0.1, 10)).interval
     assert interval is not None
     assert interval.low == pytest.approx(0.92 - 2.262157 * 0.1)
     assert interval.high == 1.0

@@ -7,7 +7,6 @@ from sklearn.covariance import LedoitWolf
 
 from transferscope.diagnostics.class_separation import variance_ratio
 from transferscope.diagnostics.feature_alignment import feature_label_alignment
-from transferscope.diagnostics.feature_gap import unexplained_share
 from transferscope.diagnostics.feature_rank import effective_rank, leading_share
 from transferscope_papers.mikami2021.entropy import negative_entropy
 
@@ -79,35 +78,6 @@ def test_ranks_of_known_spectra(shape: tuple[int, int]) -> None:
     assert effective_rank(left @ np.diag([4.0, 2, 1, 1]) @ right) == pytest.approx(expected, rel=1e-6)
     assert np.isnan(effective_rank(np.zeros(shape)))
     assert np.isnan(leading_share(np.zeros(shape)))
-
-
-def test_gap_of_a_function_half_outside() -> None:
-    rng = np.random.default_rng(3)
-    inputs = rng.standard_normal((3000, 6))
-    target = inputs[:, :1] + inputs[:, 5:] * 0.5  # 1 inside, 0.25 outside
-    share = unexplained_share(inputs[:, :4], target)
-    assert share.stderr is not None
-    assert abs(share.value - 0.2) < 4 * share.stderr
-    assert share.stderr < 0.02
-
-
-@pytest.mark.long
-def test_gap_standard_error_agrees_with_repeated_sampling() -> None:
-    rng = np.random.default_rng(4)
-    shares = []
-    for _ in range(60):
-        x = rng.standard_normal((200, 4))
-        shares.append(unexplained_share(x[:, :2], x[:, :1] + x[:, 3:]))
-    claimed = np.mean([share.stderr or np.nan for share in shares])
-    assert claimed == pytest.approx(np.std([share.value for share in shares]), rel=0.35)
-
-
-def test_gap_with_fewer_examples_than_features() -> None:
-    x = RNG.standard_normal((20, 100))
-    assert unexplained_share(x, x[:, :1]).value < 1.2
-    assert unexplained_share(x, RNG.standard_normal((20, 1))).value > 0.7
-    assert unexplained_share(x[:3], x[:3, :1]).status == "too_few"
-    assert unexplained_share(x, np.ones((20, 1))).status == "undefined"
 
 
 @pytest.mark.parametrize("features", [TALL, WIDE], ids=["n > d", "n < d"])

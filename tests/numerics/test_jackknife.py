@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from transferscope.numerics.jackknife import all_but_one_group, grouped_error, jackknife
+from transferscope.numerics.jackknife import all_but_one_group, grouped_error, jackknife, ratio_of_means
 
 DATA = np.random.default_rng(0).standard_normal(200)
 
@@ -24,6 +24,24 @@ def test_standard_error_of_a_ratio_agrees_with_repeated_sampling() -> None:
     claimed = [jackknife(lambda i, d=draw: ratio(d[i]), 100).stderr for draw in draws[:50]]  # type: ignore[misc]
     actual = np.std([ratio(draw) for draw in draws])
     assert np.mean([stderr or np.nan for stderr in claimed]) == pytest.approx(actual, rel=0.15)
+
+
+def test_the_error_of_a_ratio_of_means_is_that_of_repeated_samples() -> None:
+    rng = np.random.default_rng(0)
+    lower = rng.gamma(4.0, 1.0, (2000, 60))
+    upper = 0.5 * lower + rng.gamma(2.0, 1.0, lower.shape)
+    found = [ratio_of_means(a, b) for a, b in zip(upper, lower, strict=True)]
+    assert np.mean([one.value for one in found]) == pytest.approx(1.0, abs=0.01)
+    assert np.mean([one.stderr or np.nan for one in found]) == pytest.approx(
+        np.std([one.value for one in found]), rel=0.05
+    )
+    by_hand = ratio_of_means(
+        np.array([1.0, 4.0]), np.array([2.0, 3.0])
+    )  # 5 / 5, residuals -1 and 1, whose sd is sqrt 2
+    assert (by_hand.value, by_hand.stderr, by_hand.n) == (1.0, pytest.approx(0.4), 2)
+    assert ratio_of_means(np.array([1.0]), np.array([2.0])).stderr is None
+    assert ratio_of_means(np.array([1.0, 1.0]), np.array([1.0, -1.0])).status == "undefined"
+    assert ratio_of_means(np.array([1.0, np.inf]), np.ones(2)).status == "non_finite"
 
 
 def test_what_does_not_exist_is_undefined() -> None:

@@ -14,7 +14,6 @@ from transferscope.diagnostics.class_separation import ClassSeparation
 from transferscope.diagnostics.curvature import Curvature
 from transferscope.diagnostics.diagnostic import Diagnostic, Findings, Spread, check_labels_suit, spread_of
 from transferscope.diagnostics.feature_alignment import FeatureAlignment
-from transferscope.diagnostics.feature_gap import FeatureGap
 from transferscope.diagnostics.feature_rank import FeatureRank
 from transferscope.diagnostics.features import features_of
 from transferscope.diagnostics.gradient_scaling import GradientScaling
@@ -47,7 +46,6 @@ _OWN: tuple[type[Diagnostic], ...] = (
     ClassSeparation,
     FeatureAlignment,
     FeatureRank,
-    FeatureGap,
     KernelDistance,
 )
 
@@ -63,7 +61,6 @@ __all__ = [
     "Diagnostic",
     "Examples",
     "FeatureAlignment",
-    "FeatureGap",
     "FeatureRank",
     "Findings",
     "GradientScaling",
