@@ -38,7 +38,8 @@ def test_the_error_of_a_ratio_of_means_is_that_of_repeated_samples() -> None:
     by_hand = ratio_of_means(
         np.array([1.0, 4.0]), np.array([2.0, 3.0])
     )  # 5 / 5, residuals -1 and 1, whose sd is sqrt 2
-    assert (by_hand.value, by_hand.stderr, by_hand.n) == (1.0, pytest.approx(0.4), 2)
+    assert (by_hand.value, by_hand.n) == (1.0, 2)
+    assert by_hand.stderr == pytest.approx(0.4)
     assert ratio_of_means(np.array([1.0]), np.array([2.0])).stderr is None
     assert ratio_of_means(np.array([1.0, 1.0]), np.array([1.0, -1.0])).status == "undefined"
     assert ratio_of_means(np.array([1.0, np.inf]), np.ones(2)).status == "non_finite"

@@ -27,6 +27,9 @@ from transferscope.data.task import Kind
 from transferscope.errors import DataError, SettingsError, UnknownNameError, unknown_name
 from transferscope.wording import listed
 
+_LONGEST = 1e18
+"""Whole numbers that are longer may be codes, which no number holds to the last digit."""
+
 
 @dataclass(frozen=True, slots=True)
 class TableSettings:
@@ -200,7 +203,8 @@ def _parts(
 
         test = read_frame(settings.test_file, form, as_places=True, check=check_test)
         frames.append(replace(test, rows=test.rows[names]))
-    texts = {*_named((*settings.labels, *settings.categories), names), *apart}
+    spelled = () if settings.kind == "regression" else settings.labels
+    texts = {*_named((*spelled, *settings.categories), names), *apart}
     frames = [frame.as_text(texts) for frame in frames]
     settings, kind, tables = with_labels([frame.rows for frame in frames], settings, files)
     frames = [replace(frame, rows=table) for frame, table in zip(frames, tables, strict=True)]
@@ -293,7 +297,7 @@ def with_labels(
         whole[name] = _typed_labels(texts[name])
     kind = settings.kind or ("multi-label" if settings.separator else _kind_of(whole, files[0]))
     for name in labels if kind in ("classification", "regression") else ():
-        held = pd.Series(texts[name].dropna().unique() if is_text(texts[name]) else [], dtype=object).str.strip()
+        held = pd.Series(texts[name].dropna().unique() if is_text(whole[name]) else [], dtype=object).str.strip()
         if held.str.fullmatch(ANY_NUMBER).all() and not held.str.fullmatch(NUMBER).all():
             raise DataError(
                 f"{files[0]}: label column {name!r} holds {held.iloc[0]!r}, whose separators could be decimal or "
@@ -316,10 +320,12 @@ def _typed_labels(column: pd.Series) -> pd.Series:
     if column.dtype != object or not is_text(column):  # text of a parquet file is meant to be text
         return column
     values = typed(column)
+    is_number = pd.api.types.is_numeric_dtype(values)
+    if is_number and not (values.abs() >= _LONGEST).any():
+        return values
     places, distinct = pd.factorize(column)
     made: list[str | None] = [one if one.strip() else None for one in distinct]
-    too_long = any(re.fullmatch(r"[+-]?\d{19,}", one.strip()) for one in distinct)
-    if pd.api.types.is_numeric_dtype(values) and not too_long:
+    if is_number and not any(re.fullmatch(r"[+-]?\d{19,}", one.strip()) for one in distinct):
         return values
     if all(one.strip().lower() in ("true", "false", "none", "na", "nan", "null") for one in distinct):
         truths = (one.strip().capitalize() for one in distinct)
