@@ -4,7 +4,8 @@ Many fits at once: `solve` takes a `Problem` of B rows of errors at the same siz
 """
 
 from dataclasses import dataclass, replace
-from itertools import combinations
+from functools import reduce
+from itertools import combinations, pairwise
 
 import numpy as np
 from jaxtyping import Bool, Float, Shaped
@@ -74,10 +75,10 @@ class Problem:
             return np.zeros(len(self.law.parameters), dtype=bool)
         return np.asarray(~np.isnan(self.fixed[0]))
 
-    def take(self, rows: Shaped[np.ndarray, " r"]) -> "Problem":
+    def take(self, rows: Shaped[np.ndarray, " r"] | slice) -> "Problem":
         """Return the fits at some rows, which may repeat."""
         fixed = None if self.fixed is None else self.fixed[rows]
-        return replace(self, y=self.y[rows], weights=self.weights[rows], fixed=fixed)
+        return Problem(self.law, self.x, self.y[rows], self.weights[rows], self.loss, fixed)
 
     @property
     def error_weights(self) -> Float[np.ndarray, "B m"]:
@@ -120,17 +121,17 @@ def nnls(
     Returns:
         The best feasible coefficients. A singular set is ignored, so that one of several equal solutions comes out.
     """
-    best, best_gain = [np.zeros(moment.shape[:-1])] * (k := moment.shape[-1]), np.zeros(moment.shape[:-1])
+    k, best_gain = moment.shape[-1], np.zeros(moment.shape[:-1])
+    best = [best_gain] * k
     for size in range(1, k + 1):
         for members in combinations(range(k), size):
             right = [moment[..., i] for i in members]
-            part = dict(
-                zip(members, _cramer([[gram[..., i, j] for i in members] for j in members], right), strict=True)
-            )
+            part = _cramer([[gram[..., i, j] for i in members] for j in members], right)
             with np.errstate(over="ignore", invalid="ignore"):
-                gain = sum(part[i] * moment[..., i] for i in members)
-            better = np.logical_and.reduce([gain > best_gain, *(c >= 0 for c in part.values())])
-            best = [np.where(better, part.get(i, 0.0), best[i]) for i in range(k)]
+                gain = reduce(np.add, [c * b for c, b in zip(part, right, strict=True)])
+            better = reduce(np.logical_and, [c >= 0 for c in part], gain > best_gain)
+            found = dict(zip(members, part, strict=True))
+            best = [np.where(better, found.get(i, 0.0), best[i]) for i in range(k)]
             best_gain = np.where(better, gain, best_gain)
     return np.moveaxis(np.stack(best), 0, -1)  # each coefficient is contiguous
 
@@ -139,8 +140,9 @@ def _cramer(
     columns: list[list[Float[np.ndarray, "*#batch"]]], right: list[Float[np.ndarray, "*#batch"]]
 ) -> list[Float[np.ndarray, "*#batch"]]:
     """Solve 1x1, 2x2 or 3x3 systems; not a number where the matrix is singular to machine precision."""
-    determinant, scale = _determinant(columns), np.prod([np.abs(column[j]) for j, column in enumerate(columns)], axis=0)
-    usable = np.where(np.abs(determinant) <= 1e-13 * scale, np.nan, determinant)
+    scale = reduce(np.multiply, [column[j] for j, column in enumerate(columns)])
+    determinant = _determinant(columns)
+    usable = np.where(np.abs(determinant) <= 1e-13 * np.abs(scale), np.nan, determinant)
     with np.errstate(over="ignore", invalid="ignore"):
         return [_determinant([*columns[:j], right, *columns[j + 1 :]]) / usable for j in range(len(columns))]
 
@@ -171,10 +173,9 @@ def starts(problem: Problem, *, n_starts: int) -> Float[np.ndarray, "B r p"]:
         Parameters at the best cells, shape (B, r, p), r <= n_starts.
     """
     block = max(1, CELLS_AT_ONCE // max(1, len(problem.law.grid)))
-    rows = np.arange(len(problem.y))
-    blocks = np.array_split(rows, -(-len(rows) // block))
     if problem.held()[: len(problem.law.nonlinear)].any():
-        blocks = [rows[i : i + 1] for i in rows]  # every row has a grid of its own
+        block = 1  # every row has a grid of its own
+    blocks = [slice(i, i + block) for i in range(0, len(problem.y), block)]
     return np.concatenate([_starts_of(problem.take(part), n_starts) for part in blocks])
 
 
@@ -185,8 +186,10 @@ def _starts_of(problem: Problem, n_starts: int) -> Float[np.ndarray, "B r p"]:
         grid = np.unique(np.where(np.isnan(held), grid, held), axis=0)
     coefficients, cost = _project(problem, grid)
     rows, chosen = np.arange(len(problem.y)), []
-    for part in np.array_split(np.arange(len(grid)), min(n_starts, len(grid))):
-        cell = part[cost[part].argmin(axis=0)]  # (B,)
+    size, longer = divmod(len(grid), min(n_starts, len(grid)))
+    ends = [i * size + min(i, longer) for i in range(min(n_starts, len(grid)) + 1)]
+    for begin, end in pairwise(ends):
+        cell = begin + cost[begin:end].argmin(axis=0)  # (B,)
         chosen.append(np.concatenate([grid[cell], coefficients[cell, rows]], axis=1))
     return np.stack(chosen, axis=1)
 
@@ -196,10 +199,10 @@ def _project(
 ) -> tuple[Float[np.ndarray, "G B k"], Float[np.ndarray, "G B"]]:
     """Return best coefficients and their cost in every cell of the grid."""
     y, weights = problem.y, problem.error_weights
-    basis = np.ascontiguousarray(np.moveaxis(problem.law.basis(problem.x, grid), 2, 0))  # (k, G, m)
+    basis = np.ascontiguousarray(problem.law.basis(problem.x, grid).transpose(2, 0, 1))  # (k, G, m)
     alike = weights[:1] if (weights == weights[:1]).all() else weights  # one Gram matrix for all rows
-    gram = np.moveaxis((basis[:, None] * basis) @ alike.T, (0, 1), (2, 3))
-    moment = np.moveaxis(basis @ (weights * y).T, 0, 2)
+    gram = ((basis[:, None] * basis) @ alike.T).transpose(2, 3, 0, 1)
+    moment = (basis @ (weights * y).T).transpose(1, 2, 0)
     fixed = None if problem.fixed is None else problem.fixed[:, grid.shape[1] :]
     coefficients = _coefficients(gram, moment, fixed)
     each = [coefficients[..., i] for i in range(len(basis))]
@@ -251,8 +254,8 @@ def polish(problem: Problem, theta: Float[np.ndarray, "B p"], effort: Effort) ->
         best[rows], best_cost[rows] = u, cost
         if done.any():
             converged[rows[done]] = True
-            problem, rows = problem.take(~done), rows[~done]
-            u, cost, damping = u[~done], cost[~done], damping[~done]
+            rows = rows[~done]
+            problem, u, cost, damping = problem.take(~done), u[~done], cost[~done], damping[~done]
     return Solution(box.to_theta(best), best_cost, converged)
 
 
@@ -265,13 +268,14 @@ class _Box:
         self.low, self.high = self.to_search(problem.law.bounds(problem.unit))
 
     def to_search(self, theta: Float[np.ndarray, "*B p"]) -> Float[np.ndarray, "*B p"]:
-        return np.where(self.log, np.log(np.where(self.log, theta, 1.0)), theta)
+        return np.where(self.log, np.log(np.where(self.log, theta, 1.0)), theta) if self.log.any() else theta
 
     def to_theta(self, u: Float[np.ndarray, "*B p"]) -> Float[np.ndarray, "*B p"]:
-        return np.where(self.log, np.exp(np.where(self.log, u, 0.0)), u)
+        return np.where(self.log, np.exp(np.where(self.log, u, 0.0)), u) if self.log.any() else u
 
     def inward(self, u: Float[np.ndarray, "*B p"]) -> Float[np.ndarray, "*B p"]:
-        return np.where(self.held, u, np.clip(u, self.low, self.high))
+        inside = np.minimum(np.maximum(u, self.low), self.high)
+        return np.where(self.held, u, inside) if self.held.any() else inside
 
     def pushes_out(self, u: Float[np.ndarray, "*B p"], descent: Float[np.ndarray, "*B p"]) -> Bool[np.ndarray, "*B p"]:
         """Return where a parameter at a bound would leave the box."""
@@ -288,7 +292,7 @@ def _step(
 ) -> tuple[Float[np.ndarray, "B p"], Float[np.ndarray, " B"], Float[np.ndarray, " B"], Bool[np.ndarray, " B"]]:
     """Try one step of every row: where it is then, its cost and damping, and whether it has come to rest."""
     normal, descent = _normal_equations(problem, box.to_theta(u), box.log)
-    free = ~box.pushes_out(u, descent) & ~box.held
+    free = ~(box.pushes_out(u, descent) | box.held)
     descent = np.where(free, descent, 0.0)
     step = _damped_solve(normal, descent, free, damping)
     promised = (descent * step).sum(axis=1)  # twice the decrease of the quadratic model
@@ -311,14 +315,15 @@ def _normal_equations(
     jacobian, q = problem.law.gradient(problem.x, theta), len(problem.law.nonlinear)
     values = (jacobian[:, :, q:] @ theta[:, q:, None])[:, :, 0]  # the law is linear in the others
     residuals = problem.residuals(values)
-    jacobian = jacobian * np.where(log, theta, 1.0)[:, None, :]
+    if log.any():
+        jacobian = jacobian * np.where(log, theta, 1.0)[:, None, :]
     if problem.loss != "linear":
         jacobian = jacobian / np.maximum(values, TINY)[:, :, None]
     if problem.loss == "huber":
         weights = weights * np.minimum(1.0, HUBER_DELTA / np.maximum(np.abs(residuals), TINY))
     weighted = jacobian * weights[:, :, None]
     with np.errstate(over="ignore", invalid="ignore"):
-        normal, descent = np.swapaxes(weighted, 1, 2) @ jacobian, np.einsum("bmp,bm->bp", weighted, residuals)
+        normal, descent = weighted.transpose(0, 2, 1) @ jacobian, np.einsum("bmp,bm->bp", weighted, residuals)
     return normal, np.where(np.isfinite(descent), descent, 0.0)
 
 
@@ -329,12 +334,11 @@ def _damped_solve(
     damping: Float[np.ndarray, " B"],
 ) -> Float[np.ndarray, "B p"]:
     """(N + damping diag N) step = descent on the free parameters, scaled to a unit diagonal."""
-    diagonal = np.einsum("bpp->bp", normal)
+    diagonal = normal.diagonal(axis1=1, axis2=2)
     usable = free & (diagonal > 0) & np.isfinite(diagonal)
     scale = np.where(usable, 1 / np.sqrt(np.where(usable, diagonal, 1.0)), 0.0)
     scaled = np.where(np.isfinite(normal), normal, 0.0) * scale[:, :, None] * scale[:, None, :]
-    identity = np.eye(normal.shape[1])
-    scaled = scaled + identity * np.where(usable, damping[:, None], 1.0)[:, None, :]
+    np.einsum("bpp->bp", scaled)[:] += np.where(usable, damping[:, None], 1.0)
     right = np.where(usable, descent, 0.0) * scale
     return np.linalg.solve(scaled, right[:, :, None])[:, :, 0] * scale
 
@@ -367,7 +371,7 @@ def solve(problem: Problem, effort: Effort = THOROUGH) -> Solution:
     scaled = replace(problem, x=problem.x / unit)
     start = starts(scaled, n_starts=effort.n_starts)  # (B, r, p)
     n_rows, n_each, n_parameters = start.shape
-    many = scaled.take(np.repeat(np.arange(n_rows), n_each))
+    many = scaled if n_each == 1 else scaled.take(np.repeat(np.arange(n_rows), n_each))
     polished = polish(many, start.reshape(-1, n_parameters), effort)
     best = polished.cost.reshape(n_rows, n_each).argmin(axis=1) + n_each * np.arange(n_rows)
     theta = problem.law.in_unit(polished.theta[best], 1 / unit)

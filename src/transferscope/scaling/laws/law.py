@@ -90,14 +90,17 @@ class Law:
         """How many sizes it is a function of: 1 for x, 2 for (n, s)."""
         return len(self.allows_zero)
 
+    def _parts(self, theta: Float[np.ndarray, "B p"]) -> tuple[Float[np.ndarray, "B q"], Float[np.ndarray, "B k"]]:
+        return theta[:, : len(self.nonlinear)], theta[:, len(self.nonlinear) :]
+
     def value(self, x: Sizes, theta: Float[np.ndarray, "B p"]) -> Float[np.ndarray, "B m"]:
         """Return the law at sizes `x` (m, v) for each row of `theta` (B, p)."""
-        eta, coefficients = np.split(theta, [len(self.nonlinear)], axis=1)
-        return np.asarray(np.einsum("bmk,bk->bm", self.basis(x, eta), coefficients))
+        eta, coefficients = self._parts(theta)
+        return np.asarray((self.basis(x, eta) @ coefficients[:, :, None])[:, :, 0])
 
     def gradient(self, x: Sizes, theta: Float[np.ndarray, "B p"]) -> Float[np.ndarray, "B m p"]:
         """Return the derivative of `value` with respect to each parameter."""
-        eta, coefficients = np.split(theta, [len(self.nonlinear)], axis=1)
+        eta, coefficients = self._parts(theta)
         basis, by_eta = self.form(x, eta)
         return np.concatenate([np.einsum("bmkq,bk->bmq", by_eta(), coefficients), basis], axis=2)
 
@@ -105,7 +108,7 @@ class Law:
         """Return the parameters of the same curve when sizes x are written as x / unit."""
         if self.own_unit is not None:
             return self.own_unit(theta, unit)
-        eta, coefficients = np.split(theta, [len(self.nonlinear)], axis=1)
+        eta, coefficients = self._parts(theta)
         scaled = eta / self._factor(self.nonlinear, unit)
         here, there = self.basis(unit[None], eta)[:, 0], self.basis(np.ones((1, len(unit))), scaled)[:, 0]
         return np.concatenate([scaled, coefficients * here / there], axis=1)
