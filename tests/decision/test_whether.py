@@ -130,6 +130,16 @@ def test_arms_of_little_spread_are_not_unstable_beside_others_that_move_together
     assert decide(scores(values, 3)).unstable == ()
 
 
+def test_an_arm_of_two_runs_is_erratic_by_their_variance() -> None:
+    seeds = np.array([-2.0, -1.0, 0.0, 1.0, 2.0])  # of variance 2.5, which is that of each quiet arm but for its noise
+    values = np.tile(80 + seeds, (6, 1)) + np.random.default_rng(0).normal(0, 0.02, (6, 5))
+    for half, is_erratic in ((1.2, True), (1.0, False)):  # against the seeds, of variance 2 half^2: 2.88 and 2
+        values[5] = np.nan
+        values[5, [0, 4]] = 80 + half, 80 - half
+        found = noise(values, np.arange(6))
+        assert (found.unstable[5], found.erratic[5]) == (True, is_erratic)
+
+
 def test_the_recommendation_is_not_given_to_an_arm_that_is_far_worse() -> None:
     """A probe is significant with three seeds; a network with two is nine points above it in every run."""
     values = 0.3 * RNG.normal(size=(5, 3)) + np.array([82.3, 73, 70, 70, 70])[:, None]
