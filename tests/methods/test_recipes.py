@@ -66,7 +66,15 @@ def test_a_small_network_learns_colour_images_at_a_rate_that_is_stable(name: str
 
 
 @pytest.mark.parametrize(
-    ("wanted", "n", "expected"), [(16, 100, [17] * 5 + [15]), (64, 100, [50, 50]), (64, 20, [20]), (16, 24, [12, 12])]
+    ("wanted", "n", "expected"),
+    [
+        (16, 100, [17] * 5 + [15]),
+        (64, 100, [50, 50]),
+        (64, 64, [64]),
+        (16, 24, [12, 12]),
+        (16, 20, [10, 10]),
+        (16, 17, [9, 8]),
+    ],
 )
 def test_a_pass_over_few_labels_ends_with_no_small_batch(wanted: int, n: int, expected: list[int]) -> None:
     stream = BatchStream(n, even_batch(wanted, n), seed=1)

@@ -206,9 +206,12 @@ _AUGMENTATIONS: Mapping[str, Mapping[str, str]] = {
 def even_batch(wanted: int, n: int) -> int:
     """Return about the requested batch size, so that the last batch of a pass over `n` is not small.
 
-    Of a hundred examples batches of 16 leave one of 4, whose step is as long and says a quarter as much.
+    Of a hundred examples batches of 16 leave one of 4, whose step is as long and says a quarter as much. More than the
+    batch that is wanted are never one batch: steps on all of 20 labels end 2.5 points below those on halves.
     """
-    return wanted if n > MANY_BATCHES * wanted else -(-n // max(1, round(n / wanted)))
+    if n <= wanted:
+        return n
+    return wanted if n > MANY_BATCHES * wanted else -(-n // max(2, round(n / wanted)))
 
 
 def row_of(family: Family, name: str) -> Recipe:
