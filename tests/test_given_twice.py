@@ -9,7 +9,7 @@ import pytest
 
 from studies import write_npz
 from study.specs import spec
-from transferscope.analyses.compare.study_file import study_tables
+from transferscope.analyses.compare.study_file import Question, study_tables
 from transferscope.analyses.diagnose.choice import make_diagnostics
 from transferscope.analyses.plan.measurements import read_scores
 from transferscope.cli.main import app
@@ -57,7 +57,7 @@ def test_a_method_that_is_called_like_a_built_in_one_is_run_beside_it(tmp_path: 
 
 def _tables(methods: list[str], folder: Path) -> dict[str, dict[str, object]]:
     data = write_npz(folder / "x.npz")
-    return study_tables([data], data, labels=[20], methods=methods, diagnostics=[], seeds=1, folder=folder)[0]
+    return study_tables(Question(data, [data], folder, labels=[20], methods=methods, seeds=1))[0]
 
 
 @pytest.mark.parametrize("names", sorted({*permutations(["a", "a", "a-2", "a-3"])}))

@@ -11,7 +11,7 @@ import torch
 
 from cases_of_methods import BUDGET, classification_task, network_for
 from studies import tables
-from transferscope.analyses.compare.study_file import study_tables, write_study
+from transferscope.analyses.compare.study_file import Question, study_tables, write_study
 from transferscope.data import load
 from transferscope.errors import CorruptDataError, DataError, NetworkError, SettingsError
 from transferscope.methods import METHODS, FineTune, FitOptions, Scratch
@@ -293,16 +293,16 @@ def test_relative_references_of_a_comparison_hold_in_the_folder_of_its_study_fil
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(EXAMPLES)
-    asked, _ = study_tables(
-        ["data.py:two_moons?turn=0.5"],
+    question = Question(
         "data.py:two_moons",
+        ["data.py:two_moons?turn=0.5"],
+        tmp_path / "runs",
         labels=[20],
         methods=["method.py:BatchSpectralShrinkage"],
-        diagnostics=[],
         seeds=1,
         network="network.py:small_net",
-        folder=tmp_path / "runs",
     )
+    asked, _ = study_tables(question)
     study = read_spec(write_study(asked, tmp_path / "runs")[0])
     assert [method.name for method in study.methods.values()] == ["raw", "my-bss"]  # no scratch unasked
     assert study.network.name == SMALL_NET

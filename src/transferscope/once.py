@@ -28,7 +28,8 @@ def once() -> Iterator[None]:
 
 def keep_from_now() -> None:
     """Keep it for the rest of a process that does the cells of one study."""
-    _KEPT.set(_KEPT.get() or {})
+    if _KEPT.get() is None:
+        _KEPT.set({})
 
 
 def made_once(key: Callable[P, Hashable], *, passing: bool = False) -> Callable[[Callable[P, Made]], Callable[P, Made]]:

@@ -8,6 +8,7 @@ import tomli_w
 from typer.testing import CliRunner
 
 from transferscope.analyses.compare.study_file import (
+    Question,
     study_tables,
 )
 from transferscope.analyses.compare.summary import summarise
@@ -80,13 +81,13 @@ def test_what_cannot_be_done_on_a_grid_is_said_at_planning() -> None:
 
 def test_a_comparison_of_masks_takes_a_network_and_methods_that_learn_them(tmp_path: Path) -> None:
     asked: dict[str, Any] = {"labels": [20], "diagnostics": [], "seeds": 2, "folder": tmp_path, "recipe": "equal"}
-    made, spec = study_tables([f"{SCENES}class"], f"{SCENES}segmentation", methods=None, **asked)
+    made, spec = study_tables(Question(f"{SCENES}segmentation", [f"{SCENES}class"], **asked))
     assert made["network"] == {"name": "resnet20"}
     assert spec == parse_spec(seen_from_folder(made, tmp_path))
     assert set(made["methods"]) == {"scratch", "fine-tune", "l2-sp"}
     assert "head" not in made["tuning"]["grid"]["fine-tune"]
     masks = load(f"{SCENES}segmentation")
-    named, _ = study_tables([f"{SCENES}class"], masks, methods=["fine-tune"], **asked)
+    named, _ = study_tables(Question(masks, [f"{SCENES}class"], methods=["fine-tune"], **asked))
     kept = load(f"{named['target']['data'].replace('npz:', f'npz:{tmp_path}/')}")
     assert kept.train.classes == masks.train.classes
     assert (kept.train.labels == masks.train.labels).all()

@@ -5,7 +5,7 @@ from pathlib import Path
 import typer
 
 from transferscope.analyses.compare.ask import ask
-from transferscope.analyses.compare.study_file import tuning_in_words
+from transferscope.analyses.compare.study_file import Question, tuning_in_words
 from transferscope.cli.commands.compare import Options
 from transferscope.cli.execute import execute, report_on
 from transferscope.cli.terminal import say
@@ -19,9 +19,10 @@ def compare(options: Options, context: typer.Context) -> None:
         raise SettingsError(_in_words(options))
     settings = dict(seen_from_folder(options.settings, Path.cwd()))
     target, seeds, race = settings.pop("target", {}), settings.pop("seeds", None), settings.pop("race", None)
-    asked = ask(
+    question = Question(
         options.target,
         options.source,
+        options.out,
         labels=target.pop("labels", ()),
         methods=options.methods,
         diagnostics=options.diagnostics or [],
@@ -34,9 +35,9 @@ def compare(options: Options, context: typer.Context) -> None:
         engine=settings.pop("engine", {}),
         tuning=True if "tuning" in settings else None,
         recipe=options.recipe,
-        folder=options.out,
         settings={**settings, "target": target},
     )
+    asked = ask(question)
     say(f"study:   {asked.path}")
     if asked.aside:
         say(f"the study file of this name was edited; it is kept as {asked.aside}")

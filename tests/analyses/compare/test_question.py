@@ -12,6 +12,7 @@ import pytest
 from studies import write_npz
 from transferscope.analyses.compare.question import compare
 from transferscope.analyses.compare.study_file import (
+    Question,
     matching_transforms,
     network_in_words,
     study_tables,
@@ -36,7 +37,7 @@ def tables_of(*sources: str | Dataset, target: str | Dataset = "digits", **given
         "recipe": "equal",
     }
     asked = usual | given
-    tables, spec = study_tables(sources, target, **asked)
+    tables, spec = study_tables(Question(target, sources, **asked))
     assert spec == parse_spec(seen_from_folder(tables, asked["folder"].absolute()))  # what its file says
     return tables
 
@@ -251,3 +252,20 @@ def test_arrays_and_frames_in_memory_score_as_their_files_do(tmp_path: Path) -> 
         compare((x, y), (x, y), label="price", folder=tmp_path)
     with pytest.raises(SettingsError, match="task was given too"):
         compare("digits", "glyphs", task="regression", folder=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"recipe": "equal"}, "recipe"),
+        ({"tuning": False}, "tuning"),
+        ({"minutes": 2.0}, "minutes"),
+        ({"group": np.arange(4)}, "group"),
+        ({"labels": [20]}, "labels"),
+    ],
+)
+def test_what_training_alone_reads_is_refused_beside_results(given: dict[str, Any], named: str) -> None:
+    results = pd.DataFrame({"arm": ["a", "b"] * 3, "seed": [0, 0, 1, 1, 2, 2], "accuracy": [0.7, 0.8] * 3})
+    assert compare(results, without=["a"], methods=[], training={}).table()["n_seeds"].tolist() == [3, 3]
+    with pytest.raises(SettingsError, match=f"{named} was given too"):
+        compare(results, without=["a"], **given)

@@ -7,7 +7,7 @@ import pytest
 
 from cases_of_methods import classification_task
 from transferscope.analyses.compare.settings import SEARCHED, chosen_settings, searches, settings_section
-from transferscope.analyses.compare.study_file import study_tables, tuning_in_words
+from transferscope.analyses.compare.study_file import Question, study_tables, tuning_in_words
 from transferscope.analyses.compare.words import words_of
 from transferscope.estimate import Estimate
 from transferscope.records import Cost, Record
@@ -131,7 +131,7 @@ def test_rates_and_all_settings_can_be_fixed(
     assert task.source is not None
     methods = ["linear-probe", "fine-tune"]
     arguments: dict[str, Any] = {"methods": methods, **QUICK, "folder": tmp_path, "recipe": "equal"}
-    tables, spec = study_tables([task.source], task.target, labels=[24], diagnostics=[], seeds=2, **arguments | options)
+    tables, spec = study_tables(Question(task.target, [task.source], labels=[24], seeds=2, **arguments | options))
     assert tables["training"]["lr"] == lr
     assert tables["pretraining"]["lr"] == 0.01
     assert tables.get("tuning", {}).get("grid") == grid
@@ -152,6 +152,6 @@ def test_a_comparison_by_recipes_says_before_its_runs_whether_it_searches(
     task = classification_task(n_target=30)
     assert task.source is not None
     arguments: dict[str, Any] = {"methods": methods, **QUICK, "folder": tmp_path, "tuning": tuning}
-    _, spec = study_tables([task.source], task.target, labels=[24], diagnostics=[], seeds=2, **arguments)
+    _, spec = study_tables(Question(task.target, [task.source], labels=[24], seeds=2, **arguments))
     assert said in tuning_in_words(spec)
     assert bool(tuning_in_words(spec)) == bool(said)

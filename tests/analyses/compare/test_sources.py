@@ -11,7 +11,7 @@ from torch import nn
 
 from transferscope.analyses.compare.question import compare
 from transferscope.analyses.compare.sources import named_sources
-from transferscope.analyses.compare.study_file import study_tables, write_study
+from transferscope.analyses.compare.study_file import Question, study_tables, write_study
 from transferscope.analyses.rank.question import rank
 from transferscope.errors import SettingsError
 from transferscope.models import NetworkInput, NetworkSettings, Pretrained
@@ -53,7 +53,7 @@ def tables_of(
 ) -> dict[str, Any]:
     usual: dict[str, Any] = {"labels": [20], "diagnostics": [], "seeds": 1, "folder": Path("r"), "recipe": "equal"}
     asked = usual | given
-    tables, spec = study_tables(sources, target, methods=methods, **asked)
+    tables, spec = study_tables(Question(target, sources, methods=methods, **asked))
     assert spec == parse_spec(seen_from_folder(tables, asked["folder"].absolute()))  # what its file says
     return tables
 

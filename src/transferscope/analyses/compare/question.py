@@ -4,6 +4,7 @@ from __future__ import annotations  # so that help shows types by the names that
 
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from time import monotonic
@@ -11,11 +12,12 @@ from typing import Any, TypeGuard
 
 import pandas as pd
 
-from transferscope.analyses.compare.ask import ask, checked_target
+from transferscope.analyses.compare.ask import ask
 from transferscope.analyses.compare.calls import compare_calls
 from transferscope.analyses.compare.result import ComparisonResult
 from transferscope.analyses.compare.results import compare_results
 from transferscope.analyses.compare.sources import Source
+from transferscope.analyses.compare.study_file import Question
 from transferscope.analyses.compare.summary import summarise
 from transferscope.analyses.notebook import shown_in_notebook
 from transferscope.analyses.results.runs import RunColumns
@@ -25,7 +27,6 @@ from transferscope.errors import SettingsError, refuse_unused
 from transferscope.methods.recipes import Protocol
 from transferscope.once import once
 from transferscope.store import Store
-from transferscope.study.decisions import MOST_SEEDS
 from transferscope.study.run import Event, ignore, run_study
 from transferscope.study.spec import NOTHING
 from transferscope.study.status import StudyStatus
@@ -168,97 +169,70 @@ def compare(
         >>> print(result.verdict)  # doctest: +SKIP
         >>> result.report("digits.html")  # doctest: +SKIP
     """
-    began = monotonic()
-    race: dict[str, Any] | None = None
-    if seeds is None or runs is not None or minutes is not None:
-        race = {name: value for name, value in (("runs", runs), ("minutes", minutes)) if value is not None}
-    decision = {name: value for name, value in (("margin", margin), ("worth", worth)) if value is not None}
-    reading = InMemory(label, task, test_share, group, time)
-    of_memory = {"label": label is not None, "task": task is not None, "test_share": test_share is not None}
-    of_memory |= {"group": group is not None, "time": time is not None}
-    of_results = {
-        "without": without is not None,
-        "columns": columns is not None,
-        "predictions": predictions is not None,
-        "planned": planned is not None,
+    began, show = monotonic(), shown_in_notebook(on_event)
+    race = {name: value for name, value in (("runs", runs), ("minutes", minutes)) if value is not None}
+    question = Question(
+        target,
+        sources,
+        Path(folder),
+        labels=labels,
+        methods=methods,
+        diagnostics=diagnostics,
+        seeds=seeds,
+        decision={name: value for name, value in (("margin", margin), ("worth", worth)) if value is not None},
+        race=race if race or seeds is None else None,
+        network=network,
+        training=training,
+        pretraining=pretraining,
+        engine=engine,
+        tuning=tuning,
+        recipe=recipe,
+        metric=metric,
+        reading=InMemory(label, task, test_share, group, time),
+    )
+    of_results: dict[str, Any] = {
+        "without": without,
+        "columns": columns,
+        "predictions": predictions,
+        "planned": planned,
     }
+    given_of_results = {name: value is not None for name, value in of_results.items()}
     if run is not None:
-        refuse_unused(
-            {
-                "target": target is not None,
-                "sources": sources is not None,
-                "methods": methods is not None,
-                "diagnostics": bool(diagnostics),
-                "network": network is not None,
-                "training": bool(training),
-                "pretraining": bool(pretraining),
-                "metric": metric is not None,
-                **of_memory,
-                **of_results,
-            },
-            "a function is given that makes the runs",
-        )
+        unused = _given(question, but={"labels", "seeds", "runs", "minutes", "decision", "engine"}) | given_of_results
+        refuse_unused(unused, "a function is given that makes the runs")
         return compare_calls(
-            run,
-            arms,
-            score=score,
-            labels=labels,
-            seeds=MOST_SEEDS if seeds is None else seeds,
-            decision=decision,
-            race=race,
-            engine=engine,
-            folder=Path(folder),
-            on_event=shown_in_notebook(on_event),
-            on_end=partial(warn_of_failures, calls=5),
+            question, run, arms, score=score, on_event=show, since=began, on_end=partial(warn_of_failures, calls=5)
         )
     refuse_unused({"arms": bool(arms), "score": bool(score)}, "no function makes the runs")
     if sources is None and (isinstance(target, pd.DataFrame) or _is_place(target)):
-        of_training = {"labels": labels, "methods": methods, "diagnostics": diagnostics, "seeds": seeds, "runs": runs}
-        refuse_unused(
-            {name: bool(given) for name, given in {**of_training, "minutes": minutes, "metric": metric}.items()}
-            | of_memory,
-            "results are given, for which nothing is run",
-        )
-        return compare_results(
-            target,
-            without=without,
-            columns=columns,
-            predictions=predictions,
-            margin=margin,
-            worth=worth,
-            planned=planned,
-        )
+        refuse_unused(_given(question, but={"target", "decision"}), "results are given, for which nothing is run")
+        return compare_results(target, margin=margin, worth=worth, **of_results)
     if sources is None:
         raise SettingsError(
             "compare was given no source; give sources, as in compare(target, sources), or only results: a data "
             "frame, or the path of an existing file or folder"
         )
-    refuse_unused(of_results, "sources are given, which are trained on")
-    target = checked_target(target)
+    refuse_unused(given_of_results, "sources are given, which are trained on")
     with once():
-        asked = ask(
-            target,
-            sources,
-            labels=labels,
-            methods=methods,
-            diagnostics=diagnostics,
-            seeds=seeds,
-            decision=decision,
-            race=race,
-            network=network,
-            training=training,
-            pretraining=pretraining,
-            engine=engine,
-            tuning=tuning,
-            recipe=recipe,
-            metric=metric,
-            folder=Path(folder),
-            reading=reading,
-        )
-        spec, show = asked.spec, shown_in_notebook(on_event)
-        with Store.open(spec.store) as store:
-            warn_of_failures(run_study(spec, store, on_event=show, since=began))
-            return ComparisonResult(summarise(store, spec.name), Path(spec.store), asked.path)
+        asked = ask(question)
+        with Store.open(asked.spec.store) as store:
+            warn_of_failures(run_study(asked.spec, store, on_event=show, since=began))
+            return ComparisonResult(summarise(store, asked.spec.name), Path(asked.spec.store), asked.path)
+
+
+def _given(question: Question, *, but: Collection[str]) -> dict[str, bool]:
+    """Return whether arguments were given, by name, but for some and the folder."""
+    every = {one.name: getattr(part, one.name) for part in (question, question.reading) for one in fields(part)}
+    usual = {one.name: one.default for one in fields(Question)}
+
+    def is_given(name: str, value: object) -> bool:
+        empty = isinstance(value, list | tuple | Mapping) and not value
+        return not (value is None or value is usual.get(name) or empty)
+
+    every |= question.race or {}
+    return {
+        name: is_given(name, value) for name, value in every.items() if name not in {*but, "folder", "reading", "race"}
+    }
 
 
 def warn_of_failures(status: StudyStatus, *, calls: int = 4) -> None:

@@ -22,6 +22,17 @@ Source = Data | Pretrained | nn.Module
 """What to transfer from."""
 
 
+def checked_target(target: object) -> Data:
+    """Return the target; refuse a network, which was probably given in place of the source."""
+    target = str(target) if isinstance(target, Path) else target
+    if not is_data(target) or (isinstance(target, str) and makes_network(target)):
+        raise SettingsError(
+            f"the target is given as {seen(target)}; expected {DATA_WORDS}: compare(target, sources) takes the target "
+            "first"
+        )
+    return target
+
+
 def as_list(sources: Source | Iterable[Source]) -> list[Source]:
     """Return one source, or several, as a list; raises SettingsError for other values."""
     if is_data(sources) or isinstance(sources, Pretrained | nn.Module):

@@ -1,12 +1,13 @@
-"""The study file of a comparison: tables for data, methods and settings, and writing them."""
+"""A comparison as it is asked, and its study file: tables for data, methods and settings, and writing them."""
 
 import hashlib
 import itertools
 import math
+import operator
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,14 @@ import tomli_w
 
 from transferscope import registry
 from transferscope.analyses.compare.settings import SEARCHED
-from transferscope.analyses.compare.sources import network_settings, source_table
+from transferscope.analyses.compare.sources import (
+    Source,
+    as_list,
+    checked_target,
+    named_sources,
+    network_settings,
+    source_table,
+)
 from transferscope.data.image_folder import size_at_most
 from transferscope.data.load import load, parse_name, seen_from
 from transferscope.data.memory import AS_TYPED, Data, InMemory, write_in_memory
@@ -28,9 +36,10 @@ from transferscope.methods.tuning import runs_of_a_search, search_grid
 from transferscope.models import Pretrained, open_pretrained
 from transferscope.models.build import seen_from as network_seen_from
 from transferscope.settings.data import TuningSettings
+from transferscope.study.decisions import MOST_SEEDS
 from transferscope.study.facts import shape_as_read
 from transferscope.study.read_alike import in_tokens_of
-from transferscope.study.spec import NOTHING, StudySpec, given_keys, parse_spec, seen_from_folder, with_settings
+from transferscope.study.spec import StudySpec, given_keys, parse_spec, seen_from_folder, with_settings
 from transferscope.study.tables import settings_of
 from transferscope.wording import distinct, listed, signed, slug
 
@@ -58,41 +67,43 @@ PRETRAINING_STEPS = 3000
 """Optimiser steps on a source where none are given."""
 
 
-def study_tables(
-    sources: Sequence[Data | Pretrained],
-    target: Data,
-    *,
-    labels: Sequence[int],
-    methods: Sequence[str] | None,
-    diagnostics: Sequence[str],
-    seeds: int,
-    folder: Path,
-    network: str | None = None,
-    training: Mapping[str, Any] = NOTHING,
-    pretraining: Mapping[str, Any] = NOTHING,
-    engine: Mapping[str, Any] = NOTHING,
-    tuning: bool | None = None,
-    metric: str | None = None,
-    decision: Mapping[str, Any] = NOTHING,
-    race: Mapping[str, Any] | None = None,
-    recipe: Protocol = "field",
-    reading: InMemory = AS_TYPED,
-    settings: Mapping[str, Any] = NOTHING,
-) -> tuple[dict[str, Any], StudySpec]:
+@dataclass(frozen=True)
+class Question:
+    """A comparison as it is asked: attributes without a description are arguments of `compare`.
+
+    Attributes:
+        folder: Folder of the study file; data given in memory are written here.
+        decision: The table [decision].
+        race: The table [race]; None for all runs.
+        reading: How data in memory are read.
+        settings: Further settings as tables of a study file; they take precedence.
+    """
+
+    target: Data
+    sources: Source | Sequence[Source]
+    folder: Path
+    labels: Sequence[int] = ()
+    methods: Sequence[str] | None = None
+    diagnostics: Sequence[str] = ()
+    seeds: int | None = None
+    decision: Mapping[str, Any] = field(default_factory=dict)
+    race: Mapping[str, Any] | None = None
+    network: str | None = None
+    training: Mapping[str, Any] = field(default_factory=dict)
+    pretraining: Mapping[str, Any] = field(default_factory=dict)
+    engine: Mapping[str, Any] = field(default_factory=dict)
+    tuning: bool | None = None
+    recipe: Protocol = "field"
+    metric: str | None = None
+    reading: InMemory = AS_TYPED
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+def study_tables(question: Question) -> tuple[dict[str, Any], StudySpec]:
     """Return the study file of a comparison as tables, and the parsed study.
 
     Images of sources are resized to the target's size (at least 16 pixels, for LeNet) and converted to its channels, so
     the target determines the cost of a run and loses no detail.
-
-    Further arguments are as in `compare`.
-
-    Args:
-        sources: From `named_sources`.
-        folder: Folder of the study file; data given in memory are written here.
-        reading: How data in memory are read.
-        decision: The table [decision].
-        race: The table [race]; None for none.
-        settings: Further settings as tables of a study file; they take precedence.
 
     Returns:
         Tables for `parse_spec`, with absolute paths to data and relative ones to data in memory and the store; and the
@@ -100,58 +111,59 @@ def study_tables(
 
     Raises:
         DataError: The data cannot be used.
-        SettingsError: There is no source.
+        SettingsError: The target is not data, or there is no source.
     """
+    target, given = checked_target(question.target), as_list(question.sources)
+    question.reading.check_used([target, *given])
+    sources, folder, settings = named_sources(given, question.folder), question.folder, question.settings
     if not sources:
         raise SettingsError("there is no source; give at least one to transfer from")
-    names = [
-        one.network.name if isinstance(one, Pretrained) else _specify(one, folder, "source", reading) for one in sources
-    ]
-    names.append(_specify(target, folder, "target", reading))
+    names = [one.network.name if isinstance(one, Pretrained) else _specify(one, question, "source") for one in sources]
+    names.append(_specify(target, question, "target"))
     keys = _keys(names)
     study = f"{'-'.join(keys[:-1])}-to-{_keys(names[-1:])[0]}"
     if held := re.findall(r"(?:source|target)-([0-9a-f]{16})\b", " ".join(names)):  # data in memory have no names
         study = f"{study}-{hashlib.sha256(''.join(held).encode()).hexdigest()[:6]}"
     networks = [one for one in sources if isinstance(one, Pretrained)]
-    read_with = _network_table(network, networks)
+    read_with = _network_table(question.network, networks)
     readers = [one.network.name for one in networks] + ([read_with["name"]] if read_with else [])
     names = [in_tokens_of(name, readers) for name in names]
     if not read_with:
         names = [_at_most(name, LARGEST) for name in names]
-    only_networks = len(networks) == len(sources)
+    by_field, only_networks = question.recipe == "field", len(networks) == len(sources)
     if only_networks:
-        refuse_unused({"pretraining": bool(pretraining)}, "every source is a pretrained network")
+        refuse_unused({"pretraining": bool(question.pretraining)}, "every source is a pretrained network")
     target_spec = parse_name(names[-1])
     reads_texts = target_spec.kind == "text" or "text" in target_spec.options
     own_large = is_large(str(read_with.get("name", "")))
     large = own_large or any(is_large(one.network.name) for one in networks)
-    asked = _methods_asked(methods, large=large, own_large=own_large, source_data=len(networks) < len(sources))
+    asked = _methods_asked(question.methods, large=large, own_large=own_large, source_data=len(networks) < len(sources))
     chosen = _method_tables(asked)
     tables: dict[str, Any] = {
         "name": study,
-        "seeds": seeds,
+        "seeds": MOST_SEEDS if question.seeds is None else operator.index(question.seeds),
         "store": f"{study}.sqlite",
-        "recipe": recipe,
-        "target": {"data": names[-1], "labels": sorted(labels), **({} if metric is None else {"metric": metric})},
+        "recipe": question.recipe,
+        "target": {
+            "data": names[-1],
+            "labels": sorted(map(operator.index, question.labels)),
+            **({} if question.metric is None else {"metric": question.metric}),
+        },
         "sources": {
             key: source_table(one) if isinstance(one, Pretrained) else {"data": name}
             for key, name, one in zip(keys[:-1], names[:-1], sources, strict=True)
         },
         "network": read_with,
         **(
-            {"pretraining": dict(pretraining), "training": dict(training)}
-            if recipe == "field"
-            else _equal_training(
-                training, pretraining, reads_texts=reads_texts, large=large, only_networks=only_networks
-            )
+            {"pretraining": dict(question.pretraining), "training": dict(question.training)}
+            if by_field
+            else _equal_training(question, reads_texts=reads_texts, large=large, only_networks=only_networks)
         ),
-        "methods": {
-            table: _method_table(table, name, probe=large and recipe == "equal") for table, name in chosen.items()
-        },
-        "diagnostics": {name: {} for name in dict.fromkeys(diagnostics)},
-        "engine": dict(engine),
-        **({"decision": dict(decision)} if decision else {}),
-        **({} if race is None else {"race": dict(race)}),
+        "methods": {table: _method_table(table, name, probe=large and not by_field) for table, name in chosen.items()},
+        "diagnostics": {name: {} for name in dict.fromkeys(question.diagnostics)},
+        "engine": dict(question.engine),
+        **({"decision": dict(question.decision)} if question.decision else {}),
+        **({} if question.race is None else {"race": dict(question.race)}),
     }
     if unknown := settings.get("sources", {}).keys() - tables["sources"].keys():
         raise unknown_name("source", min(unknown), tables["sources"])
@@ -164,13 +176,13 @@ def study_tables(
     if on_grid:
         tables["methods"] = _without_head(tables["methods"])
         spec = replace(spec, methods={name: _with_usual_head(one) for name, one in spec.methods.items()})
-    if recipe == "field" and tuning:
+    if by_field and question.tuning:
         tables["tuning"] = dict(settings.get("tuning", {}))
-    elif tuning or (tuning is None and recipe == "equal"):
-        own = _tuning_table(spec, rates="lr" not in training, on_grid=on_grid)
+    elif question.tuning or (question.tuning is None and not by_field):
+        own = _tuning_table(spec, rates="lr" not in question.training, on_grid=on_grid)
         tables["tuning"] = {**own, **settings.get("tuning", {})}
     networks = [one.pretrained(spec.network) for one in spec.sources.values() if one.is_network]
-    left_out = () if methods is not None else _untaught(spec.methods, list(data.values()), networks)
+    left_out = () if question.methods is not None else _untaught(spec.methods, list(data.values()), networks)
     tables = _fitted_to(data, tables, without=left_out)
     return tables, _as_fitted(spec, tables)
 
@@ -228,14 +240,15 @@ def _network_table(network: str | None, networks: Sequence[Pretrained]) -> dict[
 
 
 def _equal_training(
-    training: Mapping[str, Any], pretraining: Mapping[str, Any], *, reads_texts: bool, large: bool, only_networks: bool
+    question: Question, *, reads_texts: bool, large: bool, only_networks: bool
 ) -> dict[str, dict[str, Any]]:
     """Return [pretraining] and [training] for all; if all sources are networks, with suitable batch normalisation.
 
     Text encoders are trained with AdamW, as in their pretraining, at the learning rate chosen on held-out training
     examples in docs/results/text.md.
     """
-    training = {**({"optimiser": "adamw"} if reads_texts and large else {}), **training}
+    pretraining = question.pretraining
+    training = {**({"optimiser": "adamw"} if reads_texts and large else {}), **question.training}
     lr = (RATE_OF_OTHERS if large else RATE_OF).get(training.get("optimiser", "sgd"), RATE_OF["sgd"])
     steps = {} if "epochs" in training else {"steps": STEPS_OF_OTHERS if large else STEPS}
     longer = {} if "epochs" in pretraining else {"steps": PRETRAINING_STEPS}
@@ -443,9 +456,11 @@ def _at_most(name: str, side: int) -> str:
     return f"{name}{'&' if parsed.options else '?'}{option}" if option else name
 
 
-def _specify(data: Data, folder: Path, role: str, reading: InMemory) -> str:
+def _specify(data: Data, question: Question, role: str) -> str:
     """Return a data name for a study file in the folder, after writing data in memory there."""
-    return seen_from(data, Path.cwd()) if isinstance(data, str) else write_in_memory(data, folder, role, reading)
+    if isinstance(data, str):
+        return seen_from(data, Path.cwd())
+    return write_in_memory(data, question.folder, role, question.reading)
 
 
 def _keys(names: Sequence[str]) -> list[str]:
