@@ -18,9 +18,12 @@ def script() -> ModuleType:
 
 def test_the_tables_of_the_page_are_those_of_the_runs(script: ModuleType) -> None:
     page = (RESULTS / "real.md").read_text(encoding="utf-8")
-    runs, by_hand = (pd.read_csv(RESULTS / "runs" / f"{name}.csv") for name in ("real", "real-by-hand"))
+    runs, by_hand, again = (
+        pd.read_csv(RESULTS / "runs" / f"{name}.csv") for name in ("real", "real-by-hand", "real-recipes")
+    )
     lines = [line for group in script.GROUPS for line in script.table_of(runs, group)]
     lines += script.trained_further(runs, script.GROUPS[0] + script.GROUPS[1]) + script.beside_by_hand(runs, by_hand)
+    lines += script.by_recipes(runs, again)
     assert len(lines) > 30
     assert [line for line in lines if line not in page] == []
     assert set(runs["study"]) == {study for group in script.GROUPS for study in group}
@@ -79,3 +82,22 @@ def test_what_an_arm_is_above_the_best_baseline(study: str, n: int, method: str,
     said = of.format(*(f"{end:.1f}" for end in ends))
     page = (RESULTS / "real.md").read_text(encoding="utf-8")
     assert re.sub(r"\b0\.", ".", said).replace("-", "−") in page
+
+
+@pytest.mark.parametrize(
+    ("study", "n", "method", "other", "said"),
+    [
+        ("usps", 100, "small-scratch", "linear-probe", "by {} points ({} to {})"),
+        ("usps", 600, "small-scratch", "linear-probe", "{} ({} to {}) with 600"),
+        ("banking", 100, "linear-probe", "raw", "by {} ({} to {})"),
+        ("banking", 500, "linear-probe", "raw", "{} ({} to {}) points"),
+    ],
+)
+def test_what_recipes_leave_of_differences_is_what_the_page_says(
+    study: str, n: int, method: str, other: str, said: str
+) -> None:
+    runs = pd.read_csv(RESULTS / "runs" / "real-recipes.csv")
+    arms = runs[(runs["study"] == study) & (runs["n_target"] == n)].pivot(index="seed", columns="method")["score"]
+    numbers = (f"{number:.1f}".replace("-", "−") for number in over_seeds(arms[method], arms[other]))
+    section = (RESULTS / "real.md").read_text(encoding="utf-8").partition("## By recipes")[2]
+    assert said.format(*numbers) in section
