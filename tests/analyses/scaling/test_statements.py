@@ -11,7 +11,7 @@ from scaling.examples import GRID, OBJDET, SIZES, language_models
 from transferscope import scaling
 from transferscope.analyses.scaling import Columns, ScalingQuestion, ScalingResult
 from transferscope.analyses.scaling.figures import draw_curves
-from transferscope.analyses.scaling.statements import statements
+from transferscope.analyses.scaling.statements import MORE, statements
 from transferscope.errors import SettingsError
 from transferscope.scaling import advise
 from transferscope.settings.questions import Loss
@@ -326,6 +326,7 @@ def test_sizes_that_do_not_vary_apart_leave_a_law_over_one(fixed: str, kept: str
     assert any(f"the law is over {kept} alone" in note for note in result.analysis.notes)
     (curve,) = result.analysis.curves
     assert curve.asked is not None
+    assert next(iter(statements(result.analysis))).facts["more"] == MORE[kept == "tokens"]
     truth = {"ratio": (1e10, 2e11), "tokens": (1e10, 2e10), "params": (1e9, 1e10)}[fixed]
     assert curve.asked.predicted[0] == pytest.approx(1.7 + 400 * truth[0] ** -0.34 + 400 * truth[1] ** -0.28, rel=0.02)
 

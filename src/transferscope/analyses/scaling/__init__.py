@@ -14,6 +14,7 @@ from transferscope.analyses.scaling.measurements import (
     curves,
     found_columns,
     of_compute,
+    of_parameters,
     schedule_cautions,
     size_columns,
 )
@@ -84,5 +85,5 @@ def scaling(
     frame, target, measure = as_errors(frame, columns, asked.target_score)
     groups, asked = curves(frame, columns), replace(asked, target_score=target)
     analysis = analyse(groups, asked, measure=measure, compute=compute)
-    notes = (*read.notes, *by_name, *averaged, *analysis.notes)
-    return ScalingResult(replace(analysis, notes=notes, cautions=cautions), name)
+    notes, of_data = (*read.notes, *by_name, *averaged, *analysis.notes), not of_parameters(columns)
+    return ScalingResult(replace(analysis, notes=notes, cautions=cautions, of_data=of_data), name)

@@ -109,6 +109,7 @@ class Analysis:
         lead: Name of the curve or group of the answer.
         gains: Every other curve compared with the first; over (n, s), with the first group at the same s.
         compute: Whether the two sizes are parameters and training tokens.
+        of_data: Whether a larger n is more data; otherwise it is a larger model.
         cautions: Sentences on other possible causes of the errors than pretraining; empty if none are known.
     """
 
@@ -121,6 +122,7 @@ class Analysis:
     compute: bool
     notes: tuple[str, ...]
     cautions: tuple[str, ...] = ()
+    of_data: bool = True
 
 
 def analyse(

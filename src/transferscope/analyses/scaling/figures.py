@@ -35,13 +35,14 @@ def draw_curves(analysis: Analysis) -> Figure | None:
         return None
     measure, target = analysis.measure, analysis.question.target_score
     styles = mark_styles([curve.name for curve in shown], None)
+    title = "Pretraining size n" if analysis.of_data else "Parameters n"
 
     def draw(canvas: Canvas, panels: list[Axes]) -> pd.DataFrame:
         (axes,) = panels
         rows = [_draw_curve(axes, curve, measure, styles[curve.name]) for curve in shown]
         if target is not None:
             axes.axhline(measure.score(target), color=FORECAST, linestyle="--", linewidth=0.9)
-        log_axes(axes, x_title="Pretraining size n", y_title=measure.title, linear=measure.higher_is_better)
+        log_axes(axes, x_title=title, y_title=measure.title, linear=measure.higher_is_better)
         if len(shown) > 1:
             add_legend(canvas, styles)
         return pd.concat(rows, ignore_index=True)

@@ -140,7 +140,12 @@ def size_columns(columns: Columns) -> list[str]:
 def of_compute(columns: Columns) -> bool:
     """Return whether the two sizes are parameters and training tokens: by the name of the first, or as N and D."""
     n, d = columns.pretrain_size, columns.finetune_size
-    return d is not None and (plain_name(n) in PARAMETERS.split() or (n, d) == ("N", "D"))
+    return d is not None and (of_parameters(columns) or (n, d) == ("N", "D"))
+
+
+def of_parameters(columns: Columns) -> bool:
+    """Return whether the first size is a number of parameters, by its name."""
+    return plain_name(columns.pretrain_size) in PARAMETERS.split()
 
 
 CHECKPOINTS = frozenset(("epoch", "epochs", "step", "steps", "iter", "iters", "iteration", "iterations", "checkpoint"))

@@ -30,6 +30,9 @@ LITTLE = 0.02
 CLEAR = 0.8
 """Probability from which on one of two is better."""
 
+MORE = {True: "more of this data", False: "a larger model"}
+"""What a larger n is, of examples or tokens and of parameters."""
+
 FAR = 30.0
 """Budgets this many times the largest measured one are called far."""
 
@@ -88,6 +91,7 @@ def _of_curve(analysis: Analysis, curve: CurveAnalysis) -> Iterator[Statement]:
         interval=interval,
         now=float(errors[-1]),
         gained=interval is not None and interval[1] < float(errors[-1]),
+        more=MORE[analysis.of_data],
     )
     helps = len(without) == 0 or without.errors.mean() > data.errors.min()
     if not helps:
@@ -95,7 +99,7 @@ def _of_curve(analysis: Analysis, curve: CurveAnalysis) -> Iterator[Statement]:
     if decision is None:
         yield far
     else:
-        yield _decided(decision, named)
+        yield _decided(decision, named, of_data=analysis.of_data)
         run = advice.next_run
         if run is not None and decision.falls and decision.scenario != "reached":
             yield _next_run(run, "n", forecast.each)
@@ -113,7 +117,7 @@ def _of_curve(analysis: Analysis, curve: CurveAnalysis) -> Iterator[Statement]:
         yield state("few sizes", sizes=data.n_distinct, enough=ENOUGH)
 
 
-def _decided(decision: Decision, curve: str) -> Statement:
+def _decided(decision: Decision, curve: str, *, of_data: bool) -> Statement:
     scenario = decision.scenario
     kind = "change" if scenario in ("c", "d") else scenario
     return state(
@@ -126,6 +130,8 @@ def _decided(decision: Decision, curve: str) -> Statement:
         reachable=decision.reachable,
         size=decision.size_needed.value,
         sizes=_ends(decision.size_needed),
+        of_data=of_data,
+        more=MORE[of_data],
     )
 
 
