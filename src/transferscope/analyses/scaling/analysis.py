@@ -151,24 +151,28 @@ def analyse(
     gains: tuple[VariantGain, ...] = ()
     lead = surfaces[0].name if surfaces else ""
     if not surfaces and not compute:
-        curves = by_finetune_size(groups) if over_both else dict(groups)
+        parts = [by_finetune_size({name: data}) if over_both else {name: data} for name, data in groups.items()]
+        curves = {name: data for part in parts for name, data in part.items()}
         question = replace(question, budget=None) if over_both else affordable(question, groups)
         together = _together(curves)
         posteriors = {} if together is None else dict(zip(together.names, together.posteriors, strict=True))
         share = not words_in(measure.name) & UNBOUNDED
         analysed = tuple(_curve(name, data, posteriors.get(name), question, share) for name, data in curves.items())
-        lead = _lead(analysed, list(by_finetune_size(dict([next(iter(groups.items()))]))) if over_both else [])
+        lead = _lead(analysed, list(parts[0]))
+        at_s = [np.unique(data.sizes[:, 1]).tolist() if over_both else [0.0] for data in groups.values()]
+        first, *others = (dict(zip(sizes, part, strict=True)) for sizes, part in zip(at_s, parts, strict=True))
         gains = tuple(
-            variant_gain(posteriors[baseline], posteriors[name], names=(baseline, name))
-            for name, baseline in _baselines(groups, over_both).items()
-            if name in posteriors and baseline in posteriors
+            variant_gain(posteriors[first[s]], posteriors[name], names=(first[s], name))
+            for other in others
+            for s, name in other.items()
+            if name in posteriors and first.get(s) in posteriors
         )
         for name in [] if together is None else together.left_out:
             if len(np.unique(curves[name].sizes[:, 0])) > 1:
                 alone = "no law that gets better with n agrees with its points, so it is compared with nothing"
                 notes = (*notes, f"{name}: {alone}.")
-    others = [name for name in [*(one.name for one in analysed), *(one.name for one in surfaces)] if name != lead]
-    aside = [f"the sentences are about {lead}; in the table alone: {few(others)}"] if others else []
+    beside = [name for name in [*(one.name for one in analysed), *(one.name for one in surfaces)] if name != lead]
+    aside = [f"the sentences are about {lead}; in the table alone: {few(beside)}"] if beside else []
     unclear = hints(groups, question, errors=not measure.higher_is_better, compute=compute)
     notes = (*unclear, *aside, *notes, *_on_data(groups, analysed))
     return Analysis(question, measure, analysed, lead, gains, surfaces, compute, tuple(dict.fromkeys(notes)))
@@ -225,17 +229,6 @@ def _together(curves: Mapping[str, Observations]) -> HierarchicalFit | None:
         return fit_hierarchical(usable)
     except DataError:
         return None
-
-
-def _baselines(groups: Mapping[str, Observations], over_both: bool) -> dict[str, str]:
-    first, *others = groups
-    if not over_both:
-        return dict.fromkeys(others, first)
-    by_s = {
-        name: dict(zip(np.unique(data.sizes[:, 1]).tolist(), by_finetune_size({name: data}), strict=True))
-        for name, data in groups.items()
-    }
-    return {name: by_s[first][s] for other in others for s, name in by_s[other].items() if s in by_s[first]}
 
 
 def _surfaces(
