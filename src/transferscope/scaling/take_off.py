@@ -14,12 +14,6 @@ TAKES_OFF, STEEPEST, WITHIN = 0.3, 1.5, 8.0
 """Share of such curves that fall from some size on, within this multiple of the largest one, and the largest rate."""
 
 
-def gained(data: Observations) -> float:
-    """Return the fall of the log error from the smallest to the largest measured size."""
-    first, last = (data.errors[data.sizes[:, 0] == size].mean() for size in (data.sizes[0, 0], data.sizes[-1, 0]))
-    return float(np.log(first / last))
-
-
 def may_take_off(data: Observations, chance: float | None = None) -> bool:
     """Return whether a curve of shares of errors may still be at chance.
 
@@ -27,9 +21,9 @@ def may_take_off(data: Observations, chance: float | None = None) -> bool:
         data: Errors above 0, by increasing size.
         chance: The error of guessing; None when unknown.
     """
-    last = float(data.errors[data.sizes[:, 0] == data.sizes[-1, 0]].mean())
+    first, last = (data.errors[data.sizes[:, 0] == size].mean() for size in (data.sizes[0, 0], data.sizes[-1, 0]))
     high = HIGH <= last <= 1 or 100 * HIGH <= last <= 100 if chance is None else last >= (1 - 2 * STILL) * chance
-    return high and gained(data) < STILL and float(np.ptp(np.log(data.errors))) < 2 * STILL
+    return bool(high and np.log(first / last) < STILL and np.ptp(np.log(data.errors)) < 2 * STILL)
 
 
 def late_falls(ahead: Float[np.ndarray, " T"], draws: int) -> Float[np.ndarray, "N T"]:

@@ -101,6 +101,7 @@ class LabelPlan:
         better: Arms that are significantly better than every baseline at some number of labels; None if not tested. For
             other arms no catch-up is reported.
         left_out: Number of arms left out for their lower scores.
+        more: Number of further labels of the gain: about a tenth of the largest number, as a power of ten.
     """
 
     question: PlanQuestion
@@ -116,6 +117,7 @@ class LabelPlan:
     cut_off: tuple[int, ...] = ()
     better: frozenset[str] | None = None
     left_out: int = 0
+    more: int = LEAST_MORE
 
     @property
     def arms(self) -> tuple[ArmPlan, ...]:
@@ -133,11 +135,6 @@ class LabelPlan:
         label, run = self.question.cost_label or 0.0, self.question.cost_run or 0.0
         return Costs(0.0, label, run) if label or run else None
 
-    @property
-    def more(self) -> int:
-        """The number of further labels whose gain is reported."""
-        return _more(self.sizes)
-
     def cost_of(self, count: SizeNeeded) -> float | None:
         """Return the cost of a number of labels including a run; None without costs, or if it is not finite."""
         costs = self.costs
@@ -148,11 +145,6 @@ class LabelPlan:
         """The transfer arm that needs the fewest labels for the target score."""
         known = [(arm.labels.value, arm.labels.high, place) for place, arm in enumerate(self.others) if arm.labels]
         return self.others[min(known)[2]] if known else None
-
-
-def _more(grid: Float[np.ndarray, " G"]) -> int:
-    """Return about a tenth of the largest measured number of labels, as a power of ten, at least LEAST_MORE."""
-    return max(LEAST_MORE, int(10.0 ** (math.floor(math.log10(grid[-1] / REACH)) - 1)))
 
 
 def make_plan(
@@ -170,6 +162,7 @@ def make_plan(
     grid = label_grid([measured.curves[name] for name in (*([] if base is None else [base]), *followed)])
 
     share = not words_in(measured.measure.name) & UNBOUNDED
+    further = max(LEAST_MORE, int(10.0 ** (math.floor(math.log10(grid[-1] / REACH)) - 1)))
 
     def drawn(name: str) -> CurveDraws | None:
         data = measured.curves[name]
@@ -177,7 +170,7 @@ def make_plan(
 
     def arm_of(name: str, curve: CurveDraws | None, **against: Any) -> ArmPlan:
         wanted = None if curve is None or measured.target_error is None else labels_for(curve, measured.target_error)
-        more = None if curve is None else curve.fall(_more(grid))
+        more = None if curve is None else curve.fall(further)
         facts = {"catch_up": None, "correlation": 0.0, "worth": None, **against}
         return ArmPlan(name, measured.curves[name], curve, labels=wanted, more=more, **facts)
 
@@ -212,6 +205,7 @@ def make_plan(
         cut_off=cut_off,
         better=better,
         left_out=len(worse),
+        more=further,
     )
     return _with_next_sizes(plan, margin)
 

@@ -20,6 +20,7 @@ from transferscope.scaling.advice.next_run import (
 from transferscope.scaling.bootstrap import Bootstrap, bootstrap
 from transferscope.scaling.fit import LawFit
 from transferscope.scaling.forecast import LEVEL, Forecast
+from transferscope.scaling.laws.law import product_grid
 from transferscope.scaling.observations import Observations
 from transferscope.scaling.posterior import WeightedDraws
 from transferscope.scaling.surface import Surface, log_distance
@@ -242,7 +243,7 @@ class SurfaceRun:
     """
 
     run: NextRun
-    plan: tuple[float, float]
+    plan: tuple[float, ...]
     reached: float | None
 
 
@@ -281,7 +282,7 @@ def next_surface_run(
     draws = surface_draws(surface)
     if to_split is not None and budget is not None:
         found, reached = best_split(surface, to_split, budget, largest_size=largest_size), None
-        plan = (found.n, found.sizes[1])
+        plan = found.sizes
         actions = splits(surface, to_split, budget, count=SHARES, largest_size=largest_size)
         candidates = candidate_runs(surface, most_n=actions[:, 0].max(), most_s=actions[:, 1].max())
         candidates = candidates[to_split.of(*candidates.T) <= budget]
@@ -293,7 +294,7 @@ def next_surface_run(
         plan = (limit := FEASIBLE_FACTOR * n if largest_size is None else largest_size, s)
         if of_both is not None:
             cheapest = cheapest_split(surface, of_both, target_error, largest_size=largest_size)
-            plan = plan if cheapest is None else (cheapest.n, cheapest.sizes[1])
+            plan = plan if cheapest is None else cheapest.sizes
         candidates = candidate_runs(surface, most_n=max(limit, plan[0]), most_s=plan[1])
         error = draws.predict(np.array([plan]))[:, 0]
         hit = error <= target_error * (1 + ROUNDING)
@@ -307,7 +308,7 @@ def candidate_runs(surface: Surface, *, most_n: float, most_s: float) -> Float[n
     """Return pairs (n, s) that were not measured yet, within the limits."""
     measured = surface.pretrained
     n, s = (_axis(column, most) for column, most in zip(measured.T, (most_n, most_s), strict=True))
-    pairs = np.stack([axis.ravel() for axis in np.meshgrid(n, s, indexing="ij")], axis=1)
+    pairs = product_grid(n, s)
     new = ~(pairs[:, None, :] == measured).all(axis=2).any(axis=1)
     return pairs[new] if new.any() else pairs[-1:]
 
