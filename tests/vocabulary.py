@@ -21,5 +21,6 @@ NOT_ALLOWED = {
     r"\bcalled (better|worse)\b": "significantly better or worse",
     r"\bthe arm to use\b": "the recommended arm",
     r"\bneeds no source\b": "is a baseline",
+    r"\btruth values?\b": "boolean",
 }
 """Words that a practitioner would not meet in scikit-learn, PyTorch or Hugging Face, and what to write instead."""

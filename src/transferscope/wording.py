@@ -199,7 +199,8 @@ def cell_words(role: str, labels: Mapping[str, object]) -> str:
         parts[0] = f"{labels['diagnostic']} of {parts[0]}"
     if labels.get("n_target") is not None:
         parts.append(f"{labels['n_target']} labels" if labels["n_target"] != ALL_LABELS else "all labels")
-    parts.append(f"seed {labels.get('seed')}")
+    if labels.get("seed") is not None:
+        parts.append(f"seed {labels['seed']}")
     return ", ".join(parts)
 
 

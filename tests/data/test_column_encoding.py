@@ -157,7 +157,7 @@ def test_truth_values_with_gaps_and_numbers_that_stand_for_names() -> None:
     assert encoding.features == (*("garden", "garden is missing", "plz = 10115", "plz = 20095", "plz = 80331"),)
     assert encoding.apply(table, FILE)[2].tolist() == [1.0, 1.0, 1.0, 0.0, 0.0]
     assert encoding.columns[0].words == (
-        "truth value, 0 or 1; gaps have a feature of their own, filled with the median (1)"
+        "boolean, 0 or 1; gaps have a feature of their own, filled with the median (1)"
     )
 
 
@@ -171,7 +171,7 @@ def test_truth_values_with_gaps_and_numbers_that_stand_for_names() -> None:
             ["2021-02-30", "2021-02-03"] * 10,
             "holds '2021-02-30' in row 1; expected a date, as 2021-03-31, or nothing",
         ),
-        ([[1, 2], [3]] * 10, "holds values of type list; expected numbers, text, truth values or dates"),
+        ([[1, 2], [3]] * 10, "holds values of type list; expected numbers, text, booleans or dates"),
         ([b"\xff", b"a"] * 10, "is not UTF-8 text"),
         ([1.0, float("inf")] * 10, "holds 'inf' in row 2; expected a finite number or nothing"),
     ],
@@ -324,7 +324,7 @@ def test_a_date_is_no_number_and_a_number_no_truth_value() -> None:
     for dates in (pd.to_datetime(["2021-03-31"]), [datetime.date(2021, 3, 31)]):
         with pytest.raises(DataError, match=r"column 'x' holds '2021-03-31.*' in row 1; expected a finite number or"):
             encoding.apply(rows(x=dates, garden=[True]), FILE)
-    with pytest.raises(DataError, match=r"column 'garden' holds '2' in row 2; expected a truth value, 0 or 1, or noth"):
+    with pytest.raises(DataError, match=r"column 'garden' holds '2' in row 2; expected a boolean, 0 or 1, or noth"):
         encoding.apply(rows(x=[1, 2], garden=[1, 2]), FILE)
 
 

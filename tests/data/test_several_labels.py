@@ -67,7 +67,7 @@ def test_transformations_of_classes_refuse_several_labels(transform: str) -> Non
 
 
 def test_a_set_of_labels_is_checked() -> None:
-    with pytest.raises(DataError, match=r"have shape \(12, 2\) and type bool; expected truth values \(N, 3\)"):
+    with pytest.raises(DataError, match=r"have shape \(12, 2\) and type bool; expected booleans \(N, 3\)"):
         LabelledSet(X[:, None], Y.astype(bool), ("cat", "dog", "eel"))
     with pytest.raises(DataError, match="label names repeat: cat, cat"):
         LabelledSet(X[:, None], Y.astype(bool), ("cat", "cat"))

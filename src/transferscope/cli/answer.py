@@ -1,4 +1,4 @@
-"""How a command shows an analysis: progress while it works, its answer as text, its figures and tables as files."""
+"""Output of an analysis by a command: progress, the answer as text, figures and tables as files."""
 
 import io
 import shlex
@@ -62,7 +62,7 @@ def conclude(result: AnalysisResult, out: Path | None, name: str, *, as_json: bo
     """Print the answer with notes, and write its report into a folder; with --json only --out writes one.
 
     Args:
-        name: Of the page.
+        name: Name of the report.
     """
 
     def page() -> Path:
@@ -80,7 +80,7 @@ def conclude(result: AnalysisResult, out: Path | None, name: str, *, as_json: bo
 def as_text(blocks: Sequence[Block]) -> str:
     """Format paragraphs and tables for the width of the terminal without breaking words; other blocks are left out.
 
-    What is no terminal, and says no width in COLUMNS, has lines of any length.
+    Without a terminal or COLUMNS, lines have any length.
     """
     width = terminal_width()
     return "\n\n".join(
@@ -93,7 +93,7 @@ def as_text(blocks: Sequence[Block]) -> str:
 def _table(table: Table, width: int) -> str:
     """Format columns side by side, wrapped at words, or one paragraph per row if a word does not fit.
 
-    Quieter lines of a cell are in brackets, but for row headings.
+    Secondary lines of a cell are in brackets, except in row headings.
     """
 
     def in_a_line(cell: Cell) -> str:

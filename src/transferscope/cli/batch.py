@@ -24,10 +24,10 @@ from transferscope.wording import counted
 class Runner:
     """A batch job: `transferscope run STUDY --join`.
 
-    It is pickled into the folder of the logs, so it holds no URL, which may hold a password: that is read from the
-    study file when the job begins.
+    It is pickled into the folder of the logs, so it contains no URL, which may have a password; the URL is read from
+    the study file when the job starts.
 
-    `study` is the absolute path of the study file, `engine` what each runner takes in place of its [engine].
+    `study` is the absolute path of the study file, `engine` overrides its [engine].
     """
 
     study: str
@@ -62,8 +62,8 @@ def _as_keys(table: str, settings: Mapping[str, Any]) -> Iterator[str]:
 def submit_jobs(asked: Options) -> None:
     """Plan a study, and submit runners that share it, with files and a store that all machines reach.
 
-    Jobs that reach their time limit are queued again, and go on inside of long runs; the same command starts runners
-    for what is left.
+    Jobs that reach their time limit are requeued and resume within long runs; the same command starts runners for the
+    remaining runs.
     """
     if asked.slurm is not None and asked.local is not None:
         raise SettingsError(

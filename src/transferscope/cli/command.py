@@ -1,4 +1,4 @@
-"""A command made of its options, whose help fits a screen."""
+"""Commands built from their options, with help that fits a screen."""
 
 import re
 import sys
@@ -46,8 +46,8 @@ class Command(TyperCommand):
         """Parse the arguments; see `click.Command.parse_args`.
 
         Raises:
-            NoSuchOption: There are no such options, or:
-            BadParameter: Values cannot be what they are typed as, all of them in a sentence.
+            NoSuchOption: An option does not exist.
+            BadParameter: Values are invalid; the message lists all of them.
         """
         typed = list(args)
         known = {name for one in self.get_params(ctx) for name in (*one.opts, *one.secondary_opts)}

@@ -1,4 +1,4 @@
-"""`transferscope compare`: write a study file for a target and sources, run it, the cheapest runs first, and report."""
+"""`transferscope compare`: write a study file for a target and sources, run it, cheapest runs first, and report."""
 
 from pathlib import Path
 

@@ -1,7 +1,7 @@
-"""What the shell completes beside commands, options and files: names of members of the families.
+"""Shell completion of names of methods, scores, data sets and other families.
 
-Families take seconds to import, so that names are read from their files, where each is written once; a test compares
-both. Names that installed packages offer are completed too.
+Families take seconds to import, so names are read from their files, where each is written once; a test compares both.
+Names from installed packages are completed, too.
 """
 
 import re
@@ -70,7 +70,7 @@ def loaded(kind: type | str) -> type:
 def keys_among(tables: Tables) -> Callable[[str], list[str]]:
     """Return a completer of the keys of settings in these tables (`options.Settings`).
 
-    Of tables whose settings take long to import, it is the table, until its name is there.
+    For tables whose settings import slowly, the table is completed first.
     """
 
     def keys(incomplete: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""`transferscope diagnose`: why did it transfer, or not? What the features of a network, or of many, say."""
+"""`transferscope diagnose`: why transfer helps or not, by diagnostics of a network, or of those of a study."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""`transferscope doctor`: what this machine has, and what is missing of what transferscope can use."""
+"""`transferscope doctor`: available and missing packages and devices on this machine."""
 
 import json
 import os

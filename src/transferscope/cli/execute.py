@@ -1,4 +1,4 @@
-"""Doing a study for a person at a terminal: progress, the answer so far, a clean end, and the report."""
+"""Running a study from a terminal: progress, interim answers, interruption, and the report."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -35,15 +35,15 @@ def execute(
     study: Path | None = None,
     since: float | None = None,
 ) -> StudyStatus:
-    """Make the missing runs of a study, into its store, and print interim answers.
+    """Execute the missing runs of a study and print interim answers.
 
     Args:
-        study: The file that the study is from, and from it alone; None for none.
-        since: As of `run_study`.
+        study: The study file, if the study comes from it alone; None otherwise.
+        since: As in `run_study`.
 
     Raises:
-        TransferscopeError: As `run_study`.
-        typer.Exit: Code 130: Ctrl-C was pressed; the answer so far was said.
+        TransferscopeError: As in `run_study`.
+        typer.Exit: Code 130: Ctrl-C was pressed; the interim answer was printed.
     """
     stamp = stamp_of(study) if study is not None and isinstance(spec, StudySpec) else ""  # commands name other files
     stopped: str = ""
@@ -108,7 +108,7 @@ class AnswerSoFar:
 def so_far(store: Store, study: str) -> list[str]:
     """Return the answer so far, one line per number of labels; empty without a run."""
     frames = read_study(store, study)
-    return [f"so far, {line}" for line in short(frames, decisions(frames))]
+    return [f"so far, {line[0].lower()}{line[1:]}" for line in short(frames, decisions(frames))]
 
 
 def before_it_begins(spec: AnySpec, facts: Mapping[str, object]) -> Iterator[str]:
@@ -140,7 +140,7 @@ def before_it_begins(spec: AnySpec, facts: Mapping[str, object]) -> Iterator[str
 
 
 def run_and_report(study: Path, *, json_of: str | None = None) -> None:
-    """Make the missing runs of a study and report on it.
+    """Execute the missing runs of a study and report on it.
 
     Raises:
         TransferscopeError: As `transferscope.study.run.run_study`, and as `report_on`.

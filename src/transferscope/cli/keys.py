@@ -1,4 +1,4 @@
-"""`--set KEY=VALUE`: settings by the keys of a study file, held to what each table may have."""
+"""`--set KEY=VALUE`: settings by the keys of a study file, validated by their tables."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ T = TypeVar("T")
 def read_set(given: Sequence[str], tables: Tables) -> tuple[dict[tuple[str, ...], object], list[str]]:
     """Parse KEY=VALUE arguments; return values by the path of their setting, and one sentence per mistake.
 
-    A value is written as in TOML; what is none counts as text, and text with commas as a list where one is expected.
+    A value is written as in TOML; invalid TOML counts as text, and text with commas as a list if one is expected.
     """
     values: dict[tuple[str, ...], object] = {}
     mistakes: list[str] = []

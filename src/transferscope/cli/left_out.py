@@ -1,4 +1,4 @@
-"""Why a race ended, what it left out for the time that it would take, and what to expect of that."""
+"""Why a race ended, the arms it skipped, and their recorded gains elsewhere."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +15,7 @@ from transferscope.wording import counted, listed, method_words, rough_duration,
 def race_in_words(study: Path) -> Iterator[str]:
     """Yield why a race ended, and its skipped arms, the most expensive last, with expected time and recorded gains.
 
-    Arms of which neither is known are counted; of a study that is no race nothing is said.
+    Arms without both are only counted; empty for a study that is not a race.
     """
     address = find_study(study)
     with Store.open(address.store, create=False) as store:

@@ -1,7 +1,6 @@
-"""The command line, and what its errors look like.
+"""The command line and its error messages.
 
-Exit codes: 0 all went well; 1 some cells of a study failed, or a bug; 2 something given cannot be used, said in one
-sentence; 130 stopped by Ctrl-C.
+Exit codes: 0 success; 1 runs of a study failed, or a bug; 2 invalid input, with one sentence; 130 stopped by Ctrl-C.
 """
 
 import io
@@ -92,8 +91,8 @@ def _options(
 def main() -> None:
     """Run the command line: mistakes print one sentence and exit with 2, bugs with 1, Ctrl-C with 130.
 
-    What the operating system refuses (a path, a permission, space, memory) is a mistake too. The traceback of a bug
-    goes to a file that the sentence names; it is shown instead with --debug, or when TRANSFERSCOPE_DEBUG is set.
+    Errors of the operating system (path, permission, space, memory) count as mistakes. The traceback of a bug is
+    written to a file named in the message, or shown with --debug or TRANSFERSCOPE_DEBUG.
     """
     for stream in (sys.stdout, sys.stderr):  # a name that is no UTF-8 can be shown
         if isinstance(stream, io.TextIOWrapper):

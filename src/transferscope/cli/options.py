@@ -1,4 +1,4 @@
-"""Options of commands: what fields of settings declare, and what several commands have, by one name everywhere."""
+"""Options of commands: those declared by fields of settings, and those common to several commands."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
@@ -23,10 +23,10 @@ def of(kind: type, name: str, *flags: str, default: str = "", panel: str | None 
 
     Args:
         kind: The settings, a dataclass whose fields declare them.
-        flags: The option, as in "--from"; none for that of the parameter's name.
-        default: What the help says of an option that is not given; empty for the default of the field.
-        panel: The group of the help.
-        more: As for `typer.Option`.
+        flags: The option, as in "--from"; empty for the name of the parameter.
+        default: Default shown in the help; empty for that of the field.
+        panel: Group in the help.
+        more: Further arguments of `typer.Option`.
     """
     one = declared(kind)[name]
     own = next(item.default for item in fields(kind) if item.name == name)
@@ -52,9 +52,9 @@ class Short:
     """A setting with its own option.
 
     Attributes:
-        key: As with `--set`.
-        kind: What is typed; None for what the setting declares.
-        help: What it is; empty for what the setting says.
+        key: Key as in `--set`.
+        kind: Type of the value; None for that of the setting.
+        help: Help text; empty for that of the setting.
         default: As in `of`.
         completes: Families whose names complete it.
     """
@@ -71,12 +71,12 @@ class Short:
 class Settings:
     """Options that are settings: `settings: Annotated[Mapping[str, Any], Settings({"training": TrainingSettings})]`.
 
-    The field holds those that were given, as tables of a study file.
+    The field contains the given ones, as tables of a study file.
 
     Attributes:
-        options: The settings with an option of their own, by its name.
-        example: What the help of `--set` shows.
-        panel: The group of `--set` in the help.
+        options: Settings with their own option, by its name.
+        example: Example in the help of `--set`.
+        panel: Group of `--set` in the help.
     """
 
     tables: Tables
@@ -111,7 +111,7 @@ class Settings:
         """Return the tables of the given options, from all parameters by name.
 
         Raises:
-            SettingsError: Keys, values or ranges that cannot be, all of them; or one that is given twice.
+            SettingsError: Keys, values or ranges are invalid (the message lists all), or one is given twice.
         """
         named = {
             short.key: (f"--{name.replace('_', '-')}", typed[name])
@@ -235,7 +235,7 @@ def named_columns(given: Sequence[str] | None, roles: Collection[str]) -> dict[s
     """Parse ROLE=COLUMN arguments.
 
     Raises:
-        SettingsError: One is not written so, is of no role, or a role is given twice.
+        SettingsError: An argument has another form, a role is unknown, or it is given twice.
     """
     columns = pairs("--columns", given or ())
     for role in columns:

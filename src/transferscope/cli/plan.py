@@ -1,4 +1,4 @@
-"""`transferscope plan`: how many labels it takes, with transfer and without."""
+"""`transferscope plan`: how many labels are needed, with transfer and without."""
 
 from transferscope.analyses.plan import plan as make_plan
 from transferscope.cli.answer import conclude

@@ -1,6 +1,6 @@
-"""How commands are found and how their help looks: own ones, and those that other packages add.
+"""Lookup and help of commands: built-in ones, and those of other packages.
 
-An own command is imported when it is called or asked for help (`commands/`); the help of all needs its line there.
+A built-in command is imported when it or its help is called (`commands/`); the overview needs its line there.
 
 A package adds a command by an entry point of the group "transferscope.commands", which leads to a `typer.Typer`. It is
 loaded when its command is called, or when all commands are listed.
@@ -32,8 +32,8 @@ _FURTHER = "Further commands"
 class CommandsWithPlugins(TyperGroup):
     """The built-in commands, followed by those of other packages; built-in names take precedence.
 
-    While one runs, the code is allowed that was typed, and no other that a file or store names without `--trust-code`,
-    which may stand before or after the command.
+    While one runs, only code named on the command line is allowed; other code named by a file or store needs
+    `--trust-code`, before or after the command.
     """
 
     def main(self, args: Sequence[str] | None = None, *further: Any, **options: Any) -> Any:
@@ -99,8 +99,8 @@ class CommandsWithPlugins(TyperGroup):
 def one_option_per_value(arguments: Sequence[str], options: Collection[str]) -> list[str]:
     """Repeat an option before each of its values: `--labels 100 600` becomes `--labels 100 --labels 600`.
 
-    So does `--methods scratch,fine-tune`. Numbers are not parted at commas, since 1,000 is one of them.
-    Values are all words up to the next that begins with "-".
+    So does `--methods scratch,fine-tune`. Numbers are not split at commas, since 1,000 is a number. Values are all
+    words up to the next that begins with "-".
     """
     spread: list[str] = []
     current: str | None = None

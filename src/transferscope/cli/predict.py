@@ -1,4 +1,4 @@
-"""`transferscope predict`: what an exported network predicts for new inputs."""
+"""`transferscope predict`: predictions of an exported network for new inputs."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""How a running study looks: a bar on a terminal, plain lines elsewhere."""
+"""Progress of a running study: a bar on a terminal, plain lines elsewhere."""
 
 import sys
 import time
@@ -67,7 +67,8 @@ def study_view(name: str, *, quiet: bool) -> Iterator[View]:
 
 
 class Lines(View):
-    """Lines for logs, ever fewer: when runs end, otherwise after 1, 2, 4, ... minutes; failures only in quiet mode."""
+    """Lines for logs, at growing intervals: when runs end, otherwise after 1, 2, 4, ... minutes; failures only in quiet
+    mode."""
 
     def __init__(self, name: str, *, quiet: bool) -> None:
         super().__init__()
@@ -95,7 +96,7 @@ class Lines(View):
 
 
 class Bar(View):
-    """A bar with the time left for the whole study."""
+    """A progress bar with the remaining time of the study."""
 
     def __init__(self, progress: Progress, name: str) -> None:
         super().__init__()

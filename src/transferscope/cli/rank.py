@@ -1,4 +1,4 @@
-"""`transferscope rank`: what to transfer from, before any training on the target."""
+"""`transferscope rank`: which source to transfer from, without training."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""`transferscope report`: what was found, as an answer and a page, or as the table of a paper or another program."""
+"""`transferscope report`: the results as an answer and a report, or as a table for a paper or another program."""
 
 import time
 from collections.abc import Callable

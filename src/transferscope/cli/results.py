@@ -1,4 +1,4 @@
-"""`transferscope report` of runs that another tool made: a table with a row for each run, or a folder of runs."""
+"""`transferscope report` for runs of another tool: a table with one row per run, or a folder of runs."""
 
 import re
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""`transferscope run`: do what is missing of a study, alone, beside other runners, or as jobs of a batch system."""
+"""`transferscope run`: execute the missing runs of a study, alone, with other runners, or as jobs of a batch system."""
 
 import math
 import os

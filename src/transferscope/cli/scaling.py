@@ -1,4 +1,4 @@
-"""`transferscope scaling`: from a table of errors, or a study, to a verdict on more data or other data."""
+"""`transferscope scaling`: how much pretraining, from a table of errors or a study."""
 
 from transferscope.analyses.columns import size_in
 from transferscope.analyses.scaling import scaling as analyse

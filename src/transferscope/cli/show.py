@@ -1,4 +1,4 @@
-"""`transferscope show`: what data or a network are, before they are used, and which data sets there are."""
+"""`transferscope show`: how data or a network are read, and the available data sets."""
 
 import json
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""`transferscope status`: where studies stand."""
+"""`transferscope status`: the state of studies."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
@@ -18,13 +18,14 @@ from transferscope.wording import (
     cell_words,
     counted,
     data_in_words,
+    few,
     large_count,
     precision_in_words,
     weights_in_words,
 )
 
 _SHOWN = 3
-"""Failed cells that are named of each reason."""
+"""Arms that are named for each reason of failure."""
 
 
 def status(options: Options, _: object = None) -> None:
@@ -73,7 +74,7 @@ def status(options: Options, _: object = None) -> None:
         else f"{options.place} was not run yet"
     )
     now = StudyStatus(address.name, address.store, edited.counts, ())
-    _say(f"as it is now: {summary(now)}; `transferscope run {quote(options.place)}` does the rest")
+    _say(f"as it is now: {summary(now)}; run `transferscope run {quote(options.place)}` for the rest")
 
 
 def _say(text: str) -> None:
@@ -92,7 +93,8 @@ def _show(store: Store, name: str) -> None:
         _say(f"  precision: {precision_in_words(facts['precision'])}")
     race = race_state(store.study_documents(name)) if standing.counts.done else None
     if race is not None and store.study(name).spec.get("race") is not None:
-        left = f", {counted(len(race.not_begun), 'arm')} skipped for their expected time" if race.not_begun else ""
+        its = "its" if len(race.not_begun) == 1 else "their"
+        left = f", {counted(len(race.not_begun), 'arm')} skipped for {its} expected time" if race.not_begun else ""
         _say(f"  race: {RACE_ENDS[race.end]}{left}")
     if networks := _networks(store, name):
         _say(f"  networks on disk: {networks}")
@@ -101,14 +103,17 @@ def _show(store: Store, name: str) -> None:
 
 
 def failures(cells: Iterable[StoredCell]) -> Iterator[str]:
-    """Yield one line per reason of failure, with the first failed runs."""
-    met: dict[str, list[str]] = {}
+    """Yield one line per reason of failure, with the first failed arms and their seeds."""
+    met: dict[str, dict[str, list[str]]] = {}
     for cell in cells:
         assert cell.failure is not None
-        met.setdefault(cell.failure.message, []).append(cell_words(cell.cell.role, cell.cell.labels))
-    for message, words in met.items():
-        more = f" and {len(words) - _SHOWN} more" if len(words) > _SHOWN else ""
-        yield f"{', '.join(words[:_SHOWN])}{more}: {message}"
+        labels = dict(cell.cell.labels)
+        seed = str(labels.pop("seed", ""))
+        met.setdefault(cell.failure.message, {}).setdefault(cell_words(cell.cell.role, labels), []).append(seed)
+    for message, arms in met.items():
+        words = [f"{arm}, seed{'s' if len(seeds) > 1 else ''} {few(seeds)}" for arm, seeds in arms.items()]
+        more = f"; {len(words) - _SHOWN} more" if len(words) > _SHOWN else ""
+        yield f"{'; '.join(words[:_SHOWN])}{more}: {message}"
 
 
 def status_facts(standing: StudyStatus) -> dict[str, Any]:

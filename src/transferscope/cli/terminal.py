@@ -1,4 +1,4 @@
-"""The one way to a terminal: names of others cannot steer it, and passwords of URLs are not repeated."""
+"""Output to a terminal, without control characters and passwords of URLs."""
 
 import re
 import shutil

@@ -24,7 +24,7 @@ _EPOCHS = {"seconds": 1.0, "milliseconds": 1e3, "microseconds": 1e6, "nanosecond
 _EPOCH_RANGE = (6.3e8, 4.11e9)  # seconds since 1970: the years 1990 to 2100, in which no two units meet
 _YEARS = (1800, 2100)
 _NO_CHANCE = float(np.log(1e-6))
-_REAL = "biuf"  # NumPy's kinds of real numbers, truth values among them
+_REAL = "biuf"  # NumPy's kinds of real numbers, booleans among them
 
 
 @dataclass(frozen=True)
@@ -194,7 +194,7 @@ def _kind_of(labels: np.ndarray, *, name: str) -> Kind:
     if np.issubdtype(labels.dtype, np.floating):
         raise DataError(
             f"{name}: the labels are {labels.shape[1]} columns of 0 and 1 in floating point, which could be several "
-            "labels or numbers to predict; save several labels as truth values, or give kind=regression"
+            "labels or numbers to predict; save several labels as booleans, or give kind=regression"
         )
     return "multi-label"
 
@@ -212,7 +212,7 @@ def _to_masks(labels: np.ndarray, *, name: str) -> np.ndarray:
 
 def _to_flags(labels: np.ndarray, *, name: str) -> Bool[np.ndarray, "N K"]:
     if labels.ndim != 2 or labels.dtype.kind not in _REAL or not np.isin(labels, (0, 1)).all():
-        raise wrong_shape(f"{name}: several labels of each input", labels, "0 and 1 or truth values, (N, n_labels)")
+        raise wrong_shape(f"{name}: several labels of each input", labels, "0 and 1 or booleans, (N, n_labels)")
     return labels.astype(np.bool_)
 
 

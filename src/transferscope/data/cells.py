@@ -196,7 +196,7 @@ def _cast(text: pa.ChunkedArray, kind: pa.DataType) -> np.ndarray | None:
 
 
 def typed(column: pd.Series) -> pd.Series:
-    """Return a column of text as numbers or truth values if all of it is; otherwise without gaps.
+    """Return a column of text as numbers or booleans if all of it is; otherwise without gaps.
 
     Returns:
         int64 or float64, booleans, or text with None for `GAPS`; other columns are unchanged.

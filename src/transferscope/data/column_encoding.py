@@ -107,7 +107,7 @@ class ColumnEncoding:
         if self.kind == "number":
             words = f"number{f', counted from {self.offset:.15g}' if self.offset else ''}"
         elif self.kind == "truth":
-            words = "truth value, 0 or 1"
+            words = "boolean, 0 or 1"
         elif self.kind == "category":
             words, filled = f"category of {counted(len(self.values), 'value')}", ""
             words += " and the rarer together" if self.has_others else ""
@@ -161,7 +161,7 @@ class TableEncoding:
     def words(self) -> str:
         """Description of all encodings, in a sentence."""
         kinds = [one.kind for one in self.columns]
-        names = {"number": "numbers", "truth": "truth values", "date": "dates", "category": "categories"}
+        names = {"number": "numbers", "truth": "booleans", "date": "dates", "category": "categories"}
         counts = [f"{counted(kinds.count(k), 'column')} of {word}" for k, word in names.items() if k in kinds]
         gaps = sum(one.has_gaps for one in self.columns)
         left = [f"{one.name} ({one.why})" for one in self.columns if one.kind == "left out"]
@@ -368,13 +368,13 @@ def _kind_of(column: pd.Series, path: Path) -> ColumnKind:
         return "number"
     strange = next(one for one in held if one is not str)
     raise DataError(
-        f"{path}: column {column.name!r} holds values of type {strange.__name__}; expected numbers, text, truth values "
+        f"{path}: column {column.name!r} holds values of type {strange.__name__}; expected numbers, text, booleans "
         f"or dates: convert it, or leave it out with drop={column.name}"
     )
 
 
 def _kind_of_text(values: pd.Series, path: Path) -> ColumnKind:
-    """Return the kind of text that is neither all numbers nor truth values, by most of its distinct values."""
+    """Return the kind of text that is neither all numbers nor booleans, by most of its distinct values."""
     name, distinct = values.name, values.drop_duplicates()
     dates, no_order = distinct.map(is_date), distinct.map(has_no_order)
     numbers = distinct.str.fullmatch(ANY_NUMBER)
@@ -448,7 +448,7 @@ def _filled(
 
 
 def _as_numbers(column: pd.Series, kind: ColumnKind, order: DayOrder | None, path: Path) -> Float64[np.ndarray, " N"]:
-    """Return numbers, truth values, or dates as days since 1970 (UTC with an offset); NaN if missing."""
+    """Return numbers, booleans, or dates as days since 1970 (UTC with an offset); NaN if missing."""
     if kind == "date" and pd.api.types.is_datetime64_any_dtype(column):
         naive = column if column.dt.tz is None else column.dt.tz_convert("UTC").dt.tz_localize(None)
         seconds = (naive.to_numpy() - np.datetime64(0, "s")) / np.timedelta64(1, "s")
@@ -474,7 +474,7 @@ def _as_numbers(column: pd.Series, kind: ColumnKind, order: DayOrder | None, pat
 
 
 def _strange(column: pd.Series, place: int, kind: ColumnKind, path: Path) -> DataError:
-    expected = {"truth": "a truth value, 0 or 1,", "date": "a date, as 2021-03-31,"}.get(kind, "a finite number")
+    expected = {"truth": "a boolean, 0 or 1,", "date": "a date, as 2021-03-31,"}.get(kind, "a finite number")
     return DataError(
         f"{path}: column {column.name!r} holds {str(column.iloc[place])!r} in {place_of(column.index, place)}; "
         f"expected {expected} or nothing"

@@ -13,7 +13,7 @@ from transferscope.wording import few
 
 
 def flags(columns: pd.DataFrame, path: Path) -> Bool[np.ndarray, "N K"]:
-    """Convert columns of 0 and 1, or of truth values, to truth values; raises DataError for other or missing values."""
+    """Convert columns of 0 and 1, or of booleans, to booleans; raises DataError for other or missing values."""
     numbers = columns.apply(pd.to_numeric, errors="coerce")
     columns = columns.where(numbers.isna(), numbers)  # a column of text has numbers too where another value is a word
     for name in columns.columns:

@@ -302,7 +302,7 @@ def _check_column(column: pd.Series, of: str) -> None:
     if strange or held:
         kind = type(held[0]).__name__ if held else str(column.dtype)
         raise DataError(
-            f"column {str(column.name)!r} of {of} has values of type {kind}; expected numbers, text, truth values or "
+            f"column {str(column.name)!r} of {of} has values of type {kind}; expected numbers, text, booleans or "
             "dates: convert it, or leave it out"
         )
 

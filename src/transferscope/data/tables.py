@@ -316,7 +316,7 @@ def _as_objects(table: pd.DataFrame, names: Set[str | None]) -> pd.DataFrame:
 
 
 def _typed_labels(column: pd.Series) -> pd.Series:
-    """Return labels as numbers or truth values if all are; otherwise as text, in which None or NA is a class."""
+    """Return labels as numbers or booleans if all are; otherwise as text, in which None or NA is a class."""
     if column.dtype != object or not is_text(column):  # text of a parquet file is meant to be text
         return column
     values = typed(column)

@@ -39,7 +39,7 @@ class LabelledSet:
             pair), both -1 beyond the end; or (N, 4, L) for pairs whose texts are read apart, two rows for each.
             Other inputs are floating-point vectors (N, D).
         labels: Classification: integers in 0..n_classes-1, shape (N,). Regression: float32, shape (N, n_outputs).
-            Multi-label: truth values, shape (N, n_labels), whether an input has each label. Segmentation: integers in
+            Multi-label: booleans, shape (N, n_labels), whether an input has each label. Segmentation: integers in
             0..n_classes-1, or `UNLABELLED`, shape (N, h, w), on a grid over each image that may be coarser than its
             pixels. Dense regression: float32, shape (N, n_outputs, h, w).
         classes: The name of each class in label order, or of each label; None for numbers.
@@ -334,7 +334,7 @@ def _check_tokens(inputs: np.ndarray) -> None:
 
 def _check_label_columns(labels: np.ndarray, names: tuple[str, ...]) -> None:
     if labels.ndim != 2 or labels.shape[1] != len(names) or not names:
-        raise wrong_shape("labels of several classes", labels, f"truth values (N, {len(names)}), one column per name")
+        raise wrong_shape("labels of several classes", labels, f"booleans (N, {len(names)}), one column per name")
     if len(set(names)) < len(names):
         raise DataError(f"label names repeat: {', '.join(names)[:200]}; give each its own")
     _check_names(names)

@@ -1,4 +1,4 @@
-"""Why did it transfer? Named estimates of a trained network, its starting point and data.
+"""Why transfer helps: diagnostics of a trained network, its initial weights and data.
 
     subject = Subject(network, Examples(inputs, labels))
     Curvature(k=5).measure(subject)["hessian_eigenvalue/1"]

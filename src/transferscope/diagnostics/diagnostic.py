@@ -1,4 +1,4 @@
-"""What a diagnostic is, and what it hands back."""
+"""The interface of diagnostics, and their findings."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -15,11 +15,11 @@ from transferscope.records import Meaning, Record, check_settings
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What a diagnostic saw.
+    """The findings of a diagnostic.
 
     Attributes:
-        arrays: What is too long for records (grids, curves, maps), by name, for the figures.
-        left_out: Names of weights that it could not read.
+        arrays: Grids, curves and maps by name, for the figures.
+        left_out: Names of weights that it does not cover.
     """
 
     records: tuple[Record, ...]
@@ -44,10 +44,10 @@ class Findings:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """What a standard error was taken over, and the interval that this many samples allow.
+    """The number of samples of a standard error, and the resulting interval.
 
     Attributes:
-        n: How many samples: batches, probes or examples.
+        n: Number of samples: batches, probes or examples.
         interval: 95 % interval by Student's t with n - 1 degrees of freedom; None without a standard error.
     """
 
@@ -57,11 +57,10 @@ class Spread:
 
 
 class Diagnostic(ABC):
-    """A way to look at a trained network, as a frozen dataclass whose fields are its settings.
+    """A diagnostic of a trained network: a frozen dataclass whose fields are its settings.
 
-    It changes nothing: weights, gradients, modes and the global random state come back as they were, and the same
-    settings on the same subject give the same numbers. Numbers that cannot be had come with a status; what it cannot
-    work with at all raises a package error.
+    It restores weights, gradients, modes and the global random state; the same settings on the same subject give the
+    same numbers. Undefined numbers have a status; an unsupported subject raises a package error.
     """
 
     name: ClassVar[str]
@@ -99,17 +98,18 @@ class Diagnostic(ABC):
 
     @abstractmethod
     def measure(self, subject: Subject) -> Findings:
-        """Look at `subject`."""
+        """Measure `subject`."""
 
 
 def check_labels_suit(diagnostic: Diagnostic, kind: str) -> None:
-    """Refuse labels of a kind that a diagnostic does not read.
+    """Refuse labels of a kind that a diagnostic does not support.
 
     Args:
-        kind: Of the labels, as `data.task.Kind`; those on a grid suit a diagnostic only where it says so.
+        kind: Kind of the labels, as `data.task.Kind`; labels on a grid are supported only by diagnostics that declare
+            it.
 
     Raises:
-        DataError: It does not read them.
+        DataError: The kind is not supported.
     """
     if kind not in diagnostic.kinds:
         raise unsupported(diagnostic.name, f"labels of {' or '.join(diagnostic.kinds)}", f"these are of {kind}")

@@ -1,4 +1,4 @@
-"""How easily the labels are read off the features."""
+"""How easily labels are predicted from features."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -19,7 +19,7 @@ RIDGE = 0.1
 def feature_label_alignment(
     features: Float[np.ndarray, "n m"], codes: Float[np.ndarray, "n C"], *, ridge: float
 ) -> Estimate:
-    """Sum over outputs of y' (H H' + lambda I)^-1 y; smaller is better.
+    """Return the sum over outputs of y' (H H' + lambda I)^-1 y; smaller is better.
 
     Source: "Meta-learning Transferable Representations with a Single Target Domain", section A.6, with the Gram matrix
     the way round that the shapes demand (n x n; the paper prints H'H). It is the squared norm of the ridge head plus

@@ -14,7 +14,7 @@ from transferscope.records import Meaning
 
 
 def effective_rank(features: Float[np.ndarray, "N D"]) -> float:
-    """exp(-sum_i p_i log p_i) with p_i = s_i / sum_j s_j, s the singular values of the features.
+    """Return exp(-sum_i p_i log p_i) with p_i = s_i / sum_j s_j, s the singular values of the features.
 
     Source: Roy and Vetterli, "The effective rank: a measure of effective dimensionality" (2007).
 
@@ -32,7 +32,7 @@ def effective_rank(features: Float[np.ndarray, "N D"]) -> float:
 
 
 def leading_share(features: Float[np.ndarray, "N D"]) -> float:
-    """s_1^2 / sum_i s_i^2: the share of the features' variance along their leading direction.
+    """Return s_1^2 / sum_i s_i^2, the share of the features' variance along their leading direction.
 
     Deep linear networks pretrained in the feature-learning regime have rank-one features, share 1 ("Features are
     fate", Theorem 3.4: sparsification).

@@ -19,7 +19,7 @@ def submodule(network: nn.Module, name: str) -> nn.Module:
         name: Dotted name, such as "head" or "classifier.6".
 
     Raises:
-        UnknownNameError: There is none; the message lists the nearest.
+        UnknownNameError: It does not exist; the message lists the nearest names.
     """
     modules: dict[str, nn.Module] = dict(network.named_modules())
     if name not in modules:
@@ -36,9 +36,9 @@ def features_of(
         Features, shape (N, D), float64 on the CPU; inputs of the head with more dimensions are flattened.
 
     Raises:
-        UnknownNameError: There is no such submodule.
-        NetworkError: The forward pass does not call it; or the features of the last two examples are others when these
-            are read alone, because something is random or depends on the batch.
+        UnknownNameError: The submodule does not exist.
+        NetworkError: The forward pass does not call it; or the features of the last two examples differ when computed
+        alone, since the network is random or depends on the batch.
     """
     known = examples.kept(network) if examples.kept is not None and head == "head" else None
     if known is not None:
@@ -106,7 +106,7 @@ def label_codes(examples: Examples, n_classes: int | None = None) -> Float[np.nd
     prints it for C = 10.
 
     Args:
-        n_classes: C, where classes are their indices; None for those that occur.
+        n_classes: C, if labels are indices of known classes; None for the classes that occur.
     """
     if examples.labels.is_floating_point():
         targets: np.ndarray = examples.labels.reshape(len(examples), -1).cpu().double().numpy()

@@ -1,4 +1,4 @@
-"""How back-propagation scales gradients from layer to layer, read from the gradients of every layer's outputs."""
+"""Scaling of back-propagated gradients from layer to layer, from the gradients of every layer's outputs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -84,7 +84,7 @@ class LayerScaling:
 
 
 def weight_projections(weight: Float[Tensor, "U ..."], directions: Float[Tensor, "r U"]) -> Float[Tensor, " r"]:
-    """||W' u|| / (||W||_F / sqrt(U)) for unit directions u in the space of a layer's outputs.
+    """Return ||W' u|| / (||W||_F / sqrt(U)) for unit directions u in the space of a layer's outputs.
 
     Source: "Towards Understanding the Transferability of Deep Representations", section 4 and Fig. 7 (c): gradients
     pass a layer as W' dL/dz, so a weight that shrinks their leading directions keeps them small.
@@ -131,7 +131,7 @@ class GradientScaling(Diagnostic):
         """Return gradients at every weighted layer that is called once, in the order of the forward pass.
 
         Raises:
-            NetworkError: There is none.
+            NetworkError: No weighted layer is called exactly once.
         """
         norms: dict[str, list[Tensor]] = {}
         moments: dict[str, Tensor] = {}

@@ -1,4 +1,4 @@
-"""How far the loss changes along its gradient."""
+"""Change of the loss along its gradient."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -36,7 +36,7 @@ class DescentCurves:
 
 @dataclass(frozen=True)
 class GradientStability(Diagnostic):
-    """Largest change of the loss within so many steps along the gradient.
+    """Largest change of the loss within a number of steps along the gradient.
 
     Source: "Towards Understanding the Transferability of Deep Representations", Fig. 6 and 11, section A; two
     protocols, with steps of the gradient's size and with steps of a fixed size. The gradient is taken once, at the

@@ -53,7 +53,7 @@ class FirstLayer:
 
 
 def combine(terms: tuple[Tensor, ...], coordinates: Sequence[float]) -> Tensor:
-    """terms_0 + sum_k coordinates_k terms_k."""
+    """Return terms_0 + sum_k coordinates_k terms_k."""
     total = terms[0]
     for coordinate, term in zip(coordinates, terms[1:], strict=True):
         total = torch.add(total, term, alpha=coordinate)
@@ -100,7 +100,7 @@ SAVE_EVERY = 10.0
 
 @dataclass(frozen=True)
 class Grid:
-    """Points w + sum_k c_k d_k at which a loss is wanted.
+    """Points w + sum_k c_k d_k at which the loss is evaluated.
 
     Attributes:
         directions: d, shape (K, P), in the layout of the surface.
@@ -133,15 +133,15 @@ def grid_losses(
     file: Path | None = None,
     progress: Progress | None = None,
 ) -> Float[np.ndarray, "B G"]:
-    """Mean loss of every batch at every point of a grid, without gradients.
+    """Return the mean loss of every batch at every point of a grid, without gradients.
 
     Values are the same up to rounding as without the shortcuts for a first layer that is linear in its weights and for
     pooling. Use it inside `evaluation_mode(network)`.
 
     Args:
-        points_per_call: Points evaluated in one vectorised call; None for 16, but for 1 on a CPU and of recurrent
-            networks, which cannot be vectorised. Memory grows with it.
-        file: Where to keep what is done (an .npz file); a grid that was interrupted resumes there.
+        points_per_call: Points evaluated in one vectorised call; None for 16, or 1 on a CPU and for recurrent networks,
+            which cannot be vectorised. Memory grows with it.
+        file: File (.npz) from which an interrupted grid is resumed; None for none.
 
     Returns:
         Losses, shape (B, G) for B batches, float64; infinite or NaN where the network overflows.
@@ -205,7 +205,7 @@ class _GridFile:
         return np.full(shape, np.nan), np.zeros(shape, dtype=bool)
 
     def write(self, losses: np.ndarray, done: np.ndarray, *, at_least_every: float) -> None:
-        """Write atomically, unless the last time was less than so many seconds ago."""
+        """Write atomically, unless the last write was less than `at_least_every` seconds ago."""
         if self.path is None or monotonic() - self.written < at_least_every:
             return
         part = self.path.with_name(f"{self.path.name}.part.npz")
@@ -216,10 +216,10 @@ class _GridFile:
 
 @contextmanager
 def fast_max_pool(network: nn.Module) -> Iterator[None]:
-    """Let the plain 2 x 2 max-pooling modules of a network answer with element-wise maxima, which is exact.
+    """Replace the plain 2 x 2 max-pooling of a network by element-wise maxima, which is exact.
 
-    Torch's own, which record where maxima are, take ten times as long on a CPU. Odd-sized maps go the usual way, and so
-    does everything that needs a gradient (ties would split it differently).
+    Torch's own record the positions of maxima and take ten times as long on a CPU. Odd-sized maps and passes with
+    gradients (whose ties would be split differently) use the original modules.
     """
     with ExitStack() as stack:
         for module in network.modules():

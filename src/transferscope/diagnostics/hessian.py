@@ -26,7 +26,7 @@ class _Linearised:
     gradients: tuple[Tensor, ...]
 
     def product(self, directions: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        """Sum of the gradients' derivatives, weighted with the directions."""
+        """Return the sum of the gradients' derivatives, weighted with the directions."""
         pairs = [(g, v) for g, v in zip(self.gradients, directions, strict=True) if g.requires_grad]
         if not pairs:
             return tuple(torch.zeros_like(leaf) for leaf in self.leaves)
@@ -35,7 +35,7 @@ class _Linearised:
 
 
 class HessianOperator:
-    """H = sum_b (n_b / N) H_b: the Hessian of the mean loss, batch by batch, known by its products.
+    """The Hessian of the mean loss, H = sum_b (n_b / N) H_b, by its products with vectors.
 
     The gradient is differentiated again (reverse over reverse). Its graph is kept between products as long as those of
     all batches fit into `graph_memory`, so that a product costs about as much as a backward pass.
@@ -44,7 +44,7 @@ class HessianOperator:
 
     Args:
         batch_size: Examples per batch, at least 1.
-        graph_memory: Bytes that may be kept between products.
+        graph_memory: Maximum size of graphs kept between products, in bytes.
     """
 
     def __init__(self, surface: LossSurface, *, batch_size: int = 128, graph_memory: int = GRAPH_MEMORY) -> None:
@@ -74,7 +74,7 @@ class HessianOperator:
             yield torch.cat([part.reshape(-1) for part in linearised.product(parts)])
 
     def curvature(self, direction: Float[Tensor, " P"]) -> Estimate:
-        """v' H v with its standard error over batches.
+        """Return v' H v with its standard error over batches.
 
         Args:
             direction: Unit vector, shape (P,).
@@ -112,8 +112,8 @@ def _saved_bytes(surface: LossSurface, batch_size: int) -> int:
 def _check_twice_differentiable(gradients: tuple[Tensor, ...]) -> None:
     """Look for nodes that stand for a missing derivative.
 
-    Asking autograd is not enough: it skips the node of a `once_differentiable` function when the way to the parameters
-    does not need it, and returns a wrong product without a word.
+    Autograd does not detect this: it skips the node of a `once_differentiable` function that is not on the path to the
+    parameters, and silently returns a wrong product.
     """
     seen = set[torch.autograd.graph.Node]()
     nodes = [gradient.grad_fn for gradient in gradients if gradient.grad_fn is not None]

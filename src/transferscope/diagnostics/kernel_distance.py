@@ -1,4 +1,4 @@
-"""What the infinite-width kernel says about the two tasks."""
+"""Predictions of the infinite-width kernel for two tasks."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -24,8 +24,8 @@ class KernelDistance(Diagnostic):
     """Task distance ||y_Q - y_{P->Q}|| and the leading terms of Theorems 1 and 2, from inputs and labels alone.
 
     Source: "Towards Understanding the Transferability of Deep Representations", section 6. Inputs are flattened and
-    scaled to unit norm; class c of C is coded e_c - 1/C. A source class is the target's of the same name; where no name
-    is the same, or names are not known, that of the same index.
+    scaled to unit norm; class c of C is coded e_c - 1/C. Classes of source and target are matched by name, or by index
+    if no names are equal or known.
     """
 
     name: ClassVar[str] = "kernel-distance"

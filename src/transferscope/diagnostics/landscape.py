@@ -49,14 +49,14 @@ def random_directions(surface: LossSurface, n: int, *, generator: torch.Generato
     of fewer than n weights cannot hold n orthogonal directions; theirs stay independent draws).
 
     Args:
-        n: How many, at least 1.
-        generator: Draws them (on the CPU).
+        n: Number of directions, at least 1.
+        generator: Random generator, on the CPU.
 
     Returns:
         One direction per row, in the layout of the surface.
 
     Raises:
-        SettingsError: There are fewer parameters than directions, or nothing that moves.
+        SettingsError: There are fewer parameters than directions, or no parameter can move.
     """
     if n > surface.layout.size:
         raise out_of_range("directions", n, f"at most {surface.layout.size}, the number of parameters")
@@ -115,10 +115,10 @@ class Landscape(Diagnostic):
     def losses(
         self, subject: Subject, *, file: Path | None = None, progress: Progress | None = None
     ) -> Float[np.ndarray, "B G"]:
-        """Mean loss of each batch of the sample at each point of the grid.
+        """Return the mean loss of each batch of the sample at each point of the grid.
 
         Args:
-            file: Where to keep what is done (.npz); a measurement that was interrupted resumes there.
+            file: File (.npz) from which an interrupted measurement is resumed; None for none.
 
         Returns:
             Shape (n_batches, n_points): points in the order of `coordinates`, and last the centre.

@@ -19,7 +19,7 @@ from transferscope.estimate import Estimate
 
 @dataclass(frozen=True)
 class Layout:
-    """Where each of a set of named tensors lies in one long vector."""
+    """The positions of named tensors in one vector."""
 
     names: tuple[str, ...]
     shapes: tuple[tuple[int, ...], ...]
@@ -52,7 +52,7 @@ class Layout:
 
 
 def batch_shares(n: int, batch_size: int) -> Float[Tensor, " B"]:
-    """Share of n examples that lies in each of the consecutive batches of `batch_size`, float64."""
+    """Return the share of n examples in each of the consecutive batches of `batch_size`, float64."""
     starts = torch.arange(0, n, batch_size)
     return (n - starts).clamp_max(batch_size).double() / n
 
@@ -90,7 +90,7 @@ class LossSurface:
 
     Attributes:
         network: The module; it is called with the tensors below in place of its own.
-        moved: Values of the parameters that vary, by name; the point that everything is measured at.
+        moved: Values of the parameters that vary, by name; the point of measurement.
         fixed: Values of the other parameters, and of the buffers.
     """
 
@@ -116,7 +116,7 @@ class LossSurface:
         return tuple(name for name, _ in self.network.named_buffers() if name in self.fixed)
 
     def value(self, parameters: Mapping[str, Tensor], batch: Examples) -> Float[Tensor, ""]:
-        """Mean loss over `batch` with `parameters` instead of the moved ones; buffers are written to as copies."""
+        """Return the mean loss over `batch` with `parameters` instead of the moved ones; buffers are copied."""
         tensors = {**self.fixed, **{name: self.fixed[name].clone() for name in self.buffers}, **parameters}
         return self.loss(functional_call(self.network, tensors, (batch.inputs,)), batch.labels)
 
@@ -158,7 +158,7 @@ def loss_surface(subject: Subject, blocks: tuple[str, ...] = ()) -> LossSurface:
         UnknownNameError: A block names no parameter.
         SettingsError: The loss is not a mean over examples.
         NetworkError: The network has no parameters, or cannot read the inputs.
-        DataError: Labels do not fit the outputs.
+        DataError: Labels do not match the outputs.
     """
     state = frozen_state(subject.network)
     if not state.parameters:
@@ -174,7 +174,7 @@ def loss_surface(subject: Subject, blocks: tuple[str, ...] = ()) -> LossSurface:
 
 
 def _check(surface: LossSurface) -> None:
-    """Look at a few examples, at even distances, for what every mean over batches of examples relies on."""
+    """Check on a few evenly spaced examples that the loss is a mean over examples."""
     labels = surface.examples.labels
     few = surface.examples.take(torch.linspace(0, len(labels) - 1, min(_LOOKED_AT, len(labels))).round().long())
     fixed = {name: tensor for name, tensor in surface.fixed.items() if name not in surface.buffers}

@@ -51,11 +51,11 @@ def evaluation_mode(*networks: nn.Module) -> Iterator[None]:
 
 @contextmanager
 def loss_mode(network: nn.Module, batch_norm: BatchNorm, *, n_examples: int, batch_size: int) -> Iterator[None]:
-    """`evaluation_mode` for a loss along changing weights, which batch normalisation may follow.
+    """Set `evaluation_mode` for a loss along changing weights, which batch normalisation may follow.
 
-    Running means are those of the network that makes predictions. The loss that training goes down has the statistics
-    of each batch, and early in training the two differ by orders of magnitude. Where running means are still those of
-    the initialisation (0, with variance 1), which are statistics of nothing, those of each batch stand in for them.
+    Running means are those of the network that makes predictions. The training loss uses the statistics of each batch,
+    and early in training the two differ by orders of magnitude. Running means that still have their initial values (0,
+    with variance 1) are replaced by those of each batch.
 
     Raises:
         SettingsError: A batch of a single example would have no statistics.
@@ -131,10 +131,10 @@ def first_outputs(network: nn.Module, inputs: Tensor, state: FrozenState) -> Ten
 
     Args:
         inputs: Shape (n, ...).
-        state: Of the network, in place of its own; buffers are copied.
+        state: State used instead of the network's own; buffers are copied.
 
     Raises:
-        NetworkError: The forward pass fails, or does not answer with one row for each input.
+        NetworkError: The forward pass fails, or does not return one row per input.
     """
     tensors = {**state.parameters, **{name: buffer.clone() for name, buffer in state.buffers.items()}}
     with evaluation_mode(network), torch.no_grad():

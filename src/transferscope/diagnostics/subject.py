@@ -1,4 +1,4 @@
-"""What a diagnostic looks at: a network, where it started, and data."""
+"""The subject of a diagnostic: a network, its initial weights, and data."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -17,11 +17,11 @@ Loss = Callable[[Tensor, Tensor], Tensor]
 def mean_loss(outputs: Float[Tensor, "N K"], labels: Shaped[Tensor, "N ..."]) -> Float[Tensor, ""]:
     """Return the cross-entropy for class labels (integers, shape (N,)), or the mean squared error for numbers (N, K).
 
-    For truth values (N, K) of several labels, binary cross-entropy of each label, as mean over labels. Numbers of shape
+    For booleans (N, K) of several labels, binary cross-entropy of each label, as mean over labels. Numbers of shape
     (N,) are read as one target for each example where there is one output for each.
 
     Raises:
-        DataError: Labels are of another shape than the outputs ask for; nothing is broadcast.
+        DataError: The shape of the labels does not match the outputs; nothing is broadcast.
     """
     shape, n = tuple(outputs.shape), len(outputs)
     if labels.is_floating_point():
@@ -31,7 +31,7 @@ def mean_loss(outputs: Float[Tensor, "N K"], labels: Shaped[Tensor, "N ..."]) ->
         return functional.mse_loss(outputs, labels.reshape(shape))
     if labels.dtype == torch.bool:
         if tuple(labels.shape) != shape:
-            raise wrong_shape("truth values", labels, f"one per output, {shape}")
+            raise wrong_shape("booleans", labels, f"one per output, {shape}")
         return functional.binary_cross_entropy_with_logits(outputs, labels.to(outputs.dtype))
     if outputs.dim() < 2 or tuple(labels.shape) != (n, *shape[2:]):
         raise wrong_shape(
@@ -49,10 +49,10 @@ class Examples:
     Attributes:
         inputs: Shape (N, ...), scaled as the network expects them; integers for a network that looks them up.
         labels: Class indices (N,), of any integer type (kept as int64), or numbers (N, K), one for each output; (N,) is
-            taken for a single output. Truth values (N, K) are several labels of each input.
-        kept: Gives the features of a network for these examples where they were computed before, or are worth keeping;
-            None for a network whose features are to be computed. None where nothing is kept.
-        classes: Names of the classes, by index; None for numbers, or where they are not known.
+            taken for a single output. Booleans (N, K) are several labels of each input.
+        kept: Returns cached features of a network for these examples, or None if they must be computed; None without a
+            cache.
+        classes: Names of the classes, by index; None for numbers, or if unknown.
 
     Raises:
         DataError: There are no examples, lengths differ, or inputs are not finite.
@@ -103,21 +103,21 @@ class Examples:
 
 @dataclass(frozen=True)
 class Subject:
-    """What a diagnostic looks at. None of it is changed by looking.
+    """The subject of a diagnostic, which does not change it.
 
     Attributes:
         network: Any module from inputs (N, ...) to outputs (N, K), in any mode, on the device of the examples.
-        start: The network as training began (pretrained backbone under the new head), for what compares the two.
-        source: Source examples, for what compares two tasks.
+        start: The initial network (pretrained backbone with the new head), for diagnostics that compare the two.
+        source: Source examples, for diagnostics that compare two tasks.
         loss: Mean loss over examples, handed outputs and labels as they are. One that is not a mean over examples (a
             sum, a mean weighted by class, targets broadcast over outputs) is refused where the loss is measured.
         head: Name of the submodule whose input is "the features"; "head" for a `Network`.
-        n_train: Number of examples that the network was trained on; None for as many as in `examples`.
-        part: Which data these are, as in the name of a record.
+        n_train: Number of training examples of the network; None for as many as in `examples`.
+        part: Part of the data, as in the name of a record.
         step: Training step of `network`; None at the end.
 
     Raises:
-        NetworkError: `start` has parameters of other names or shapes than `network`.
+        NetworkError: Parameters of `start` and `network` differ in names or shapes.
     """
 
     network: nn.Module

@@ -1,4 +1,4 @@
-"""How far the weights moved from where they started."""
+"""Distance of the weights from their initial values."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from transferscope.records import Meaning
 
 @dataclass(frozen=True)
 class LayerDeviation:
-    """How far one weight matrix or kernel moved.
+    """Distance of one weight matrix or kernel from its initial value.
 
     Attributes:
         relative: ||W - W_0||_F / ||W_0||_F; NaN when W_0 is zero.
@@ -30,7 +30,7 @@ class LayerDeviation:
 
 
 def weight_matrices(network: nn.Module) -> Mapping[str, Tensor]:
-    """Weight matrices and convolution kernels by layer: parameters with at least two dimensions.
+    """Return weight matrices and convolution kernels by layer: parameters with at least two dimensions.
 
     Biases and the parameters of normalisation layers are left out, as in the paper. A layer parametrised by
     `torch.nn.utils.parametrize` counts with the weight that it multiplies with, not with what that is computed from.
@@ -52,10 +52,10 @@ def weight_matrices(network: nn.Module) -> Mapping[str, Tensor]:
 
 
 def weight_deviation(network: nn.Module, start: nn.Module) -> Mapping[str, LayerDeviation]:
-    """||W - W_0||_F of every layer.
+    """Return ||W - W_0||_F of every layer.
 
     Args:
-        start: The network that its training started from, W_0, with the same layers.
+        start: The initial network, W_0, with the same layers.
     """
     matrices = weight_matrices(start)
     return {name: _deviation(weight, matrices[name]) for name, weight in weight_matrices(network).items()}
@@ -93,7 +93,7 @@ class Weights(Diagnostic):
         """Return the records "weight_deviation" (sum over layers) and, for each layer, "weight_deviation/LAYER" and its
         relative.
 
-        The head alone is the record of the layer that is called after it.
+        The record of the head is named after its layer.
         """
         submodule(subject.network, subject.head)
         layers = weight_deviation(subject.network, subject.needs_start(self.name))

@@ -61,7 +61,7 @@ def risk(outputs: Tensor, labels: Tensor, *, balanced: bool = False) -> float:
 
     Args:
         outputs: Logits or regression values, shape (N, K), or (N, K, h, w) on a grid.
-        labels: int64 classes (N,) or (N, h, w): the share of errors; truth values (N, K): one minus the average
+        labels: int64 classes (N,) or (N, h, w): the share of errors; booleans (N, K): one minus the average
             precision, as mean over the labels that occur; float targets of the outputs' shape: the mean squared error.
         balanced: Of classes (N,), the mean over those that occur of the share of errors in each.
     """

@@ -46,7 +46,7 @@ class Goal:
     """What a head is fitted to, or measured against.
 
     Attributes:
-        labels: int64 classes (n,), truth values (n, K) or float targets (n, K).
+        labels: int64 classes (n,), booleans (n, K) or float targets (n, K).
         targets: The same as targets of a squared loss, (n, K).
         weights: Weights of the squares, (n, 1), or (n, K) for several labels; None for 1.
     """
@@ -217,7 +217,7 @@ def unrolled_head(
     whose minimiser is `ridge_head`.
 
     Args:
-        labels: int64 classes (n,): cross-entropy; truth values (n, K): binary cross-entropy; float targets: squared
+        labels: int64 classes (n,): cross-entropy; booleans (n, K): binary cross-entropy; float targets: squared
             loss.
         targets: Y of the squared loss; gives K.
         ridge: lambda, above 0.

@@ -39,7 +39,7 @@ def ridge_probe(
     """Fit ridge regression on features, its penalty chosen by leave-one-out error in closed form.
 
     Args:
-        labels: Classes (N,), regressed as e_c - 1/K, regression targets (N, K), or truth values (N, K) of several
+        labels: Classes (N,), regressed as e_c - 1/K, regression targets (N, K), or booleans (N, K) of several
             labels, regressed as y - 1/2.
         weights: Weights of the examples in the squared loss, (N,), or (N, K) for each of several labels, whose
             penalties are then chosen for each on its own; None for 1.
@@ -70,7 +70,7 @@ def logistic_probe(
 
     Args:
         labels: Classes (N,); a class never seen gets the output -65504 (the lowest float16), so that it is never
-            predicted. Or truth values (N, K) of several labels; one that all or no examples have gets the constant
+            predicted. Or booleans (N, K) of several labels; one that all or no examples have gets the constant
             log((k + 1/2) / (N - k + 1/2)) of the k that have it.
         penalty: Strength of the L2 penalty on the weights, above 0, of features at a mean squared distance of 1 from
             their mean.

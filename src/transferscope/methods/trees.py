@@ -64,7 +64,7 @@ def boosted(
     """Fit gradient boosting (Friedman 2001, "Greedy function approximation") with scikit-learn.
 
     Args:
-        labels: Classes (N,), numbers (N, K), or truth values (N, K) of several labels.
+        labels: Classes (N,), numbers (N, K), or booleans (N, K) of several labels.
         weights: Of the examples, (N,), or (N, K) for each of several labels; None for 1.
         settings: Of `GradientBoostingRegressor` and `GradientBoostingClassifier`, "learning_rate" among them.
 

@@ -27,7 +27,7 @@ Question = Literal["whether", "which", "how much", "why"]
 
 QUESTIONS: dict[Question, str] = {
     "whether": "Whether transfer helps",
-    "which": "Which way to transfer, and from what",
+    "which": "Which method, and from which source",
     "how much": "How much pretraining and how many labels",
     "why": "Why",
 }

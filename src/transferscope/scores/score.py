@@ -93,7 +93,7 @@ def _of_full_precision(view: TargetView) -> dict[str, np.ndarray | None]:
         raise wrong_shape(
             "labels",
             labels,
-            "floating-point numbers for regression, or truth values for several labels: use .astype(float) or "
+            "floating-point numbers for regression, or booleans for several labels: use .astype(float) or "
             ".astype(bool)",
         )
     kept = {"i": np.int64, "u": np.int64, "f": np.float64, "b": np.bool_}

@@ -180,7 +180,7 @@ def code_of(cells: Iterable[PlannedCell], kind: str = "") -> dict[str, str]:
 
 def code_as_planned(code: Mapping[str, str]) -> AbstractContextManager[None]:
     """Resolve user methods, networks and diagnostics to the code of `code_of` inside the block, and refuse others."""
-    remedy = "run the study file again, which redoes the cells that use it"
+    remedy = "run the study file again, which repeats the runs that use it"
     return planned_code(code, since="the study was planned with it", remedy=remedy)
 
 

@@ -165,7 +165,7 @@ def run_study(
         plan = plan_of(spec, store)
         if stamp:
             plan = replace(plan, study=replace(plan.study, facts={**plan.study.facts, "stamp": stamp}))
-        _LOG.info("%s: %d cells planned, results in %s", spec.name, len(plan.cells), store.place)
+        _LOG.info("%s: %d runs and pretrainings planned, results in %s", spec.name, len(plan.cells), store.place)
         if on_plan is not None:
             on_plan(plan)
         race = None
@@ -515,7 +515,7 @@ class _Runner:
                     cell = replace(cell, payload={**cell.payload, KEEP: self._name})
                 self._begun[claim.key] = time.monotonic()
                 self._backend.start(cell, until=math.inf if self._race is None else self._race.stops_at)
-                _LOG.info("begun: %s, cell %s, attempt %d", _words(cell), cell.key[:12], claim.attempt)
+                _LOG.info("begun: %s, key %s, attempt %d", _words(cell), cell.key[:12], claim.attempt)
             self._is_short = len(claims) < free
             if self._is_short:
                 now = time.monotonic()

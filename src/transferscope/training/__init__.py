@@ -1,4 +1,4 @@
-"""One loop, used by pretraining and by every method: settings, batches, losses, checkpoints, measures."""
+"""The training loop of pretraining and of every method: batches, losses, checkpoints, metrics."""
 
 from transferscope.settings.training import LEAST_LR, TrainingSettings
 from transferscope.training.evaluate import Measures, frozen_features, measure, outputs_of

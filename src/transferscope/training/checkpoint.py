@@ -1,4 +1,4 @@
-"""Where a run stands, on disk, so that it can go on after any interruption."""
+"""Checkpoints of runs, for resumption after any interruption."""
 
 import copy
 import hashlib
@@ -25,7 +25,7 @@ class RunState:
     Attributes:
         seconds: Time spent so far, earlier sessions included.
         peak_memory: Largest memory seen so far, in bytes.
-        best_risk: Least risk on held-out examples so far; empty before the first was measured.
+        best_risk: Smallest risk on held-out examples so far; empty before the first measurement.
         worse: Points of the curve since the best one.
         best: The state of the module at that step.
     """

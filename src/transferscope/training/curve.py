@@ -1,4 +1,4 @@
-"""How often, and on how many examples, the training curve of a large network is measured."""
+"""Steps and examples of the learning curve of a large network."""
 
 import math
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class CurvePlan:
 
     Attributes:
         every: Steps between two points; the last step is one, too.
-        examples: Most training examples, and most test examples, that a point is measured on.
+        examples: Maximum number of training examples, and of test examples, of a point.
     """
 
     every: int
@@ -39,9 +39,10 @@ def curve_plan(
 ) -> CurvePlan:
     """Return the points of a run's learning curve.
 
-    They are `eval_every` steps apart, or 20 in all. Where they would take more than MOST_SHARE of the time of training
-    a large network and `eval_every` is not given, as many as that are left, at least five, and then as few examples as
-    that, at least 100 of each part. This is counted in examples, not measured: a run always has the same curve.
+    They are `eval_every` steps apart, or 20 in all. If they would take more than MOST_SHARE of the training time of a
+    large network and `eval_every` is not given, points are reduced to that share, but to at least five, and then
+    examples, but to at least 100 of each part. The share is counted in examples, not timed, so a run always has the
+    same curve.
     """
     every = training.eval_every or max(1, n_steps // CURVE_POINTS)
     shown = min(examples, n_train) + min(examples, n_test)

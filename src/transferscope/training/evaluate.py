@@ -1,4 +1,4 @@
-"""Predictions and measures of a trained network."""
+"""Predictions and metrics of a trained network."""
 
 from dataclasses import dataclass, replace
 
@@ -31,12 +31,12 @@ def outputs_of(
 ) -> Float[Tensor, "N K ..."]:
     """Return the outputs of a network in evaluation mode, for all examples in order.
 
-    The modes of the network and its parts are what they were when this returns.
+    The modes of the network and its parts are restored.
 
     Args:
-        keep: Whether the backbone's features are kept on the disk, see `feature_cache`: None for those of a `Network`
-            whose backbone is frozen.
-        again: Whether the same outputs are asked for several times, so that those computed last are remembered.
+        keep: Whether to cache the backbone's features on disk, see `feature_cache`; None for a `Network` with a frozen
+            backbone.
+        again: Whether the same outputs are requested several times, so that the last ones are kept in memory.
 
     Returns:
         The same numbers with all values of the last two.
@@ -55,7 +55,7 @@ def outputs_of(
 def frozen_features(network: Network, data: TensorSet) -> Float[Tensor, "N m"]:
     """Return the features of a frozen backbone in evaluation mode, for all examples in order.
 
-    The same numbers as `outputs_of(network.features, data)`, from the disk where they were computed before.
+    The same numbers as `outputs_of(network.features, data)`, from the disk if cached.
     """
     with evaluated(network.features):
         if not is_kept(network.features):
@@ -121,13 +121,13 @@ def measure(outputs: Float[Tensor, "N K ..."], labels: Tensor, *, part: str, ste
 
     Args:
         outputs: Logits or regression values; (N, K, h, w) on a grid.
-        labels: int64 classes (N,) or (N, h, w), float targets (N, K) or (N, K, h, w), or truth values (N, K).
+        labels: int64 classes (N,) or (N, h, w), float targets (N, K) or (N, K, h, w), or booleans (N, K).
 
     Returns:
         Records and predictions; a non-finite loss has status "non_finite".
 
     Raises:
-        DataError: Regression targets or truth values are not of the shape of the outputs.
+        DataError: Regression targets or booleans are not of the shape of the outputs.
     """
     outputs, labels = outputs.cpu(), labels.cpu()  # once
     exact, of_numbers = outputs.to(torch.float64), labels.is_floating_point()
@@ -158,7 +158,7 @@ def measure(outputs: Float[Tensor, "N K ..."], labels: Tensor, *, part: str, ste
 def _of_classes_on_grid(outputs: Float[Tensor, "N K h w"], labels: Tensor) -> dict[str, Estimate]:
     """Return metrics of semantic segmentation: Long, Shelhamer and Darrell 2015, section 5.
 
-    Errors are those of ratios of means over images, linearised; of the mean over classes, of its sum.
+    Standard errors are those of linearised ratios of means over images, and of their mean over classes.
     """
     labels = labels.long()
     known, predicted = labels != UNLABELLED, outputs.argmax(dim=1)

@@ -1,7 +1,7 @@
-"""Features of frozen backbones, kept on the disk: computed once for a network and data, whichever run asks.
+"""Cache of features of frozen backbones on disk, shared by all runs with the same network and data.
 
-What is kept is found by the content of the weights and of the examples. A few examples are computed again every time:
-where their features are not those of the file, bit for bit, as after a change of code, all are computed again.
+Keys are digests of the weights and examples. A few examples are recomputed every time; if their features differ from
+the file in any bit, as after a change of code, all are recomputed.
 """
 
 import hashlib
@@ -41,7 +41,7 @@ def is_kept(features: nn.Module) -> bool:
     """Return whether the features of a frozen backbone are cached.
 
     Raises:
-        SettingsError: TRANSFERSCOPE_FEATURES is no number of bytes.
+        SettingsError: TRANSFERSCOPE_FEATURES is not a number of bytes.
     """
     return _room() > 0 and n_weights(features) >= LEAST_PARAMETERS
 

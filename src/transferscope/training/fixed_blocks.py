@@ -1,8 +1,8 @@
-"""What the fixed first blocks of a backbone make of each training example: computed once in a run.
+"""Outputs of the frozen first blocks of a backbone for each training example, computed once per run.
 
-What leaves the last fixed block is computed before the first step, for each of two texts that are read apart, and for
-each image and its mirror where images are flipped. Whether
-a backbone can be cut in this way is tried out on a few examples; where it cannot, all blocks run in every step.
+The output of the last frozen block is computed before the first step, for each text of a pair read separately, and for
+each image and its mirror image if images are flipped. A few examples are used to test whether the backbone can be cut
+there; otherwise all blocks run in every step.
 """
 
 import logging
@@ -40,8 +40,8 @@ class _Part:
     """A module whose output is cached.
 
     Attributes:
-        shape: Of its output for one example; None where that is the number of tokens.
-        length: Of the tuple that it returns, with None after its output; 0 where it returns a tensor.
+        shape: Shape of its output for one example; None for the number of tokens.
+        length: Length of the tuple that it returns, with None after its output; 0 if it returns a tensor.
     """
 
     module: nn.Module
@@ -64,13 +64,13 @@ class FixedBlocks:
     Attributes:
         skipped: Parts before the last, from the input up.
         last: The part whose outputs are kept.
-        in_line: Whether nothing stands between the parts, so that one may return what it was given. Otherwise they
-            return zeros, for the code between them.
+        in_line: Whether the parts follow each other directly, so that one may return its input. Otherwise they return
+            zeros, for the code between them.
         apart: Whether the parts run twice in a pass: for the first text of a pair, and for the second.
         longest: Number of tokens of the longest text, in each of these runs.
-        outputs: What is kept of each run, by example; empty before it is computed.
-        is_channels_last: Whether that are maps which lie in memory with their channels last.
-        state: Of the fixed blocks when it was computed, from `state_now`: it must not change.
+        outputs: Cached outputs of each run, by example; empty before they are computed.
+        is_channels_last: Whether they are maps in channels-last memory order.
+        state: State of the frozen blocks at that time, from `state_now`: it must not change.
     """
 
     features: nn.Module
@@ -89,7 +89,7 @@ class FixedBlocks:
         """Compute the outputs in batches as large as those of training, so that the arithmetic is the same.
 
         Args:
-            order: All of them, in the order in which they are read.
+            order: All examples, in reading order.
 
         Raises:
             ValueError: In mixed precision, which keeps two or three digits, outputs depend on the batch.
@@ -130,8 +130,8 @@ class FixedBlocks:
         """Start passes of the backbone over exactly the batch's inputs from their cached outputs.
 
         Args:
-            batch: Of one training step, not blended, and augmented only by flips.
-            index: Which of what is kept; of mirrors behind all examples.
+            batch: Batch of one training step, not blended, and augmented only by flips.
+        index: Positions in the cached outputs; mirror images follow all examples.
         """
         plain = self.features.forward
         watched = [module for part in (*self.skipped, self.last) for module in part.module.modules()]
@@ -160,7 +160,7 @@ class FixedBlocks:
         """Return the features of inputs from their cached outputs.
 
         Args:
-            filling: What the outputs of the blocks before it are filled with.
+            filling: Value that fills the outputs of the blocks before it.
         """
         lengths = _lengths(inputs, self.apart)
 
@@ -196,14 +196,14 @@ def fixed_blocks(learner: Learner, settings: TrainingSettings, n_steps: int) -> 
     """Return the fixed first blocks of the network that a learner trains, for steps that skip them.
 
     Args:
-        learner: In training mode, in which it is left.
+        learner: The learner, in training mode, which is kept.
 
     Returns:
-        None where all must run in every step: there are no fixed blocks, or batches come from several sets; inputs are
-        augmented by more than flips, or blended; there is less than one pass over the examples; what would be kept is
-        too large; or the backbone cannot be cut: a block runs several times for one input or passes on more than one
-        tensor, what leads to the kept outputs is random, trained, or changed by the pass, or what follows reads more
-        than them.
+        The blocks; None if all must run in every step: there are no frozen blocks, or batches come from several sets;
+        inputs are augmented by more than flips, or blended; there is less than one pass over the examples; the outputs
+        are too large; or the backbone cannot be cut: a block runs several times per input or returns more than one
+        tensor, the part before the cut is random, trained, or changed by the pass, or the part after it reads other
+        tensors.
     """
     network, draws = learner.network, list(learner.draws.values())
     if network is None or len(draws) != 1:

@@ -1,4 +1,4 @@
-"""What the loop trains: modules, the batches they need and the loss they minimise."""
+"""The interface of the training loop: modules, their batches and their loss."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class ParameterGroup:
 
 @dataclass(frozen=True)
 class Draw:
-    """A data set that batches are drawn from.
+    """A data set from which batches are drawn.
 
     Attributes:
         batch_size: Examples per step; None for the batch size of the settings.
@@ -51,11 +51,11 @@ class Learner:
     """A module to train, with its objective and data.
 
     Attributes:
-        module: Everything with state that training changes; this is what a checkpoint keeps.
+        module: All modules whose state changes in training; the content of a checkpoint.
         draws: The sets to draw batches from, by name ("source", "target").
         frozen: Modules that stay in evaluation mode (frozen batch normalisation).
-        network: What the objective reads batches with, part of `module`; what its fixed first blocks make of an example
-            is computed once. None to run all of it in every step.
+        network: The network that the objective applies to batches, part of `module`; outputs of its frozen first blocks
+            are computed once. None to run all of it in every step.
     """
 
     module: nn.Module

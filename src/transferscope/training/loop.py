@@ -1,4 +1,4 @@
-"""The one training loop: pretraining and every method run through it."""
+"""The training loop of pretraining and of every method."""
 
 import inspect
 import time
@@ -46,9 +46,9 @@ class RunOptions:
 
     Attributes:
         seed: Seed of the data order, augmentation and dropout.
-        checkpoint: File to keep the state in; None to keep none.
-        checkpoint_seconds: Time between two writes of it; as many times longer as one takes seconds, above one second.
-        on_progress: Called now and then with (steps done, steps in all).
+        checkpoint: Checkpoint file; None for none.
+        checkpoint_seconds: Time between two checkpoints; multiplied by the seconds that one takes if more than one.
+        on_progress: Called with (steps done, total steps).
     """
 
     seed: int
@@ -62,9 +62,9 @@ class TrainingRun:
     """The result of training; the trained values are in the learner's module.
 
     Attributes:
-        status: "max_steps" after the full budget, "non_finite" when the loss stopped being a number, "converged" when
-            there was nothing to train, or nothing better came on held-out examples for as long as the settings say.
-        best_step: The step whose weights were taken by their risk on held-out examples; None for those of the end.
+        status: "max_steps" after the full budget, "non_finite" when the loss stopped being a number, "converged"
+            without trainable parameters, or after early stopping.
+        best_step: The step whose weights were selected by the held-out risk; None for the last step.
     """
 
     history: tuple[Record, ...]
@@ -93,8 +93,8 @@ def train(
         curve: Called at step 0, every `eval_every` steps and at the end.
         watch: Called at step 0 and after every step; it must not change the learner. A step that was checkpointed
             before an interruption is not watched again.
-        held_out: Called like the curve, also where there is none; training ends after `early_stopping` calls without a
-            better result, and goes back to the best. None to train to the end.
+        held_out: Held-out risk, called like the curve; training ends after `early_stopping` calls without improvement,
+            and restores the best weights. None to train to the end.
 
     Returns:
         Curve, cost and status. A learner without parameters, such as a linear network whose head has a closed form, is

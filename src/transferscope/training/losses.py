@@ -15,7 +15,7 @@ def check_data(settings: TrainingSettings, train: LabelledSet) -> None:
     """Refuse settings that do not apply to this kind of training examples.
 
     Raises:
-        DataError: Weights of classes were asked for examples that have none.
+        DataError: Class weights are requested for examples without classes.
     """
     weighs = f'class_weights = "{settings.class_weights}" weighs'
     if settings.class_weights != "none" and train.kind == "regression":
@@ -34,14 +34,14 @@ def task_loss(
 
     Args:
         outputs: Logits, or regression values; (n, K, h, w) on a grid.
-        labels: int64 classes (n,) or (n, h, w), truth values (n, K), or float targets (n, K) or (n, K, h, w).
-        weights: From `class_weights`, for classes (n,) and truth values alone; None where all examples count the same.
+        labels: int64 classes (n,) or (n, h, w), booleans (n, K), or float targets (n, K) or (n, K, h, w).
+        weights: Weights from `class_weights`, for classes (n,) and booleans only; None for equal weights.
 
     Returns:
         The mean over examples and cells (and over outputs, for several labels and in regression).
 
     Raises:
-        DataError: Truth values or regression targets are not of the shape of the outputs.
+        DataError: Booleans or regression targets are not of the shape of the outputs.
     """
     each = None if weights is None else example_weights(labels, weights).to(outputs.dtype)
     if labels.dtype == torch.bool:
@@ -65,7 +65,7 @@ def batch_loss(outputs: Float[Tensor, "n K ..."], batch: Batch) -> Float[Tensor,
         outputs: Logits, or regression values; (n, K, h, w) on a grid.
 
     Raises:
-        DataError: As `task_loss`.
+        DataError: As in `task_loss`.
     """
     return task_loss(outputs, batch.drawn, batch.weights)
 
@@ -74,12 +74,12 @@ def class_weights(labels: Tensor, n_outputs: int) -> Float[Tensor, "..."]:
     """Return weights that give every class the same total over all training examples.
 
     Args:
-        labels: All training labels: int64 classes (N,), or truth values (N, K).
+        labels: All training labels: int64 classes (N,), or booleans (N, K).
 
     Returns:
         N / (K n_c) for each class, with the K classes that occur, and 0 for others, shape (n_outputs,); or, for several
-        labels, N / (2 n) where a label is not there and where it is, shape (2, n_outputs), with 1 for both of a label
-        that all examples have, or none. The weights of all examples have the mean 1.
+        labels, N / (2 n) for its absence and its presence, shape (2, n_outputs), and 1 for a label that all examples
+        have, or none. The weights of all examples have mean 1.
 
     Raises:
         DataError: The labels are numbers.
@@ -88,7 +88,7 @@ def class_weights(labels: Tensor, n_outputs: int) -> Float[Tensor, "..."]:
         raise wrong_shape(
             "labels for class weights",
             labels,
-            "whole numbers for classes, or truth values for several labels",
+            "whole numbers for classes, or booleans for several labels",
         )
     n = len(labels)
     if labels.dtype == torch.bool:
@@ -129,10 +129,10 @@ def encode(labels: Tensor, n_outputs: int) -> Float[Tensor, "n K"]:
     an input has the label; regression targets stay as they are.
 
     Args:
-        labels: int64 classes (n,), truth values (n, K), or float targets (n, K).
+        labels: int64 classes (n,), booleans (n, K), or float targets (n, K).
 
     Raises:
-        DataError: Truth values or regression targets are not of shape (n, K).
+        DataError: Booleans or regression targets are not of shape (n, K).
     """
     if labels.dtype == torch.bool:
         check_targets(labels, (len(labels), n_outputs))

@@ -1,4 +1,4 @@
-"""Which examples are drawn, and how images are augmented: functions of seed and step, so that a run can resume."""
+"""Drawing of batches and augmentation of images, as functions of seed and step, so that a run can resume."""
 
 import math
 from collections.abc import Mapping
@@ -29,9 +29,9 @@ class BatchStream:
     The batch of step t depends on (seed, t) alone.
 
     Attributes:
-        n_examples: How many examples there are, at least 1.
-        batch_size: Examples per batch, at least 1; more than there are means all of them in every batch, and the last
-            batch of a pass can have one more.
+        n_examples: Number of examples, at least 1.
+        batch_size: Examples per batch, at least 1, reduced to all examples if there are fewer; the last batch of a pass
+            can have one more.
     """
 
     n_examples: int
@@ -76,7 +76,7 @@ TURN, ZOOM, SHIFT = math.radians(10), 0.1, 0.1
 def warp(images: Float[Tensor, "n C H W"], *, seed: int, step: int) -> Float[Tensor, "n C H W"]:
     """Rotate, scale and shift each image, uniformly between minus and plus the maximum.
 
-    One affine map for an image, interpolated bilinearly; what comes from outside continues the border.
+    One affine map per image, with bilinear interpolation; the border is replicated.
     """
     generator = torch.Generator().manual_seed(stream_seed(seed, f"warp {step}"))
     n, _, height, width = images.shape

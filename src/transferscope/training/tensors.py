@@ -34,9 +34,9 @@ class PixelScale:
 
     Attributes:
         mean: Per channel of images (bytes read as 0..1), per feature of vectors; shape (C,) or (D,), float32.
-        std: Standard deviation in the same unit. Where the training data do not vary it is 1 for a channel of images,
-            and 0 for a feature, which is 0 for all inputs then: nothing is known of what other values of it mean.
-            Where `scaled` says so it is 1 for a feature that varies.
+        std: Standard deviation in the same unit. For constant training data it is 1 for a channel of images, and 0 for
+            a feature, which then becomes 0 for all inputs, since the effect of other values is unknown. It is 1 for
+            features that are not `scaled`.
         scaled: Which features are divided by their standard deviation.
     """
 
@@ -49,12 +49,12 @@ class PixelScale:
         """Parse a scale of the command line.
 
         Args:
-            text: "none" for inputs as they are (bytes as 0..1, so mean 0 and standard deviation 1), or MEAN/STD in the
+            text: "none" for unscaled inputs (bytes as 0..1, so mean 0 and standard deviation 1), or MEAN/STD in the
                 same unit, one number or one for each channel: "0.1307/0.3081", "0.485,0.456,0.406/0.229,0.224,0.225".
                 A network that read bytes as 0..255 has "0/0.00392157" (1/255).
 
         Raises:
-            SettingsError: The text is neither, or a standard deviation is not positive.
+            SettingsError: The text is invalid, or a standard deviation is not positive.
         """
         parts = ["0", "1"] if text == "none" else text.split("/")
         try:
@@ -82,7 +82,7 @@ class PixelScale:
         """Return the scale written by `as_notes`; None if there is none.
 
         Raises:
-            SettingsError: There is one that cannot be read.
+            SettingsError: The stored scale is invalid.
         """
         if SCALE_NOTE not in notes:
             return None
@@ -104,7 +104,7 @@ class PixelScale:
         """Return the scale with one number for each channel or feature of these data.
 
         Raises:
-            SettingsError: It has another number of them.
+            SettingsError: It has another number of channels or features.
         """
         n = data.inputs.shape[1]
         if len(self.mean) not in (1, n):
@@ -126,17 +126,17 @@ class PixelScale:
 def pixel_scale(train: LabelledSet, ways: Sequence[Scaled] = ("all", "numbers")) -> PixelScale:
     """Return mean and standard deviation per channel (images) or per feature (vectors) of training inputs.
 
-    No single way to scale the features of a table is right (a rare category that is standardised outweighs every
-    number, and one that is not says little), so it is the one under which ridge regression, with its best penalty, has
-    the least leave-one-out error on (up to 1,000 of) these labels; see docs/results/tables.md.
+    No single scaling suits the features of every table (a standardised rare category outweighs every number, an
+    unscaled one has little effect), so the scaling is chosen by the smallest leave-one-out error of ridge regression,
+    with its best penalty, on up to 1,000 of these labels; see docs/results/tables.md.
 
     Args:
         train: Training examples; never pass test examples here.
-        ways: To choose from, the first of equals; they differ for vectors alone, and "numbers" from "all" only where a
-            feature has no other values than 0 and 1.
+        ways: Candidate scalings; ties go to the first. They differ only for vectors, and "numbers" from "all" only if a
+            feature has only the values 0 and 1.
 
     Returns:
-        The scale; of texts, whose tokens stay as they are, mean 0 and deviation 1.
+        The scale; for texts, whose tokens are unchanged, mean 0 and standard deviation 1.
     """
     if train.is_tokens:
         return PixelScale(np.zeros(1, np.float32), np.ones(1, np.float32))
@@ -185,8 +185,8 @@ def scale_of(network: Network, train: LabelledSet) -> PixelScale:
 
     Raises:
         SettingsError: The network's scaling is for another number of channels.
-        DataError: As `check_kind`; the images are not of the size and channels that the network reads; or its scaling
-            is for bytes, and they are floating-point numbers outside of 0..1, or vectors.
+        DataError: As in `check_kind`; the images do not have the size and channels of the network; or its scaling is
+        for bytes, and the data are floating-point numbers outside of 0..1, or vectors.
     """
     known = network.input
     check_kind(train, known)
@@ -224,7 +224,7 @@ def check_kind(data: LabelledSet, known: NetworkInput | None) -> None:
     """Refuse texts for a network that reads numbers, numbers for one that reads texts, and unknown tokens.
 
     Raises:
-        DataError: They do not belong together.
+        DataError: Data and network do not match.
     """
     vocabulary = None if known is None else known.vocabulary
     if data.is_tokens != (vocabulary is not None):
@@ -245,9 +245,9 @@ class Batch:
         inputs: float32, (n, *input_shape), standardised; images in channels-last memory order. Tokens are int32, cut
             to the longest text of the batch.
         drawn: Labels of the examples that were drawn: int64 classes (n,), float32 regression targets (n, n_outputs), or
-            truth values (n, n_outputs) of several labels for each input; on a grid, int64 (n, h, w) or float32
+            booleans (n, n_outputs) of several labels for each input; on a grid, int64 (n, h, w) or float32
             (n, n_outputs, h, w).
-        weights: Weights of classes, from `class_weights`; None where all examples count the same.
+        weights: Class weights from `class_weights`; None for equal weights.
     """
 
     inputs: Num[Tensor, "n ..."]
@@ -259,7 +259,7 @@ class Batch:
         """The labels of a batch without weights of classes.
 
         Raises:
-            SettingsError: They are weighted: the loss of such a batch is `batch_loss`.
+            SettingsError: The batch has class weights: use `batch_loss`.
         """
         if self.weights is not None:
             raise SettingsError(
@@ -275,7 +275,7 @@ class TensorSet:
 
     Attributes:
         inputs: As in the labelled set, (N, *input_shape), uint8, float32 or int32 tokens.
-        labels: int64 (N,), float32 (N, n_outputs) or truth values (N, n_outputs); on a grid, int64 (N, h, w) or
+        labels: int64 (N,), float32 (N, n_outputs) or booleans (N, n_outputs); on a grid, int64 (N, h, w) or
             float32 (N, n_outputs, h, w).
         shift: Subtracted from the raw inputs, shaped to broadcast over one input.
         factor: Multiplied afterwards.
@@ -356,7 +356,7 @@ def to_tensors(data: LabelledSet, scale: PixelScale, device: str | torch.device 
 def joined(parts: Iterable[Tensor], n: int) -> Tensor:
     """Concatenate parts with `n` rows in total into one tensor, without a copy of all parts.
 
-    A list would leave small blocks of memory between the large ones that parts take and free: gigabytes, for images.
+    A list of parts would fragment memory, by gigabytes for images.
     """
     whole, start = torch.empty(0), 0
     for part in parts:
@@ -371,7 +371,7 @@ def choose_device(name: str) -> torch.device:
     """Return the device of a setting.
 
     Args:
-        name: "cpu", "cuda", "cuda:1", "mps", or "auto": the CPU, whose cores train as many small networks side by side.
+        name: "cpu", "cuda", "cuda:1", "mps", or "auto": the CPU, whose cores train small networks in parallel.
 
     Raises:
         SettingsError: The name is unknown, or the machine has no such device.
@@ -404,7 +404,7 @@ def exact_device(name: str) -> torch.device:
     """Return the device of diagnostics, which need float64: the CPU instead of MPS.
 
     Raises:
-        SettingsError: As `choose_device`.
+        SettingsError: As in `choose_device`.
     """
     device = choose_device(name)
     return torch.device("cpu") if device.type == "mps" else device
@@ -445,9 +445,9 @@ def choose_precision(
     """Return the precision of a setting.
 
     Args:
-        asked: "auto" is "bfloat16" where the device computes it faster, otherwise "float32": on a GPU of NVIDIA, those
-            since Ampere; on a processor, what a product of matrices takes is measured once (without instructions for
-            bfloat16 it is several times slower).
+        asked: The setting; "auto" is "bfloat16" if the device is faster with it, otherwise "float32": NVIDIA GPUs since
+            Ampere; for a CPU, a matrix product is timed once (without bfloat16 instructions it is several times
+            slower).
     """
     if asked != "auto":
         return asked

@@ -201,7 +201,7 @@ def test_the_same_study_gives_the_same_page_again(tmp_path: Path, small: Fabrica
     assert page == again
     assert 'id="figure-arms"' in page
     assert 'id="figure-label-plan"' not in page
-    assert "1 is missing; the answer rests on the others" in page
+    assert "1 is missing; the answer is based on the others" in page
 
 
 @pytest.mark.long

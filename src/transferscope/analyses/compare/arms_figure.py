@@ -80,10 +80,8 @@ def draw_arms(summary: Summary) -> Figure | None:
         narrow=lambda inches: drawn(min(len(sizes), side_by_side(inches, 2.6)), inches),
         data=_data(summary),
         caption=(
-            "Vertical line: best baseline. Star: recommended. Filled: significantly better or worse (simultaneous "
-            f"{probability_words(confidence)} CIs). Blue: transfer arms. Arrows: interval continues beyond the axis. "
-            "Right: "
-            f"score{', and time of a run with its pretraining' if timed else ''}.{left_out}"
+            "Line: best baseline. Star: recommended. Filled: significant (simultaneous "
+            f"{probability_words(confidence)} CIs). Right: score{', time with pretraining' if timed else ''}.{left_out}"
             f"{shown_of('numbers of labels', [f'{n:,}' for n in sizes], list(decided))}"
         ),
     )

@@ -108,7 +108,7 @@ def _parts_of_others(summary: Summary) -> Iterator[Part | None]:
 LEAST_SIZES = 3
 """Numbers of labels from which there is a learning curve to draw, and to follow further."""
 
-SHORT: dict[Question, str] = {"whether": "Whether", "which": "Which way", "how much": "How much", "why": "Why"}
+SHORT: dict[Question, str] = {"whether": "Whether", "which": "Which method", "how much": "How much", "why": "Why"}
 
 TONES: dict[str, Tone] = {
     "helps": "positive",

@@ -263,8 +263,8 @@ def _why_empty(frames: StudyFrames) -> str:
     failures = frames.cells[frames.cells["state"] == "failed"]
     if failures.empty and end_of(frames) == "time":
         return (
-            f"no run of the study {name!r} finished in the minutes given: give more, as in `transferscope run` on its "
-            "study file with `--set race.minutes=N`"
+            f"no run of the study {name!r} finished in the minutes given; run `transferscope run` on its study file "
+            "with more, `--set race.minutes=N`"
         )
     if failures.empty:
         return (

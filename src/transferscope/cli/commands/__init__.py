@@ -1,7 +1,7 @@
-"""The commands as they are typed: a module of options for each, imported when its command is called or asked for help.
+"""Options of the commands: a module for each, imported when its command or its help is called.
 
-What a command does is the function of its name in `cli/NAME.py`, which may import what takes seconds: it is imported
-when the command runs. Nothing here imports torch.
+The function of a command is in `cli/NAME.py`, which may import slow modules and is imported when the command runs.
+Nothing here imports torch.
 """
 
 GROUPS = {

@@ -55,7 +55,7 @@ def _taken_for(train: LabelledSet) -> str:
     if train.inputs.dtype == np.uint8 and all((part <= 1).all() for part in pieces(train.inputs, _BYTES_COMPARED)):
         labels += (
             "; pixels are whole numbers 0 and 1 of 255, nearly black to a network that is not scaled by these images "
-            "(truth values are black and white)"
+            "(booleans are black and white)"
         )
     if constant == rows.shape[1]:
         return f"{labels}; all {len(train)} training inputs are the same, so that nothing can be learnt"

@@ -226,5 +226,5 @@ def with_values(call: Call, values: Mapping[str, Any]) -> Call:
     try:
         json.dumps(values, allow_nan=False)
     except (TypeError, ValueError) as error:
-        raise SettingsError(f"{error}; give numbers, text, truth values, None, or lists of these") from error
+        raise SettingsError(f"{error}; give numbers, text, booleans, None, or lists of these") from error
     return replace(call, values=values)
