@@ -1,4 +1,4 @@
-"""Head2Toe: a probe on the features of every block, of which the useful ones are kept."""
+"""Head2Toe: a probe on selected features of all blocks."""
 
 import time
 from collections.abc import Sequence
@@ -34,10 +34,10 @@ MOST_EXAMPLES = 4000
 class AllLayers(nn.Module):
     """Pooled outputs of all blocks of a backbone, standardised, as one vector; or of some of its numbers.
 
-    Blocks are left out whose outputs have no row for each example, such as those of encoders that put tokens first.
+    Blocks whose outputs do not have one row per example, such as those of token-first encoders, are left out.
 
     Args:
-        example: Inputs to try out which blocks those are, at least one.
+        example: Inputs for detecting these blocks, at least one.
     """
 
     mean: Tensor
@@ -95,10 +95,10 @@ class AllLayersProbe(Method):
     """Fit a linear head to the best of the pooled outputs of all blocks; the backbone stays as it is.
 
     "Head2Toe: Utilizing Intermediate Representations for Better Transfer Learning" (Evci, Dumoulin, Larochelle, Mozer
-    2022, arXiv:2201.03529), with ridge regression in the place of the paper's group lasso: a ridge head is fitted to
-    all numbers, standardised, each scored by the norm of its weights over outputs (the paper's relevance score), and
-    the share of FRACTIONS with the least risk over folds of the target's training examples gets the final ridge head:
-    those numbers with the highest scores. With fewer than four examples for each class it is 0, the linear probe.
+    2022, arXiv:2201.03529), with ridge regression instead of the paper's group lasso: a ridge head is fitted to all
+    standardised features, each is scored by the norm of its weights over outputs (the paper's relevance score), and the
+    final ridge head uses the features with the highest scores, in the share of FRACTIONS with the smallest risk over
+    folds of the target's training examples. With fewer than four examples per class the share is 0, the linear probe.
     """
 
     name: ClassVar[str] = "all-layers-probe"

@@ -1,4 +1,4 @@
-"""BitFit: biases and normalisation alone are trained."""
+"""BitFit: training only biases and normalisation layers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,8 @@ class BitFit(FewWeights):
     "BitFit: Simple Parameter-efficient Fine-tuning for Transformer-based Masked Language-models" (Ben-Zaken, Goldberg,
     Ravfogel 2022, arXiv:2106.10199), with the scales of normalisation layers, which "Training BatchNorm and Only
     BatchNorm" (Frankle, Schwab, Morcos 2021, arXiv:2003.00152) found to matter most. Statistics of batch normalisation
-    are those of target batches, as in fine-tuning. Few numbers take a larger rate than all weights do.
+    are those of target batches, as in fine-tuning. The few trained parameters use a larger learning rate than full
+    fine-tuning.
     """
 
     name: ClassVar[str] = "bitfit"
@@ -29,7 +30,7 @@ class BitFit(FewWeights):
     recipe: ClassVar[str] = "bitfit"
 
     def adapt(self, own: Network, options: FitOptions) -> Sequence[nn.Module]:
-        """Hold everything else.
+        """Freeze all other weights.
 
         Raises:
             SettingsError: The backbone has neither biases nor normalisation layers.
@@ -60,7 +61,7 @@ class BitFit(FewWeights):
 def is_normalisation(module: nn.Module) -> bool:
     """Return whether a module is a normalisation layer, of torch or, by its class name, of another package.
 
-    A module that holds others with parameters, such as `PreNorm` around attention, is none itself.
+    A module that contains others with parameters, such as `PreNorm` around attention, is not.
     """
     holds = any(True for child in module.children() for _ in child.parameters())
     return "Norm" in type(module).__name__ and not holds

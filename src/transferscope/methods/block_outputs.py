@@ -1,4 +1,4 @@
-"""What the blocks of a backbone hand on to one another."""
+"""Outputs of the blocks of a backbone."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -17,12 +17,11 @@ from transferscope.models.texts import are_pairs, halves
 
 @dataclass(frozen=True)
 class BlockOutput:
-    """What a block hands on for a batch of examples.
+    """The output of a block for a batch of examples.
 
     Attributes:
         values: Maps (n, C, H, W), tokens (n, T, C) or vectors (n, C).
-        there: Of texts, which tokens there are: those that fill a text up to the length of the longest in the batch are
-            not. None where all positions count.
+        there: For texts, which positions are tokens rather than padding. None if all positions count.
     """
 
     values: Float[Tensor, "n ..."]
@@ -35,13 +34,13 @@ class BlockOutput:
 
     @property
     def by_position(self) -> Float[Tensor, "n C P"]:
-        """The channels of each example at each position, of which a vector has one."""
+        """The channels of each example at each position; a vector has one position."""
         values = self.values.movedim(self.channel_dimension, 1)
         return values.reshape(*values.shape[:2], -1)
 
     @property
     def places(self) -> Float[Tensor, "places C"]:
-        """The channels at the positions that there are, of all examples together."""
+        """The channels at the existing positions of all examples."""
         by_position = self.by_position.movedim(2, 1)
         return by_position.flatten(0, 1) if self.there is None else by_position[self.there]
 
@@ -56,11 +55,11 @@ class BlockOutput:
 class BlockOutputs:
     """The outputs of all blocks of a backbone in one pass, from the input up.
 
-    That of a block is what reaches the next one, after whatever without weights stands between the two (an activation,
-    pooling); that of the last are the features. A block that is given no floating-point tensor is left out.
+    The output of a block is the input of the next one, after intermediate operations without weights (activation,
+    pooling); that of the last block is the features. Blocks without a floating-point input are left out.
 
     Args:
-        network: Its backbone is watched; hooks stay in place as long as `watched` is open.
+        network: Network whose backbone is watched; hooks are active while `watched` is open.
     """
 
     def __init__(self, network: Network) -> None:
@@ -82,11 +81,10 @@ class BlockOutputs:
     def of(self, inputs: Tensor) -> dict[str, tuple[BlockOutput, ...]]:
         """Return the outputs by block, the features last, for preprocessed inputs; call it in `watched`.
 
-        A block has one, and two where it runs for both texts of a pair on their own. Of one that runs several times for
-        the same input it is what the last run hands on.
+        A block has one output, and two if it runs separately for both texts of a pair. If it runs several times for the
+        same input, the last run counts.
 
-        `change` holds functions, by block, that make other values of an output, which the next block then gets; that
-        of the last is not changed.
+        `change` maps blocks to functions that replace their output for the next block, except for the last block.
         """
         self._seen = {}
         features, texts = self.network.features(inputs), _texts_of(inputs)
@@ -128,7 +126,7 @@ class BlockOutputs:
 
 
 class RememberedPass:
-    """What the blocks of a backbone gave for some inputs, so that another pass can leave out the first ones."""
+    """Recorded outputs of the blocks for some inputs, so that another pass can skip the first blocks."""
 
     def __init__(
         self, outputs: dict[str, tuple[BlockOutput, ...]], returned: dict[str, tuple[nn.Module, list[Any]]]
@@ -140,7 +138,7 @@ class RememberedPass:
     def up_to(self, name: str) -> Iterator[None]:
         """Let the blocks up to this one return their recorded outputs in one pass, without computing them.
 
-        A block that returns anything but a tensor or a tuple of tensors is computed as ever.
+        Blocks that return anything but a tensor or a tuple of tensors are computed as usual.
         """
         with ExitStack() as replaced:
             for other, (block, outputs) in self._returned.items() if name in self._returned else ():

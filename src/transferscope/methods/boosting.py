@@ -1,4 +1,4 @@
-"""Boosted trees on tables, and their mean with ridge regression: the arms that a transfer to a table has to beat."""
+"""Boosted trees on tables, and their mean with ridge regression: baselines for transfer to a table."""
 
 import time
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ class Boosting(Control):
     uses_network: ClassVar[bool] = False
 
     def check_task(self, target: Dataset, source: Dataset | None) -> None:
-        """Refuse what is not a table.
+        """Refuse data other than tables.
 
         Raises:
             DataError: The inputs are images or texts.
@@ -91,8 +91,8 @@ class Boosting(Control):
 class BoostingRidge(Boosting):
     """The mean of gradient boosting and of ridge regression on the inputs, each as on its own.
 
-    Trees do not extrapolate and a linear model bends nowhere: on small tables their mean is better than each. Classes
-    and labels are averaged as probabilities, for which ridge regression's outputs are taken as they are.
+    Trees do not extrapolate, and a linear model has no curvature: on small tables their mean is better than either.
+    Classes and labels are averaged as probabilities; outputs of ridge regression are used as such.
     """
 
     name: ClassVar[str] = "boosting-ridge"

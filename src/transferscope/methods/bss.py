@@ -1,4 +1,4 @@
-"""Batch Spectral Shrinkage: fine-tuning that lets go of what does not transfer."""
+"""Batch Spectral Shrinkage: fine-tuning that suppresses untransferable features."""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar

@@ -1,4 +1,4 @@
-"""Co-Tuning: the source head learns along, from what the target's classes look like to it."""
+"""Co-Tuning: fine-tuning that also trains the source head, on source classes that correspond to the target's."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ class CoTuning(FineTuning):
         """Refuse tasks without classes on both sides.
 
         Raises:
-            DataError: Target or source is no classification, or there are no source data and so a new head.
+            DataError: Target or source is not a classification, or there are no source data.
         """
         for data in (target, source):
             if data is None:
@@ -84,10 +84,10 @@ class CoTuning(FineTuning):
 def class_relationship(
     chances: Float[Tensor, "N S"], labels: Int[Tensor, " N"], n_classes: int
 ) -> Float[Tensor, "K S"]:
-    """p(source class | target class): the mean prediction of the source classes over the examples of each class.
+    """Return p(source class | target class), the mean prediction of source classes over the examples of each class.
 
     Args:
-        n_classes: K; a class without an example gets the mean over all.
+        n_classes: K; a class without examples gets the mean over all.
     """
     members = F.one_hot(labels.long(), n_classes).to(chances.dtype)  # (N, K)
     counts = members.sum(dim=0)[:, None]

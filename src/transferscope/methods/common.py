@@ -1,4 +1,4 @@
-"""What the methods share: domains on a device, the curve, one call of the loop."""
+"""Common parts of methods: domains on a device, the learning curve, one call of the training loop."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -57,8 +57,8 @@ class Domain:
     """One data set on a device, scaled by its own training examples.
 
     Attributes:
-        test: Test examples, for measuring only.
-        held_out: Training examples that are not trained on, by which training is stopped; None for none.
+        test: Test examples, for evaluation only.
+        held_out: Training examples held out for early stopping; None for none.
     """
 
     train: TensorSet
@@ -71,7 +71,7 @@ def domain(dataset: Dataset, options: FitOptions, network: Network | None = None
     """Move a data set to the device of the options, scaled as the network reads it.
 
     Args:
-        network: What will read the data; None for a linear model, which takes features as they are, too.
+        network: The network that reads the data; None for a linear model.
     """
     device = choose_device(options.device)
     if device.type == "cuda":
@@ -113,16 +113,15 @@ def working_copy(
     """Return a copy to train, on the device, in the fastest memory order for convolutions.
 
     Args:
-        example: What it is to read: the target's training examples.
-        start: "random" for weights of an initialisation: others are drawn again from the seed, and statistics of batch
-            normalisation follow at least as fast as LEAST_MOMENTUM. "pretrained" for those that it has, with the
-            statistics of batch normalisation that the training settings ask for. "as it is" for those that it has,
-            otherwise like "random".
+        example: The target's training examples.
+        start: "random" for initial weights: other weights are drawn again from the seed, and the momentum of batch
+            normalisation is at least LEAST_MOMENTUM. "pretrained" for its own weights, with the statistics of batch
+            normalisation of the training settings. "as it is" for its own weights, otherwise like "random".
 
     Raises:
-        NetworkError: The network does not take inputs like the example's, does not give (N, n_features), or is to start
-            from random weights and cannot draw them.
-        SettingsError: The training settings ask for statistics of batch normalisation that the network has not.
+        NetworkError: The network does not accept such inputs, does not return (N, n_features), or cannot draw random
+        weights.
+        SettingsError: The training settings request statistics of batch normalisation from a network without it.
     """
     keep = start != "random" or network.is_random
     own = network.copy() if keep else reinitialise(network, seed=stream_seed(options.seed, "network"))
@@ -154,7 +153,7 @@ def solved(
     """Return the result of a closed form or a solver, without steps and curve.
 
     Args:
-        network: It reads inputs scaled as `data` from here on.
+        network: The fitted network, for inputs scaled as `data`.
         started: `time.perf_counter` at the start.
         converged: Whether the solver reached its tolerance.
     """
@@ -226,9 +225,9 @@ def fit_learner(
 
     Args:
         data: The target: epochs count passes over its training set, and the curve is measured on it.
-        as_network: Gives the target network as it is now; called for the curve and at the end.
+        as_network: Returns the current target network; called for the curve and at the end.
         source_head: The head that reads source labels from the trained backbone, if there is one.
-        start: Where the backbone comes from: the features of a pretrained one may be kept before the first step.
+        start: Origin of the backbone: features of a pretrained one may be cached before the first step.
 
     Returns:
         The fitted network; with status "non_finite" also where its outputs are not finite after the last step.

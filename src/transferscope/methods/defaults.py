@@ -1,16 +1,16 @@
-"""What a comparison tries that names no methods: in the order of what a run costs, the cheapest first."""
+"""The default methods of a comparison, by cost of a run, cheapest first."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 
 class Default(NamedTuple):
-    """A method that is tried unless others are named.
+    """A default method of comparisons.
 
     Attributes:
-        source_data: Whether it is tried only with a source of data, which it reads or is a control for.
-        large_network: Whether it is tried only where a network of others is trained, or only where all are the own
-            small ones; None for both. Of training from scratch, the network that it would train counts.
+        source_data: Whether it requires source data, which it reads or is a control for.
+        large_network: Whether it applies only to networks of other packages (True) or only to the package's small ones
+            (False); None for both. For training from scratch, the network to train counts.
     """
 
     name: str
@@ -57,8 +57,8 @@ def default_methods(
 
     Args:
         source_data: Whether a source is data.
-        large_network: Whether a network is of others.
-        large_from_scratch: Whether the one that is trained from scratch is; None for the same.
+        large_network: Whether a network is from another package.
+        large_from_scratch: Whether the network trained from scratch is; None for the same.
     """
     from_scratch = large_network if large_from_scratch is None else large_from_scratch
     return tuple(

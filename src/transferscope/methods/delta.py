@@ -1,4 +1,4 @@
-"""DELTA: fine-tuning that is held back to the feature maps of the pretrained network."""
+"""DELTA: fine-tuning regularised towards the feature maps of the pretrained network."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -34,8 +34,8 @@ class Delta(AnchoredFineTuning):
     over positions and over the examples of the batch, and the a_lj of a block sum to its number of channels. The
     pretrained network reads the same batch, in evaluation mode. The penalty (alpha/2) ||head||^2 replaces weight decay.
     s_l is the variance of the pretrained block's outputs over examples and positions, summed over channels. In the
-    paper it is 1; squared maps differ a hundredfold between blocks and between networks, and a beta that serves one
-    makes the loss of another diverge.
+    paper it is 1; squared maps differ a hundredfold between blocks and networks, so that a good beta for one diverges
+    for another.
     """
 
     attention: Annotated[
@@ -90,7 +90,7 @@ def map_distance(
     channels.
 
     Args:
-        outputs: Of the network as it is; of both texts of a pair that are read apart, over which the mean is taken.
+        outputs: Outputs of the current network, averaged over both texts of a pair read separately.
         weights: A weight for each channel; None for 1.
     """
     distances = []
@@ -108,8 +108,7 @@ def block_variances(begun: Beginning) -> dict[str, Float[Tensor, ""]]:
         begun: The network before training; its backbone is read in evaluation mode, over up to `MOST_EXAMPLES`.
 
     Returns:
-        By block. Where a block gives the same for all but for rounding, or reads a single example, its mean square; 1
-        where that is 0.
+        By block. For constant outputs, or a single example, the mean square, or 1 if that is 0.
     """
     blocks = BlockOutputs(begun.own)
     with evaluated(begun.own), blocks.watched():
@@ -128,8 +127,8 @@ def channel_weights(begun: Beginning) -> dict[str, Float[Tensor, " _"]]:
     """Return the importance of each channel of each block to the target; a block's weights sum to its number of
     channels.
 
-    Each channel takes a pass through the blocks behind its own. First blocks that are not trained are left out: what
-    they make of an example does not change.
+    Each channel takes a pass through the following blocks. Leading frozen blocks are left out, since their outputs do
+    not change.
     """
     target = begun.target.train
     probe = ridge_probe(frozen_features(begun.own, target), target.labels, target.n_outputs)

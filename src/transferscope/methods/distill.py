@@ -1,4 +1,4 @@
-"""Distillation of features: the source network's features are a target beside the labels."""
+"""Distillation of features: the features of the source network are an additional target."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""The source model as it is: a control that looks at the target's labels for their units alone."""
+"""The unchanged source model: a control that uses the target's labels only for their units."""
 
 import time
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from transferscope.training import outputs_of
 
 
 class ChosenOutputs(nn.Module):
-    """Some outputs of a head, by their indices, in the order in which they are wanted."""
+    """Selected outputs of a head, in the given order."""
 
     outputs: Tensor
 
@@ -36,9 +36,9 @@ class ChosenOutputs(nn.Module):
 class DoNothing(Control):
     """Predict with the pretrained network and its source head, where the source has the labels of the target.
 
-    Of a source with more classes the outputs of the others are left out, and target labels are not read ("zero-shot" or
-    "source only" in studies of domain shift). Numbers are brought to the target's units: as they are, with an offset,
-    or with an offset and a slope, whichever has the least leave-one-out error, see `source_labels.calibrated`. Inputs
+    Outputs of source classes that the target lacks are left out, and target labels are not read ("zero-shot" or
+    "source only" in studies of domain shift). Numbers are converted to the target's units: unchanged, with an offset,
+    or with an offset and a slope, by the smallest leave-one-out error, see `source_labels.calibrated`. Inputs
     are scaled by the target's training examples.
     """
 

@@ -1,4 +1,4 @@
-"""Fine-tuning: go on training the pretrained network on the target's labels."""
+"""Fine-tuning: continue training the pretrained network on the target's labels."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What methods share that choose something of their own on a held-out part of the target's training data."""
+"""Common parts of methods that choose settings on a held-out part of the target's training data."""
 
 import math
 from collections.abc import Sequence
@@ -27,8 +27,7 @@ def held_out_part(train: LabelledSet, *, seed: int) -> Fold | None:
     """Split off a stratified quarter of the training examples for validation.
 
     Returns:
-        The two parts; None where there are fewer examples than four for each class (or than 16 in all), which leaves
-        too few to choose by, and where their groups cannot be kept apart.
+        The two parts; None with fewer than four examples per class (or 16 in all), or if groups cannot be kept apart.
     """
     if len(train) < labels_needed(train, PARTS):
         return None
@@ -61,9 +60,9 @@ def risk(outputs: Tensor, labels: Tensor, *, balanced: bool = False) -> float:
 
     Args:
         outputs: Logits or regression values, shape (N, K), or (N, K, h, w) on a grid.
-        labels: int64 classes (N,) or (N, h, w): the share of errors; booleans (N, K): one minus the average
+        labels: int64 classes (N,) or (N, h, w): the error rate; booleans (N, K): one minus the average
             precision, as mean over the labels that occur; float targets of the outputs' shape: the mean squared error.
-        balanced: Of classes (N,), the mean over those that occur of the share of errors in each.
+        balanced: For classes (N,), whether to average the error rates of the classes that occur.
     """
     outputs = outputs.cpu()
     if not torch.isfinite(outputs).all():
@@ -82,12 +81,12 @@ def risk(outputs: Tensor, labels: Tensor, *, balanced: bool = False) -> float:
 
 
 def harm(outputs: Tensor, labels: Tensor, weights: Tensor | None = None) -> tuple[float, float]:
-    """Return the validation criterion: the risk, and of equal risks the loss.
+    """Return the validation criterion: the risk, and for ties the loss.
 
     Args:
         outputs: Logits or regression values, shape (N, K).
         labels: As in `risk`.
-        weights: Weights of classes, which count in the share of errors and in the loss; None for none.
+        weights: Class weights in the error rate and in the loss; None for none.
     """
     loss = float(batch_loss(outputs, Batch(outputs, labels, weights=weights)))
     if weights is None or labels.dtype != torch.int64 or not torch.isfinite(outputs).all():
@@ -100,7 +99,7 @@ def blend(networks: Sequence[Network], weights: Sequence[float]) -> Network:
     """Return a copy of the first network with the weighted mean of all weights.
 
     Statistics of batch normalisation are averaged like weights, and its counters are those of the last network. A
-    network of weight 1 comes back as it is, bit for bit, whatever the others hold.
+    network of weight 1 is returned unchanged, bit for bit.
 
     Args:
         networks: Networks of one architecture.

@@ -26,8 +26,8 @@ class InnerHead:
     Attributes:
         theta: Weights (m, K).
         bias: (K,); None for a head without one.
-        risk: Leave-one-out risk as a share of that of predicting the mean target: near 0 where the head generalises,
-            near 1 or above where it does not. NaN where it was not computed or does not exist.
+        risk: Leave-one-out risk relative to that of predicting the mean target: near 0 if the head generalises, 1 or
+            above if it does not. NaN if not computed or undefined.
     """
 
     theta: Float[Tensor, "m K"]
@@ -43,7 +43,7 @@ class InnerHead:
 
 @dataclass(frozen=True)
 class Goal:
-    """What a head is fitted to, or measured against.
+    """The target of a head's fit or evaluation.
 
     Attributes:
         labels: int64 classes (n,), booleans (n, K) or float targets (n, K).
@@ -183,7 +183,7 @@ def weighted_ridge_head(
     ridge: float,
     weights: Float[Tensor, "n L"] | None = None,
 ) -> Float[Tensor, "m K"]:
-    """`ridge_head` of a weighted squared error; arguments as there and in `leave_one_out_head`."""
+    """Return the `ridge_head` of a weighted squared error; arguments as there and in `leave_one_out_head`."""
     if weights is None:
         return ridge_head(features, targets, ridge)
     roots = weights.sqrt()

@@ -1,4 +1,4 @@
-"""Joint training: one backbone, two heads, both losses at once."""
+"""Joint training: one backbone and two heads, trained on both losses."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

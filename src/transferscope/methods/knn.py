@@ -1,4 +1,4 @@
-"""Nearest neighbours on the source's features: a control that learns nothing."""
+"""Nearest neighbours on the source's features: a control without training."""
 
 import time
 from dataclasses import dataclass
@@ -24,9 +24,9 @@ NEIGHBOURS = (1, 3, 5, 10, 20)
 class Knn(Control):
     """Vote among the nearest training examples by the cosine of the pretrained features, which stay as they are.
 
-    The number of neighbours is that of NEIGHBOURS with the least leave-one-out error on the target training examples
-    (misclassified, or squared error), the least number of equals. Regression takes the mean of the neighbours, and so
-    does each of several labels, with y - 1/2 for y: a label is predicted where more than half of them have it.
+    The number of neighbours is chosen from NEIGHBOURS by leave-one-out error on the target training examples (error
+    rate or squared error); ties go to the smallest. Regression predicts the mean of the neighbours; for several labels,
+    a label is predicted if more than half of the neighbours have it.
 
     Fix and Hodges (1951); as a check of features without training, Wu, Xiong, Yu and Lin (2018, arXiv:1805.01978,
     "Unsupervised feature learning via non-parametric instance discrimination"), there with weighted votes.

@@ -1,4 +1,4 @@
-"""L2-SP: fine-tuning that is held back towards the pretrained weights."""
+"""L2-SP: fine-tuning regularised towards the pretrained weights."""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
@@ -63,7 +63,8 @@ class L2Sp(AnchoredFineTuning):
 
 
 def squared_distance(values: list[nn.Parameter], anchors: list[Tensor] | None = None) -> Float[Tensor, ""]:
-    """Sum over tensors of ||value - anchor||^2, from 0 without anchors; 0 over none, as in a linear network."""
+    """Return the sum over tensors of ||value - anchor||^2, with 0 as default anchor; 0 without tensors, as in a linear
+    network."""
     if not values:
         return torch.zeros(())
     anchors = [value.new_zeros(()) for value in values] if anchors is None else anchors

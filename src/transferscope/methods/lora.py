@@ -1,4 +1,4 @@
-"""LoRA: low-rank changes of weight matrices, and nothing else of the backbone."""
+"""LoRA: training low-rank changes of weight matrices."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -46,7 +46,7 @@ class LowRank(nn.Module):
 
     Args:
         rank: r, at least 1; the smaller side of the matrix where that is less.
-        dropout: Share of the numbers that `change` drops from what it reads, in training.
+        dropout: Dropout rate on the inputs of `change` in training.
     """
 
     def __init__(self, weight: Tensor, *, rank: int, alpha: float, dropout: float = 0.0) -> None:
@@ -139,10 +139,10 @@ class LoRA(FewWeights):
         return list(layers.values()) if takes_all else read_by_attention
 
     def adapt(self, own: Network, options: FitOptions) -> Sequence[nn.Module]:
-        """Put the changes in; weights that are not trained get none.
+        """Add the low-rank changes to trained weights.
 
         Raises:
-            SettingsError: As of `check_network`, or no weight that is trained is one of a layer to change.
+            SettingsError: As in `check_network`, or no trained weight belongs to a layer to change.
         """
         self.check_network(own)
         backbone, of_weight = own.features, dict[int, LowRank]()

@@ -121,7 +121,7 @@ class Merlin(Method):
 
     @property
     def start(self) -> Start:
-        """As `initial` says."""
+        """The setting `initial`."""
         return self.initial
 
     def searched(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
@@ -174,7 +174,7 @@ class Merlin(Method):
         *,
         train: TensorSet | None = None,
     ) -> Fitted:
-        """Train what was begun, in place.
+        """Train a started method, in place.
 
         Args:
             start: The target; a network, of which the parameters of the backbone that require gradients are trained;
@@ -205,7 +205,7 @@ class Merlin(Method):
         return replace(fitted, notes={**fitted.notes, **risks.notes()})
 
     def inner_head(self, features: Float[Tensor, "n m"], goal: Goal) -> InnerHead:
-        """theta_t(phi) as a differentiable function of the features of some target examples."""
+        """Return theta_t(phi) as a differentiable function of the features of some target examples."""
         if self.inner != "unrolled" and self.ridge == "auto":
             return leave_one_out_head(features, goal.targets, goal.weights)
         if self.inner != "unrolled":

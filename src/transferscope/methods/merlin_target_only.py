@@ -1,4 +1,4 @@
-"""MeRLin's objective on target data alone: a control that says what of MeRLin's gain needs no source."""
+"""MeRLin's objective on target data alone: a control for the part of MeRLin's gain without a source."""
 
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
@@ -12,7 +12,7 @@ class MerlinTargetOnly(Control, MerlinWithoutSource):
     """Minimise rho L_val(theta_t(phi), phi) from random weights: "MeRLin-target-only" (arXiv:2011.01418, section A.5).
 
     The settings are those of `Merlin`, whose leave-one-out head can gain over training from scratch without any source.
-    What `merlin` gains over this control is owed to the source.
+    The gain of `merlin` over this control is due to the source.
     """
 
     initial: Literal["random", "pretrained"] = field(default="random", init=False)

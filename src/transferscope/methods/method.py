@@ -1,4 +1,4 @@
-"""What every transfer method is: frozen settings with the function `fit`."""
+"""The interface of transfer methods: frozen settings with the function `fit`."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -25,10 +25,10 @@ Value = bool | int | float | str
 
 @dataclass(frozen=True)
 class Snapshots:
-    """Which networks of a run are kept on the way: the first, and every so many steps before the last.
+    """Networks of a run to keep: the initial one, and one every `every` steps.
 
     Attributes:
-        save: Called with the step and the target network as it is then; it must keep a copy.
+        save: Called with the step and the current target network; it must keep a copy.
         every: Steps between two snapshots, each at least 1; a step that any of them divides is kept.
     """
 
@@ -44,18 +44,18 @@ class Snapshots:
 
 @dataclass(frozen=True)
 class FitOptions:
-    """How a method is carried out.
+    """Options of fitting a method.
 
     Attributes:
         training: Recipe and budget, the same for every method of a comparison. Epochs count passes over the target
             training set, so that all methods take the same number of steps.
         seed: Seed of heads, data order, augmentation and dropout, at least 0.
         device: "auto", "cpu", "cuda" or "mps".
-        checkpoint: File that keeps the state of training; None to keep none.
-        checkpoint_seconds: Time between two writes of it, as in `RunOptions`.
-        on_progress: Called now and then with (steps done, steps in all).
-        curve_examples: Test examples that the training curve is measured on; 0 for no curve.
-        snapshots: Networks to keep on the way; None for none. They change no result.
+        checkpoint: Checkpoint file of training; None for none.
+        checkpoint_seconds: Time between two checkpoints, as in `RunOptions`.
+        on_progress: Called with (steps done, total steps).
+        curve_examples: Number of test examples for the training curve; 0 for no curve.
+        snapshots: Networks to keep during training; None for none. They do not change results.
     """
 
     training: TrainingSettings
@@ -76,9 +76,9 @@ class Fitted:
         network: Backbone and target head, on the device it was trained on.
         source_head: The head that reads source labels from the same backbone; None if there is none.
         status: "converged" (closed form or solver), "max_steps" (the whole budget) or "non_finite".
-        notes: Further numbers that a reader should see, by name. "inner_risk" (MeRLin with `ridge = "auto"`):
+        notes: Further numbers for reports, by name. "inner_risk" (MeRLin with `ridge = "auto"`):
             leave-one-out risk of the inner head as a share of that of predicting the mean, averaged over steps. "runs":
-            how many runs of the whole budget it took, where that is not one.
+            number of runs with the whole budget, if not one.
     """
 
     network: Network
@@ -113,10 +113,10 @@ SMALL_SHARE_RATES = (1.0, 5.0, 25.0)
 
 
 class Method(ABC):
-    """A way to learn the target, as a frozen dataclass whose fields are its settings: all that is ever asked of it.
+    """A method to learn the target: a frozen dataclass whose fields are its settings.
 
     `fit` is a function of its arguments: it never changes the caller's network, its gradients, its mode or the global
-    random state, and the same seed gives the same result. What has a default here is overridden where it differs.
+    random state, and the same seed gives the same result. Override the defaults below where they differ.
     """
 
     name: ClassVar[str]
@@ -152,27 +152,27 @@ class Method(ABC):
                 draws a new target head from the seed.
 
         Raises:
-            DataError: The task has no source data and the method reads them.
-            NetworkError: The network does not take the task's inputs.
+            DataError: The method reads source data, and the task has none.
+            NetworkError: The network does not accept the task's inputs.
         """
 
     @property
     def uses_source(self) -> bool:
-        """Whether `fit` reads `task.source`: no, the network is enough."""
+        """Whether `fit` reads `task.source`; False by default."""
         return False
 
     @property
     def needs_source(self) -> bool:
-        """The kind of an arm: with a source, where it reads the source's data or the pretrained network; else without.
+        """Whether its arms are transfer arms: it reads the source's data or the pretrained network.
 
-        A control may be of either kind: the nearest neighbours on pretrained features and the unchanged source model
-        are with a source, random features and MeRLin's objective on the target alone without.
+        A control may be of either kind: nearest neighbours on pretrained features and the unchanged source model are
+        transfer arms, random features and MeRLin's objective on the target alone are baselines.
         """
         return self.uses_source or self.start == "pretrained"
 
     @property
     def uses_network(self) -> bool:
-        """Whether it reads the study's network, rather than the inputs as they are."""
+        """Whether it uses the study's network, rather than raw inputs."""
         return True
 
     def own_network(self, few: LabelledSet) -> Network | None:
@@ -191,12 +191,12 @@ class Method(ABC):
 
     @property
     def keeps_network(self) -> bool:
-        """Whether it gives a network of the study's architecture, to keep and to export."""
+        """Whether its result is a network of the study's architecture, which can be kept and exported."""
         return True
 
     @property
     def is_diagnosed(self) -> bool:
-        """Whether diagnostics of trained networks look into what it keeps."""
+        """Whether diagnostics measure its networks."""
         return self.keeps_network
 
     @property
@@ -206,11 +206,11 @@ class Method(ABC):
 
     @property
     def most_runs(self) -> int:
-        """How many runs of the whole budget a fit may take."""
+        """Maximum number of runs with the whole budget in a fit."""
         return 1
 
     def check_task(self, target: Dataset, source: Dataset | None) -> None:  # noqa: B027  # most take all
-        """Refuse a task that it cannot learn, besides labels on a grid, before anything is run: none.
+        """Refuse a task that it cannot learn, before any run; by default none except labels on a grid.
 
         Args:
             source: The source; None for a pretrained network without data.
@@ -220,10 +220,10 @@ class Method(ABC):
         """
 
     def check_network(self, network: Network) -> None:  # noqa: B027  # likewise
-        """Refuse a network that it cannot start from, before anything is run: none.
+        """Refuse a network that it cannot start from, before any run; by default none.
 
         Raises:
-            SettingsError: Its settings name parts of a network that this one has not.
+            SettingsError: Its settings name parts that the network lacks.
         """
 
     def frozen(self, own: Network) -> Sequence[nn.Module]:
@@ -254,9 +254,9 @@ def _multiples(rate: float, factors: Sequence[float]) -> tuple[float, ...]:
 
 
 class Control(Method):
-    """Base of the methods that are no way to transfer: what transfer has to beat beside training from scratch.
+    """Base of controls: methods for comparison with transfer, in addition to training from scratch.
 
-    Most train no network of their own, and there is nothing in them for a diagnostic of trained networks to measure.
+    Most train no network, so diagnostics of trained networks do not apply.
     """
 
     takes_steps: ClassVar[bool] = False
@@ -269,10 +269,10 @@ def called_of(methods: Mapping[str, Method]) -> dict[str, str]:
 
 
 def check_task(method: Method, target: Dataset, source: Dataset | None) -> None:
-    """Refuse a task that a method cannot learn, before anything is run.
+    """Refuse a task that a method cannot learn, before any run.
 
-    Labels on a grid over each image are learnt by methods whose `learns_grids` says so, and their loss is no part of
-    one that trains on source data; what else a method cannot learn, it says in its own `check_task`.
+    Labels on a grid over each image require `learns_grids`, and are not supported by methods that train on source data.
+    Further limits are checked by the method's own `check_task`.
 
     Args:
         source: The source; None for a pretrained network without data.

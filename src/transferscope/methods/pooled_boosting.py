@@ -20,10 +20,10 @@ MOST_ROWS = 5_000
 
 @dataclass(frozen=True)
 class SourceBoosting(Boosting):
-    """The source's model as it is: trees grown on source rows alone, their numbers brought to the target's units.
+    """The unchanged source model: trees fitted to source rows, with numbers converted to the target's units.
 
-    How numbers are calibrated by the target's labels, `source_labels.calibrated` says; classes are predicted as they
-    are, and target labels are not read. Both tables must have the same labels.
+    Numbers are calibrated by the target's labels, see `source_labels.calibrated`; classes are predicted without reading
+    target labels. Both tables must have the same labels.
     """
 
     name: ClassVar[str] = "source-boosting"
@@ -67,10 +67,10 @@ class SourceBoosting(Boosting):
 
 @dataclass(frozen=True)
 class PooledBoosting(SourceBoosting):
-    """Trees grown on the rows of both tables, with a column that says which table a row is of.
+    """Trees fitted to the rows of both tables, with a column for the table of a row.
 
     Source labels that are numbers first pass through the line by which the source's own trees fit the target's labels;
-    otherwise a source in other units would be worth less than nothing. Every row counts the same.
+    otherwise a source in other units would be harmful. Every row counts the same.
     """
 
     name: ClassVar[str] = "pooled-boosting"
@@ -94,9 +94,9 @@ class PooledBoosting(SourceBoosting):
 
 @dataclass(frozen=True)
 class PooledBoostingRidge(PooledBoosting):
-    """The mean of boosting on both tables and of ridge regression on the target's rows, as of `boosting-ridge`.
+    """The mean of boosting on both tables and of ridge regression on the target's rows, as in `boosting-ridge`.
 
-    Such a mean gains by itself, whatever the source: what it owes to the source is what it gains over `boosting-ridge`.
+    Such a mean helps with any source; the gain due to the source is that over `boosting-ridge`.
     """
 
     name: ClassVar[str] = "pooled-boosting-ridge"

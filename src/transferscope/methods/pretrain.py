@@ -1,4 +1,4 @@
-"""Pretraining on the source: a stage that every method which starts from it shares."""
+"""Pretraining on the source, shared by all methods that start from it."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -43,8 +43,8 @@ def pretrain(source: Dataset, network: Network, options: FitOptions) -> Fitted:
 def to_pretrain(network: Network, source: Dataset) -> Network:
     """Return the network with a mark that binary features of tables are not standardised.
 
-    A few target rows say too little of how often a rare category occurs; what leave-one-out error on the source's
-    labels prefers was worse for targets (docs/results/tables.md).
+    Few target rows do not determine the frequency of a rare category, and the scaling chosen by leave-one-out error on
+    the source's labels was worse for targets (docs/results/tables.md).
     """
     if source.train.inputs.ndim > 2:
         return network

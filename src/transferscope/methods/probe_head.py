@@ -125,8 +125,8 @@ def logistic_probe(
 def _in_their_span(rows: Float[np.ndarray, "N m"]) -> tuple[Float[np.ndarray, "N r"], Float[np.ndarray, "r m"] | None]:
     """Return rows in an orthonormal basis of their span, and the basis; unchanged rows and None if that saves nothing.
 
-    Weights under an L2 penalty lie in that span, so that the fit is the same. The decomposition pays for itself with a
-    third as many rows as columns or fewer.
+    Weights under an L2 penalty lie in that span, so the fit is the same. The decomposition saves time with at most a
+    third as many rows as columns.
     """
     if 3 * len(rows) > rows.shape[1] or not rows.any():
         return rows, None
@@ -153,14 +153,13 @@ def best_probe(
     Ridge regression has the penalty of least leave-one-out error, logistic regression one of LOGISTIC_PENALTIES.
 
     Args:
-        usual: Which it is of equals, and where there are fewer labels than folds times classes; of logistic regressions
-            that with the largest penalty.
-        standardises: Whether both are also tried on features that are brought to a variance of 1 each. On those of
+        usual: The model for ties, and with fewer labels than folds times classes; among logistic regressions, that with
+            the largest penalty.
+        standardises: Whether both are also tried on standardised features. On those of
             EfficientNet-lite0 and MiniLM it gains a quarter of a point (docs/results/competence.md).
 
     Returns:
-        The head; which it is, ridge regression for numbers and for one class alone; and whether the solver reached its
-        tolerance.
+        The head; its kind, ridge regression for numbers and for a single class; and whether the solver converged.
     """
     weights = weights_in(training, train)
     several: list[tuple[bool, float | None]] = []  # standardised or not, and the penalty; None: ridge regression

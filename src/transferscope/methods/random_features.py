@@ -1,4 +1,4 @@
-"""A probe on the features of an untrained network: a control that says what the architecture alone gives."""
+"""A probe on the features of an untrained network: a control for the effect of the architecture."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -11,8 +11,8 @@ from transferscope.methods.method import Control, Start
 class RandomFeatures(Control, LinearProbe):
     """The linear probe on the same architecture with random weights, those of the run's seed.
 
-    What a probe on pretrained features gains over it is owed to what the source has taught, and not to the
-    architecture (Saxe et al. 2011, "On random weights and unsupervised feature learning"; as a control of transfer,
+    The gain of a probe on pretrained features over it is due to pretraining, not to the architecture (Saxe et al. 2011,
+    "On random weights and unsupervised feature learning"; as a control of transfer,
     Wieting and Kiela 2019, arXiv:1901.10444, "No training required").
     """
 

@@ -1,4 +1,4 @@
-"""Ridge or logistic regression on the inputs: a control that any transfer has to beat."""
+"""Ridge or logistic regression on the inputs: a baseline that any transfer has to beat."""
 
 import math
 import time
@@ -46,15 +46,15 @@ _MARKED = 0.1  # of the tokens of such a tokenizer begin or end a word so
 
 
 class TfIdf(nn.Module):
-    """What is counted in a text, or in both texts of a pair, weighted by how few texts have it.
+    """Tf-idf features of a text, or of both texts of a pair.
 
         (1 + log count) * (1 + log((1 + N) / (1 + number of the N texts with it))), brought to length 1
 
     (Salton and Buckley 1988, "Term-weighting approaches in automatic text retrieval"; with scikit-learn's smoothing).
 
     Args:
-        texts: Whose parts are counted; other parts count for nothing.
-        at_most: Parts to count, the most frequent ones; None for all.
+        texts: Texts that define the counted parts; other parts are ignored.
+        at_most: Number of parts to count, the most frequent ones; None for all.
     """
 
     def __init__(self, texts: LabelledSet, counted: Counted = COUNTED[0], at_most: int | None = None) -> None:
@@ -101,10 +101,10 @@ def spelled_text(tokens: Sequence[str], *, is_marked: bool) -> str:
 
 
 class Shrunk(nn.Module):
-    """Images as vectors, averaged over equal parts to `side` x `side` pixels at most; others as they are.
+    """Images as vectors, averaged to at most `side` x `side` pixels; other inputs unchanged.
 
     Args:
-        side: Pixels, at least 1; None for images as they are.
+        side: Side in pixels, at least 1; None to keep the size.
     """
 
     def __init__(self, side: int | None = None) -> None:
@@ -185,8 +185,8 @@ def reader_of(train: LabelledSet, n: int) -> tuple[nn.Module, dict[str, float]]:
 def best_counted(train: LabelledSet) -> TfIdf:
     """Return the tf-idf weights of parts of texts with the smallest leave-one-out error of ridge regression.
 
-    They are judged on up to MOST_JUDGED of the examples. Characters are counted where it is known how the tokenizer
-    writes its tokens, and some of these are parts of a text.
+    They are compared on up to MOST_JUDGED of the examples. Characters are counted only if the text can be restored from
+    tokens.
     """
     rows = np.unique(np.linspace(0, len(train) - 1, min(len(train), MOST_JUDGED)).round().astype(np.int64))
     targets = encode(torch.from_numpy(train.labels[rows]), train.n_outputs).to(torch.float64).numpy()

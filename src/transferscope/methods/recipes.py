@@ -1,8 +1,8 @@
-"""How each method trains each family of networks, as its field does: one table of plain data.
+"""The usual training recipe of each method for each family of networks: one table of plain data.
 
-A study says `recipe = "field"`, which takes the rows of `RECIPES`, or "equal", which gives every method the same budget
-as in papers' comparisons of methods. What a study sets itself wins over either, key by key. No value was chosen on the
-data that docs/results/competence.md judges it by; that page says on which.
+`recipe = "field"` uses the rows of `RECIPES`, "equal" gives every method the same budget, as in papers that compare
+methods. Keys set in the study override either. No value was chosen on the evaluation data of
+docs/results/competence.md, which names the data used for each choice.
 """
 
 import inspect
@@ -31,10 +31,10 @@ class Recipe:
 
     Attributes:
         training: Keys of [training].
-        steps: Optimiser steps by the number of labels from which they hold; the first is for 0.
+        steps: Optimiser steps by the smallest number of labels; the first is for 0.
         settings: Settings of the method.
-        source: Whose defaults these are.
-        grey: Keys of [training] for grey images that win over the others.
+        source: Origin of these defaults.
+        grey: Keys of [training] for grey images, which override the others.
     """
 
     training: Mapping[str, Value]
@@ -50,11 +50,11 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """What of network and data a recipe depends on.
+    """Properties of network and data on which a recipe depends.
 
     Attributes:
-        augment: How the target's images are augmented where the row leaves it to the data; see `augmentation_of`.
-        is_own: Whether the study trains the network that it starts from itself.
+        augment: Augmentation of the target's images if the row does not set it; see `augmentation_of`.
+        is_own: Whether the study pretrains the initial network itself.
         on_grid: Whether labels lie on a grid over each image.
         is_grey: Whether images have one channel.
     """
@@ -182,8 +182,8 @@ RATE_OF: Mapping[str, float] = {"sgd": 0.01, "adamw": 0.001}
 def augmentation_of(train: LabelledSet) -> str:
     """Return the augmentation that keeps the labels of images: "warp", "flip-crop" or "none".
 
-    Flips change characters. Small grey images, and images whose classes are called by single characters, are warped.
-    What numbers, and labels on a grid, say may move with the image.
+    Flips change characters: small grey images, and images whose class names are single characters, are warped. Numeric
+    labels, and labels on a grid, may change with the image.
     """
     if not train.is_image or train.classes is None or train.grid is not None:
         return "none"
@@ -206,8 +206,9 @@ _AUGMENTATIONS: Mapping[str, Mapping[str, str]] = {
 def even_batch(wanted: int, n: int) -> int:
     """Return about the requested batch size, so that the last batch of a pass over `n` is not small.
 
-    Of a hundred examples batches of 16 leave one of 4, whose step is as long and says a quarter as much. More than the
-    batch that is wanted are never one batch: steps on all of 20 labels end 2.5 points below those on halves.
+    With a hundred examples, batches of 16 leave a batch of 4, whose step takes as long with a quarter of the
+    information. More examples than `wanted` are split into at least two batches: steps on all of 20 labels scored 2.5
+    points below those on halves.
     """
     if n <= wanted:
         return n
@@ -232,9 +233,9 @@ def trained_as(
     """Return the training of one run.
 
     Args:
-        training: Of the study.
-        name: Of the row: `Method.recipe`, or "pretrain".
-        given: The keys of it that the study says, which win.
+        training: Training settings of the study.
+        name: Name of the row: `Method.recipe`, or "pretrain".
+        given: Keys set in the study, which override the recipe.
     """
     if protocol == "equal":
         return training

@@ -1,4 +1,4 @@
-"""Ridge regression, its penalty chosen by leave-one-out error, in little memory."""
+"""Ridge regression with the penalty chosen by leave-one-out error, with low memory."""
 
 from collections.abc import Iterator
 
@@ -29,13 +29,13 @@ def ridge_fit(
 
     Args:
         features: float32 features, finite, on the processor's memory.
-        penalties: To choose from, ascending, in units of the features' mean squared distance from their mean; at least
-            1e-5.
-        weights: Of the examples in the squared loss, at least 0 and some above; None for 1.
+        penalties: Candidate penalties, ascending, in units of the features' mean squared distance from their mean; at
+            least 1e-5.
+        weights: Weights of the examples in the squared loss, at least 0, not all 0; None for 1.
 
     Returns:
-        Coefficients and intercepts of the penalty with the least mean squared leave-one-out error; of one example,
-        which has none, coefficients of 0.
+        Coefficients and intercepts of the penalty with the smallest mean squared leave-one-out error; coefficients of 0
+        for a single example.
     """
     n, width = features.shape
     if n == 1:

@@ -1,4 +1,4 @@
-"""A small network from scratch: what a large pretrained one has to beat where training it from scratch takes days."""
+"""A small network from scratch: the baseline of large pretrained networks that take days to train from scratch."""
 
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ SMALLEST, LARGEST_LENET, LARGEST = 16, 40, 64
 
 @dataclass(frozen=True)
 class SmallScratch(TargetTraining):
-    """Train a small network on the target's labels alone, whichever network the others share.
+    """Train a small network on the target's labels alone, independent of the study's network.
 
     Images are read by LeNet, or by conv4 where they have more than 40 pixels on a side, averaged to 64 at most; vectors
     by a multilayer perceptron.

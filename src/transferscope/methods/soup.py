@@ -1,4 +1,4 @@
-"""A model soup: the average of fine-tuned networks that began alike."""
+"""A model soup: the average of fine-tuned networks with a common start."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -104,8 +104,8 @@ def greedy(n: int, risk_of: Callable[[Sequence[int]], float]) -> list[int]:
     """Return the members that join a soup, in order.
 
     Args:
-        n: At least 1.
-        risk_of: The held-out risk of the average of some members; infinite for what is not finite.
+        n: Number of members, at least 1.
+        risk_of: Returns the held-out risk of the average of some members; infinite if not finite.
 
     Returns:
         Their indices: the best alone first, then, by their own risk, each with which the average is no worse.

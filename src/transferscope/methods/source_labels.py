@@ -1,4 +1,4 @@
-"""What a source says of a target that has the same labels: which of its outputs are meant, and in which units."""
+"""Predictions of a source with the same labels as the target: matching outputs, and conversion of units."""
 
 from contextlib import suppress
 
@@ -18,11 +18,11 @@ def outputs_in_source(method: str, target: Dataset, source: Dataset | None) -> l
         source: The source; None for a network without data.
 
     Returns:
-        Places of the target's classes among the source's, or of its numbers, in their order.
+        Positions of the target's classes, or numbers, among the source's outputs.
 
     Raises:
-        DataError: There are no source data that name the labels; they are of another kind; a class of the target is
-            none of the source; or they are other numbers, or those of a column of another name.
+        DataError: There are no source data with label names; the labels have another kind; the source lacks a class of
+        the target; or the numeric labels differ in number or names.
     """
     if source is None:
         raise unsupported(method, "source data with the target's labels", "the source is a network without data")
@@ -53,7 +53,7 @@ def _label_columns(data: Dataset) -> tuple[str, ...]:
 
 
 class Line(nn.Module):
-    """Numbers y as offset + slope (y - centre), of each column its own."""
+    """Map numbers y to offset + slope (y - centre), by column."""
 
     offset: Tensor
     slope: Tensor
@@ -72,9 +72,9 @@ class Line(nn.Module):
 def calibrated(numbers: Float[Tensor, "N K"], labels: Float[Tensor, "N K"]) -> Line:
     """Fit the line from a source's predictions to a target's labels, chosen by leave-one-out error.
 
-    Numbers as they are, with an offset, or with an offset and a slope by least squares: each number takes the one with
-    the least mean squared error on each example when the others say offset and slope, the simpler of equals. The
-    source's labels may be in other units, so that the same line brings them to those of the target.
+    Unchanged, with an offset, or with an offset and a slope by least squares: each column uses the one with the
+    smallest mean squared leave-one-out error; ties go to the simpler one. The line also converts source labels in other
+    units to those of the target.
     """
     seen, truth = numbers.double().cpu(), labels.double().cpu()
     n = len(seen)

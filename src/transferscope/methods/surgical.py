@@ -1,4 +1,4 @@
-"""Surgical fine-tuning: one block is trained, and the head."""
+"""Surgical fine-tuning: training one block and the head."""
 
 import math
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ class Surgical(FineTuning):
     arXiv:2210.11466): the first blocks for shifts of the inputs, the middle ones for shifts of features, the last for
     shifts of the labels. "auto" takes the block with the largest relative gradient norm (section 5.2), |g| / |w| over
     all parameters of the block, for the loss on the target's training examples before training; the paper's Auto-RGN
-    has a rate for every block instead. Under a random head gradients say little of the blocks.
+    has a learning rate for every block instead. With a random head, gradients are uninformative.
     """
 
     head: FirstHead = "probe"
@@ -57,7 +57,7 @@ class Surgical(FineTuning):
         return replace(fitted, notes={**fitted.notes, "block": 1.0 + list(begun.own.named_blocks()).index(chosen)})
 
     def adapt(self, own: Network, options: FitOptions) -> Sequence[nn.Module]:
-        """Hold the other blocks."""
+        """Freeze the other blocks."""
         blocks = own.named_blocks()
         held = [block for name, block in blocks.items() if name != self.block]
         trained = set(blocks[self.block].parameters()) if self.block in blocks else set()
@@ -80,7 +80,7 @@ class Surgical(FineTuning):
 
 
 def relative_gradient_norms(begun: Beginning) -> dict[str, float]:
-    """|g| / |w| of each block, for the loss of the network in evaluation mode; 0 where a norm is not finite."""
+    """Return |g| / |w| of each block, for the loss of the network in evaluation mode; 0 if a norm is not finite."""
     own, shown = begun.own, begun.target.train.spread(EXAMPLES)
     with evaluated(own), recurrent_backward(own):
         for start in range(0, len(shown), AT_ONCE):

@@ -1,9 +1,8 @@
-"""What methods share that train one network on the target's labels alone; a member says only what is its own.
+"""Base of methods that train one network on the target's labels alone.
 
-A member of the family overrides what it changes: where the network starts (`start`), its first head (`first_head`),
-which blocks stay as they are (`frozen`), what else is held or put in the place of weights (`adapt`), what is trained at
-which rate (`groups`), what is added to the loss (`regulariser`, or `loss` where
-features are not enough), and the network that predicts (`predictor`).
+A subclass overrides what it changes: the initial weights (`start`), the initial head (`first_head`), frozen blocks
+(`frozen`), further frozen or replaced weights (`adapt`), learning rates of parameters (`groups`), a penalty on the loss
+(`regulariser`, or `loss` if it needs more than features), and the predicting network (`predictor`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -32,9 +31,9 @@ class Beginning:
     """A network before its training.
 
     Attributes:
-        own: The network, a copy to train, under its first head.
-        source_head: The head that it had as a pretrained network; None for a start from random weights.
-        teacher: A pretrained network that a member keeps beside it; None for most.
+        own: The network, a copy to train, with its initial head.
+        source_head: Its head as a pretrained network; None for a start from random weights.
+        teacher: A pretrained network used as a teacher; None for most methods.
     """
 
     target: Domain
@@ -45,7 +44,7 @@ class Beginning:
 
 @dataclass(frozen=True)
 class TargetTraining(Method):
-    """Minimise the task's loss on target batches, plus what a member adds to it."""
+    """Minimise the task's loss on target batches, plus the penalty of a subclass."""
 
     start: ClassVar[Start] = "random"
 
@@ -62,7 +61,7 @@ class TargetTraining(Method):
         return Beginning(target, own, source_head)
 
     def fit_from(self, begun: Beginning, options: FitOptions) -> Fitted:
-        """Train what was begun, in place."""
+        """Train a started method, in place."""
         own, target = begun.own, begun.target
         frozen = [*self.frozen(own)]
         for block in frozen:
@@ -91,11 +90,11 @@ class TargetTraining(Method):
         return [ParameterGroup(list(own.parameters()))]
 
     def all_groups(self, begun: Beginning) -> Sequence[ParameterGroup]:
-        """Return the `groups` of the network, and further parameters of a member: none."""
+        """Return the `groups` of the network, and further parameters of a subclass; by default none."""
         return self.groups(begun.own)
 
     def adapt(self, own: Network, options: FitOptions) -> Sequence[nn.Module]:
-        """Change, before training, which weights are trained: nothing is changed.
+        """Change which weights are trained, before training; by default nothing.
 
         Returns:
             Further modules that stay in evaluation mode.
@@ -109,14 +108,14 @@ class TargetTraining(Method):
     def predictor(self, begun: Beginning) -> Callable[[], Network]:
         """Return a function that returns the predicting network at any time in training: the trained one.
 
-        Called before training and before `adapt`: what must be remembered of `begun` is copied here.
+        Called before training and before `adapt`; copy here what is needed of `begun`.
         """
         return lambda: begun.own
 
     def loss(self, begun: Beginning) -> Callable[[Batch], Float[Tensor, ""]]:
         """Return the objective of a batch of the target: the task's loss, modified by `regulariser`.
 
-        Called before training: what must be remembered of `begun` is copied here.
+        Called before training; copy here what is needed of `begun`.
         """
         own, regularised = begun.own, self.regulariser(begun.own)
 
@@ -127,9 +126,9 @@ class TargetTraining(Method):
         return loss
 
     def regulariser(self, own: Network) -> Regulariser:
-        """Return the training objective: the task's loss alone.
+        """Return the training objective; by default the task's loss.
 
-        Called before training, under the first head: what must be remembered of `own` is copied here.
+        Called before training, with the initial head; copy here what is needed of `own`.
         """
         return lambda loss, features: loss
 
@@ -164,7 +163,7 @@ FrozenBlocks = Annotated[
 
 @dataclass(frozen=True)
 class FineTuning(TargetTraining):
-    """Training that starts from the pretrained backbone, under a new head, with a rate for each of the two."""
+    """Training from the pretrained backbone and a new head, with a learning rate for each."""
 
     lr_scale: BackboneRate = 0.1
     head_lr_scale: Annotated[
@@ -178,7 +177,7 @@ class FineTuning(TargetTraining):
 
     @property
     def recipe(self) -> str:
-        """That of the last block where the first ones keep their weights."""
+        """The recipe of last-block training if the first blocks are frozen."""
         return "last-block" if self.frozen_blocks else "fine-tune"
 
     def searched_rates(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
@@ -208,7 +207,7 @@ class FineTuning(TargetTraining):
 
 @dataclass(frozen=True)
 class FewWeights(FineTuning):
-    """Fine-tuning that adapts the backbone so that a small part of its weights is trained, at the whole rate."""
+    """Fine-tuning of a small part of the backbone's weights, at the full learning rate."""
 
     lr_scale: RateShare = 1.0
     frozen_blocks: int = field(default=0, init=False)
@@ -227,7 +226,7 @@ def other_head(head: Literal["random", "probe"]) -> dict[str, tuple[Value, ...]]
 
 @dataclass(frozen=True)
 class AnchoredFineTuning(FineTuning):
-    """Fine-tuning that is held at what was pretrained, in the place of weight decay."""
+    """Fine-tuning regularised towards the pretrained network instead of weight decay."""
 
     beta: Annotated[NotNegative, Says("Weight of what holds the backbone")] = 0.1
     alpha: ClassVar[float] = 0.01  # weight decay of the new head; `beta` is what is searched
@@ -242,7 +241,7 @@ def first_blocks(own: Network, n_blocks: int) -> Sequence[nn.Module]:
     weights.
 
     Raises:
-        SettingsError: The backbone has fewer, or of -1 none before it.
+        SettingsError: The backbone has fewer blocks, or no earlier block for -1.
     """
     blocks = own.blocks()
     if n_blocks > len(blocks):

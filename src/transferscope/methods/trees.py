@@ -1,4 +1,4 @@
-"""Gradient boosting by scikit-learn, kept as a module of plain tensors."""
+"""Gradient boosting by scikit-learn, stored as a module of plain tensors."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,11 +10,11 @@ from torch import Tensor, nn
 
 
 class Trees(nn.Module):
-    """Outputs that are each a constant plus a sum of regression trees.
+    """Regression trees: each output is a constant plus a sum of trees.
 
     Args:
-        rate: What their values are multiplied by.
-        output: Which output each tree belongs to.
+        rate: Factor on their values.
+        output: Output of each tree.
     """
 
     feature: Tensor
@@ -66,7 +66,7 @@ def boosted(
     Args:
         labels: Classes (N,), numbers (N, K), or booleans (N, K) of several labels.
         weights: Of the examples, (N,), or (N, K) for each of several labels; None for 1.
-        settings: Of `GradientBoostingRegressor` and `GradientBoostingClassifier`, "learning_rate" among them.
+        settings: Settings of `GradientBoostingRegressor` and `GradientBoostingClassifier`, including "learning_rate".
 
     Returns:
         Numbers, or log-odds. A class of which there is no example has -65504 (the lowest float16), and a label that all

@@ -1,4 +1,4 @@
-"""Choosing a method's settings by cross-validation on target training data."""
+"""Hyperparameter search of a method by cross-validation on target training data."""
 
 import itertools
 import json
@@ -29,7 +29,7 @@ TRIAL_STEPS = 1 / 3
 
 @dataclass(frozen=True)
 class Trial:
-    """One combination of settings and how it did.
+    """One combination of settings with its risk.
 
     Attributes:
         risk: Mean of `held_out.risk` over the folds it was tried on, with its standard error over folds; infinite with
@@ -42,13 +42,12 @@ class Trial:
 
 @dataclass(frozen=True)
 class Tuned:
-    """The settings that did best, ready to fit on all target training data.
+    """The best settings, ready to fit on all target training data.
 
     Attributes:
-        trials: All trials, the best first; none where there was nothing to choose.
-        labels_needed: Labels that a search would have needed, where there were too few of them; 0 where there were
-            enough.
-        diverged: Settings that did better, but whose training on all labels diverged; see `next_best`.
+        trials: All trials, best first; empty without a choice.
+        labels_needed: Number of labels that a search needs, if there were too few; else 0.
+        diverged: Better settings whose training on all labels diverged; see `next_best`.
     """
 
     method: Method
@@ -63,7 +62,7 @@ class Tuned:
         """Return the next best settings, if training on all labels with the chosen ones diverged.
 
         Returns:
-            With them instead; None where all that are left diverged in their trials.
+            The next best settings; None if all others diverged in their trials.
         """
         diverged = (*self.diverged, self.chosen)
         left = [trial for trial in self.trials if trial.risk.status != "non_finite" and trial.settings not in diverged]
@@ -80,10 +79,10 @@ def search_grid(method: Method, training: TrainingSettings, *, rates: bool = Tru
     setting.
 
     Args:
-        rates: False leaves the rate as it is.
+        rates: Whether to search the learning rate.
 
     Returns:
-        Values by setting, those that are given first; none for a method that chooses its own penalty or has none.
+        Values by setting, the given ones first; empty for a method with its own search or without settings to search.
     """
     own = method.searched(training)
     return {**method.searched_rates(training), **own} if rates else own
@@ -94,11 +93,11 @@ def combinations(
 ) -> list[dict[str, Value]]:
     """Return all valid combinations of a grid, in order.
 
-    A setting may have a meaning beside some values of another alone, as the rank of adapters has; combinations that the
-    method or the training settings refuse are left out.
+    Combinations that the method or the training settings refuse are left out, since a setting may apply only with some
+    values of another, such as the rank of adapters.
 
     Args:
-        grid: Values to try, by setting; an empty grid has one combination, the settings as they are.
+        grid: Values to try by setting; an empty grid has one combination, the unchanged settings.
     """
     chosen = []
     for values in itertools.product(*grid.values()):
@@ -151,18 +150,17 @@ def tune(
 ) -> Tuned:
     """Choose settings by the mean validation risk over FOLDS folds of `task.target.train`, by halving.
 
-    All combinations are tried on the first fold, with TRIAL_STEPS of the steps; after each fold the better half goes
-    on to the next. A tie goes to the combination that comes first in the grid, its settings in alphabetical order. A
-    single combination is taken without any trial; with fewer labels than folds times classes (four for labels that are
-    numbers, or for fewer classes) the settings stay as they are. With `options.checkpoint` the trials are kept beside
-    it, so that those that were made before an interruption are not made again. Where the training settings weight
-    classes alike, so does the risk. Test data are never read.
+    All combinations are tried on the first fold, with TRIAL_STEPS of the steps; the better half is tried on the next
+    fold. Ties go to the combination that comes first in the grid, with settings in alphabetical order. A single
+    combination needs no trial; with fewer labels than folds times classes (four for numeric labels, or for fewer
+    classes) settings are unchanged. With `options.checkpoint` the trials are stored next to it and reused after an
+    interruption. Class weights of the training settings apply to the risk, too. Test data are never read.
 
     Args:
         grid: Values to try for settings of the method or of the training.
 
     Raises:
-        SettingsError: The method can have no combination of the grid.
+        SettingsError: The method accepts no combination of the grid.
     """
     grid = dict(sorted(grid.items()))  # ties are decided by order, and stored tables come back in this one
     tried = combinations(grid, method, options.training)
@@ -221,7 +219,7 @@ def _part_of_progress(
 
 
 class _TrialLog:
-    """What the trials of a search gave, by combination and fold; kept in a file beside the checkpoint of the run."""
+    """Results of the trials of a search by combination and fold, stored next to the checkpoint of the run."""
 
     def __init__(self, options: FitOptions, tag: str) -> None:
         self._file = None if options.checkpoint is None else trials_file(options.checkpoint)

@@ -1,4 +1,4 @@
-"""WiSE-FT: between the pretrained and the fine-tuned weights."""
+"""WiSE-FT: interpolation between the pretrained and the fine-tuned weights."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -22,12 +22,11 @@ UNTRIED = 0.5
 
 @dataclass(frozen=True)
 class WiseFt(FineTune):
-    """Fine-tune from the probe's head, then go back part of the way: w = (1 - share) w0 + share w1.
+    """Fine-tune from the probe's head, then interpolate: w = (1 - share) w0 + share w1.
 
     "Robust fine-tuning of zero-shot models" (Wortsman et al. 2022, arXiv:2109.01903), section 3; w0 is the pretrained
-    backbone under the ridge probe, in the place of the zero-shot head that image-text models have, and w1 what
-    fine-tuning made of both. Statistics of batch normalisation go along like weights. A random head goes back towards
-    one that knows nothing.
+    backbone with the ridge probe, instead of the zero-shot head of image-text models, and w1 the result of fine-tuning.
+    Statistics of batch normalisation are interpolated, too. A random head is interpolated towards an uninformative one.
     """
 
     head: FirstHead = "probe"
@@ -48,7 +47,7 @@ class WiseFt(FineTune):
 
     @property
     def most_runs(self) -> int:
-        """Two, where the share is chosen."""
+        """Two if the share is chosen, else one."""
         return 2 if self.share == "auto" else 1
 
     def fit(self, task: TransferTask, network: Network, options: FitOptions) -> Fitted:
@@ -86,5 +85,5 @@ class WiseFt(FineTune):
         return lambda: blend([start, begun.own], [1 - share, share])
 
     def searched(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
-        """Weight decay, as the share is chosen already."""
+        """Return values of weight decay, since the share is chosen by the method."""
         return super(FineTune, self).searched(training)

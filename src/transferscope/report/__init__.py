@@ -1,1 +1,1 @@
-"""Pages, figures and files out of blocks: knows no analysis, no store, no torch."""
+"""Pages, figures and files from blocks, independent of analyses, stores and torch."""

@@ -1,4 +1,4 @@
-"""What a section of the report is made of. Text stays text here: escaping is the template's business."""
+"""Blocks of a section of the report, with plain text: the template escapes it."""
 
 import base64
 from collections.abc import Callable
@@ -34,11 +34,11 @@ class Cell:
     """One cell of a table.
 
     Attributes:
-        detail: A second, quieter line; may be empty.
+        detail: A secondary line; may be empty.
         tone: Emphasis: "" for none, "positive", "negative", "undecided", "best" or "baseline"; "group" for the only
             cell of a row that heads those below it.
-        value: The number to sort by, where the text does not begin with it in one unit; NaN sorts last.
-        shade: How far above, to 1, or below, to -1, what it is compared with; the background. 0 for none.
+        value: The number to sort by, if the text does not start with it in one unit; NaN sorts last.
+        shade: Relative position for the background, from -1 (below the reference) to 1 (above); 0 for none.
     """
 
     text: str
@@ -67,8 +67,8 @@ class Table:
     """A table: rows have one cell per column, of which the first is the heading of the row, or one "group".
 
     Attributes:
-        labels: The number of labels that it is about, in words, where a page has one of each: a reader may choose.
-        of_arms: Whether its rows are arms, which a reader may filter.
+        labels: Its number of labels in words, if a page has one table for each, to select from.
+        of_arms: Whether its rows are arms, which can be filtered.
     """
 
     columns: tuple[Column, ...]
@@ -95,8 +95,8 @@ class Figure:
 
     Attributes:
         name: Name of its files, such as "labels".
-        narrow: Makes the same drawing for a telephone or a paper, with as many panels side by side as a width in inches
-            has room for; call it within `drawing`. None where the drawing is narrow enough.
+        narrow: Function that draws the same figure at a width in inches, for a narrow screen or a paper; call it within
+            `drawing`. None if the drawing is narrow enough.
         labels: As of `Table`.
     """
 
@@ -140,8 +140,8 @@ class Picture:
     """A small embedded image.
 
     Attributes:
-        alternative: What it shows, for those who cannot see it.
-        width: How wide it is shown, in pixels of the page.
+        alternative: Alternative text.
+        width: Displayed width in pixels of the page.
     """
 
     png: bytes
@@ -236,9 +236,9 @@ class Section:
     """A part of the report.
 
     Attributes:
-        slug: Its address within the page, such as "methods".
-        files: Tables that the page holds as CSV, by name.
-        folded: Whether it opens on a click.
+        slug: Its anchor in the page, such as "methods".
+        files: Tables embedded as CSV, by name.
+        folded: Whether it is collapsed at first.
     """
 
     title: str

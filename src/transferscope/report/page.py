@@ -1,6 +1,6 @@
-"""The one writer of pages: sections in, one HTML file out that loads nothing.
+"""Writing sections as one self-contained HTML page.
 
-A page about a study has four questions as its headings; each analysis fills its place under one of them with a `Part`.
+The report of a study has four questions as headings; each analysis adds a `Part` to one of them.
 """
 
 import base64
@@ -47,7 +47,7 @@ def unreadable_part(question: Question, title: str, slug: str, what: str, error:
     """Return a placeholder for an analysis whose stored document cannot be read.
 
     Args:
-        what: What was kept, as in "The ranking that was kept".
+        what: Name of the stored facts, as in "The ranking that was kept".
     """
     warning = Text(f"{capitalised(str(error))}.", "warning")
     return Part(question, f"{what} cannot be shown.", (Section(title, slug, (warning,)),))
@@ -58,11 +58,11 @@ class Verdict:
     """The answer of an analysis.
 
     Attributes:
-        outcomes: What transfer does, by number of labels; empty where that was not asked.
-        headline: What to do: one sentence, or a line for each number of labels that has its own.
-        sentences: What a reader should know next, in the order of reading.
-        lines: The answer as a terminal shows it, at most nine lines; empty where it is the text of the verdict.
-        run_options: What `transferscope run` takes after the study file for the next step; None for no next step.
+        outcomes: Effect of transfer by number of labels; empty if not asked.
+        headline: The recommendation: one sentence, or a line for each number of labels.
+        sentences: Further notes, most important first.
+        lines: The answer for a terminal, at most nine lines; empty for the text of the verdict.
+        run_options: Options of `transferscope run` after the study file for the next step; None without one.
     """
 
     outcomes: Mapping[int, str]
@@ -85,9 +85,9 @@ class ReportFiles:
     """The written files.
 
     Attributes:
-        html: The page; it needs nothing beside it.
-        files: Figures for a paper (SVG and PDF) with their numbers (CSV), in the folder `NAME-figures` beside the
-            page; empty where none were asked for.
+        html: The self-contained page.
+        files: Figures for a paper (SVG and PDF) with their numbers (CSV), in the folder `NAME-figures` next to the
+            page; empty if not requested.
     """
 
     html: Path
@@ -113,18 +113,18 @@ def write_page(
     checksum, and shows everything without it.
 
     Args:
-        sections: The page in the order of reading, the answer first; those within a section get smaller headings.
-        out: The file; one that exists is replaced.
-        kicker: What kind of page it is, in a word or two above the title.
+        sections: Sections in reading order, the answer first; nested ones get smaller headings.
+        out: The HTML file; an existing one is replaced.
+        kicker: Kind of page, shown above the title.
         verdict: The answer; its headline goes into the title of the window.
-        facts: What was studied, in one line below the title; may be empty.
-        command: What writes the page again; may be empty.
-        width: Writes the figures for a paper, too, into the folder `NAME-figures` beside the page: as wide as a
+        facts: One line below the title on what was studied; may be empty.
+        command: The command that writes the page again; may be empty.
+        width: Width of figures for a paper, which are also written to the folder `NAME-figures` next to the page: a
             "column" (3.25 inches) or the "text" (5.5) in type of 8 points, as SVG, PDF, and the numbers as CSV.
-        refreshed_every: Seconds after which a browser reads the page again; None for a page that stays as it is.
+        refreshed_every: Refresh interval of the page in seconds; None for never.
 
     Returns:
-        What was written; every text on the page is escaped, and so are control characters and marks of direction.
+        The written files. All text on the page is escaped, including control characters and direction marks.
 
     Raises:
         StoreError: The files cannot be written.

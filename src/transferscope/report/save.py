@@ -1,4 +1,4 @@
-"""How figures and tables become SVG, PDF and CSV: whole or not at all, under safe names, and without formulas."""
+"""Atomic writing of figures and tables as SVG, PDF and CSV, with safe names and without spreadsheet formulas."""
 
 import re
 from collections.abc import Sequence
@@ -40,8 +40,8 @@ def write_text(path: Path, text: str) -> None:
 def csv_text(table: pd.DataFrame) -> str:
     """Return a table as CSV.
 
-    A spreadsheet takes a cell that begins with = + - or @ for a formula, so a name that does gets an apostrophe before
-    it, which a spreadsheet shows as text. Numbers stay as they are.
+    Spreadsheets treat a cell that begins with = + - or @ as a formula, so such names get an apostrophe as a prefix.
+    Numbers are unchanged.
     """
     harmless = table.rename(columns=_harmless)
     for position, kind in enumerate(harmless.dtypes):
@@ -97,10 +97,10 @@ def save_for_paper(sections: Sequence[Section], folder: Path, width: PaperWidth)
     """Write every figure of a page as SVG and PDF at the width of a paper, and its numbers as CSV.
 
     Args:
-        folder: Where to; made if absent.
+        folder: Output folder, created if missing.
 
     Raises:
-        UnknownNameError: There is no such width.
+        UnknownNameError: The width is unknown.
     """
     if width not in INCHES:
         raise unknown_name("width of figures", width, INCHES)

@@ -1,4 +1,4 @@
-"""What study files and commands may set: fields with their ranges, choices, defaults and meaning. No torch, no NumPy.
+"""Settings of study files and commands: fields with ranges, choices, defaults and meaning. No torch, no NumPy.
 
-Import from the modules. Settings of networks, methods and diagnostics stand with what they set.
+Import from the modules. Settings of networks, methods and diagnostics are in their own modules.
 """

@@ -1,4 +1,4 @@
-"""What a study file says of its data: the tables [target] and [tuning], and data by name."""
+"""Data settings of a study file: the tables [target] and [tuning], and data by name."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal

@@ -1,4 +1,4 @@
-"""How a study is decided and carried out: the tables [decision], [engine], [race] and [track] of a study file."""
+"""Decision and execution settings of a study file: the tables [decision], [engine], [race] and [track]."""
 
 import math
 import re
@@ -48,7 +48,7 @@ class DecisionSettings:
 
 @dataclass(frozen=True, slots=True)
 class RaceSettings:
-    """A race: only those runs of the study file that decide its questions at the least cost."""
+    """A race: only those runs of the study file that decide its questions at the lowest cost."""
 
     runs: Annotated[Annotated[int, Ge(2)] | None, Says("Most runs in all", "None for no such limit.")] = None
     minutes: Annotated[
@@ -71,8 +71,8 @@ class RaceSettings:
 class EngineSettings:
     """Execution of a study: workers, devices, timeouts and what is kept.
 
-    Workers and limits change no result. Another number of threads, or a GPU, adds the same numbers in another order,
-    which changes the last digits: their cells are kept apart from those of one thread on the CPU.
+    Workers and limits do not change results. Another number of threads, or a GPU, changes the order of summation and so
+    the last digits; such cells are stored separately.
     """
 
     workers: Annotated[

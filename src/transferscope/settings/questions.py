@@ -1,4 +1,4 @@
-"""What `rank`, `diagnose`, `plan` and `scaling` are asked: in Python and on a command line, with the same defaults."""
+"""Settings of `rank`, `diagnose`, `plan` and `scaling`, with the same defaults in Python and on the command line."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -175,7 +175,7 @@ class Columns:
     """The columns of a table of errors by size.
 
     Raises:
-        SettingsError: A column was given twice, or both standard errors and repeats were asked for.
+        SettingsError: A column is given twice, or both standard errors and repeats are given.
     """
 
     error: Annotated[str, Says("The target error or loss")] = "error"

@@ -1,4 +1,4 @@
-"""How a network is trained: one frozen record for pretraining and every method, and the learning rate of each step."""
+"""Training settings for pretraining and every method, and the learning rate of each step."""
 
 import math
 from dataclasses import dataclass
@@ -105,7 +105,7 @@ class TrainingSettings:
         """Refuse augmentation for labels on a grid over each image, which would move images but not labels.
 
         Raises:
-            SettingsError: They do, and images are augmented.
+            SettingsError: Labels are on a grid and images are augmented.
         """
         if on_grid and self.augment != "none":
             raise SettingsError(f"augment = {self.augment!r} moves pixels but not the grid of labels; leave it out")
@@ -121,8 +121,8 @@ class TrainingSettings:
 def batches_per_epoch(n_examples: int, batch_size: int) -> int:
     """Return the number of batches in one pass over the examples.
 
-    The last batch has what is left; a single example that is left joins the batch before it, because batch
-    normalisation and penalties on a batch's features need two.
+    The last batch has the remaining examples; a single one joins the batch before it, because batch normalisation and
+    penalties on a batch's features need two.
     """
     return n_examples // batch_size + (n_examples % batch_size > 1) or 1
 

@@ -1,7 +1,6 @@
-"""Contract suites: what every method, network, data set, score and diagnostic promises, tried on yours.
+"""Contract tests for your own methods, networks, data sets, scores and diagnostics.
 
-Each function raises an AssertionError that names every promise that is not kept; without one there is nothing more to
-do. transferscope's own members pass the same suites.
+Each function raises an AssertionError that lists every broken promise. The built-in members pass the same tests.
 
     from transferscope.testing import check_method
     from method import BatchSpectralShrinkage

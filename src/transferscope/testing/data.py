@@ -1,4 +1,4 @@
-"""What every data set promises, whoever wrote its function."""
+"""Contract tests of data sets."""
 
 from collections.abc import Callable
 from contextlib import chdir

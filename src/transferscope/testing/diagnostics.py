@@ -1,4 +1,4 @@
-"""What every diagnostic of trained networks promises."""
+"""Contract tests of diagnostics of trained networks."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -18,7 +18,7 @@ def check_diagnostic(diagnostic: Diagnostic) -> None:
     """Test the contract of a diagnostic on small networks.
 
     Args:
-        diagnostic: The diagnostic, with settings under which it takes well under a second.
+        diagnostic: The diagnostic, with settings that take well under a second.
 
     Raises:
         AssertionError: It breaks a promise of `DIAGNOSTIC_PROMISES`.

@@ -1,4 +1,4 @@
-"""What every method promises, whatever it does inside."""
+"""Contract tests of methods."""
 
 import math
 from collections.abc import Callable
@@ -99,15 +99,15 @@ def check_method(
 ) -> None:
     """Test the contract of a method on small problems and networks; takes seconds.
 
-    Everything is tried on two linear layers, and what does not depend on how well it learns (`ON_EVERY_NETWORK`) on a
-    convolutional network with batch normalisation and on a transformer as well.
+    All promises are tested on two linear layers; those independent of learning success (`ON_EVERY_NETWORK`) also on a
+    convolutional network with batch normalisation and on a transformer.
 
     Args:
-        method: The method, with settings under which it learns a problem of three classes in 300 steps.
+        method: The method, with settings that learn a problem of three classes in 300 steps.
         regression: Whether it learns numbers, too.
-        learns: Whether it reads the target's labels, rather than predict with what the source has taught.
-        network: A further network to try it on, as in "nets.py:mine"; None for none.
-        input_shape: Shape of one input that this one reads: (C, H, W) for images, (D,) for vectors or tokens.
+        learns: Whether it learns from the target's labels, rather than predicting with the source model.
+        network: A further network to test it on, as in "nets.py:mine"; None for none.
+        input_shape: Shape of one input of this network: (C, H, W) for images, (D,) for vectors or tokens.
 
     Raises:
         AssertionError: It breaks a promise of `METHOD_PROMISES`.

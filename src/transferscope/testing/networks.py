@@ -1,4 +1,4 @@
-"""What every network promises: the own backbones, those of a hub, and functions of the user."""
+"""Contract tests of networks: built-in backbones, those of a hub, and user functions."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

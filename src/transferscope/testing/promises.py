@@ -1,4 +1,4 @@
-"""Promises: functions that try one thing, and how a suite of them is run."""
+"""Promises, each a function that tests one property, and running them together."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import FrozenInstanceError, fields, is_dataclass
@@ -17,7 +17,7 @@ def check_all(promises: Mapping[str, Callable[[T], None]], subject: T, name: str
     """Test every promise.
 
     Raises:
-        AssertionError: Some are not kept; the message has a line for each.
+        AssertionError: Some are broken; the message has a line for each.
     """
     broken = []
     for promise, check in promises.items():

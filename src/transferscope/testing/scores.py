@@ -1,4 +1,4 @@
-"""What every transferability score promises."""
+"""Contract tests of transferability scores."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""A small transformer that methods are tried on."""
+"""A small transformer for testing methods."""
 
 from torch import Tensor, nn
 

@@ -1,4 +1,4 @@
-"""What a figure shows when there is more than fits, and how it names it."""
+"""Selection of the items that fit in a figure, and short names for them."""
 
 import re
 import textwrap
@@ -36,8 +36,8 @@ def short(name: str, *, width: int = 18) -> str:
 def beside_axis(name: str, *, width: int = 18) -> str:
     """Return a name for an axis or panel title, in two lines of at most so many characters if it is longer.
 
-    What stands in brackets is kept together where it fits in one. What is too long for two lines loses its middle:
-    names that are alike at first are distinguished by their ends.
+    Text in brackets is kept together if it fits in one line. Names too long for two lines lose their middle, since
+    similar names often differ at their ends.
     """
     if len(name) <= width:
         return name

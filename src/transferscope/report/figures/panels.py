@@ -1,4 +1,4 @@
-"""Small panels of one kind, and the legend of what they share."""
+"""Small multiples and their common legend."""
 
 from collections.abc import Mapping
 
@@ -22,9 +22,9 @@ def panels(
     """Return a figure with n panels, row by row; call it within `drawing`.
 
     Args:
-        width: Of the figure, in inches.
-        height: Of one panel, in inches.
-        around: What the figure is higher than its panels, in inches.
+        width: Width of the figure in inches.
+        height: Height of one panel in inches.
+        around: Height of the figure in addition to its panels, in inches.
     """
     n_columns = min(n, n_columns)
     n_rows = -(-n // n_columns)

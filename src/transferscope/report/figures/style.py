@@ -1,6 +1,6 @@
 """The style of figures, a colour and a mark for each method, and how figures become SVG and PDF; no pyplot.
 
-Matplotlib is imported when something is drawn: an answer in JSON or a table draws nothing.
+Matplotlib is imported when something is drawn, not for answers in JSON or tables.
 """
 
 import html
@@ -127,8 +127,8 @@ def inline_svg(svg: str, prefix: str, *, width: float) -> str:
 
     Args:
         svg: From `to_svg`.
-        prefix: Put before all ids, so that several figures on one page do not mix.
-        width: Of the figure in inches; on the page it grows no wider than its text stays in proportion.
+        prefix: Prefix of all ids, which keeps several figures on one page separate.
+        width: Width of the figure in inches, which limits its width on the page.
 
     Returns:
         The element: without XML header, scaled by its container, text and the inside of hollow marks in the reader's
@@ -184,7 +184,7 @@ _NUMBER = re.compile(r"\d[\d,.]*\d|\d")
 def mark_styles(methods: Sequence[str], baseline: str | None) -> dict[str, MarkStyle]:
     """Return the style of every method; the baseline is grey, and after six methods colours repeat with other marks.
 
-    Names that are alike but for their last number, such as that of a size, have one mark and ordered colours.
+    Names that differ only in their last number, such as a size, share a mark and have ordered colours.
     """
     families: dict[str, list[tuple[float, str]]] = {}
     for method in dict.fromkeys(methods):
