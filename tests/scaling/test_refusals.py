@@ -26,6 +26,11 @@ CASES: list[tuple[str, Callable[[], object]]] = [
     ("the law full needs 2 size(s)", lambda: fit_law(SIZES, EXACT, law="full")),
     ("did you mean 'power+floor'", lambda: law_named("powerfloor")),
     ("3 points with 3 and 1", lambda: fit_surface([1e3, 2e3, 4e3], [100] * 3, [0.5, 0.4, 0.3])),
+    (
+        "8 points with 1 and 4",
+        lambda: fit_surface([0] * 4 + [1e3] * 4, [50, 100, 200, 400] * 2, np.linspace(0.5, 0.1, 8)),
+    ),
+    ("8 points with 4 and 1", lambda: fit_surface([0] * 4 + list(SIZES[:4]), [1, 2, 3, 4] + [9] * 4, np.ones(8) / 9)),
     ("but there are 1", lambda: draw_curve(ONE_SIZE, label_grid([ONE_SIZE]))),
     *(("expected", lambda text=text: Formula(text)) for text in NO_COST),
 ]

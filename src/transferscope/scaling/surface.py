@@ -161,15 +161,15 @@ def fit_surface(
         free: Whether both sizes vary freely; None to tell by the points (`varies_freely`).
 
     Raises:
-        DataError: There are fewer than 2 sizes on an axis or fewer than 7 different points.
+        DataError: There are fewer than 2 sizes above 0 on an axis or fewer than 7 different points.
     """
     n, s = (np.asarray(column, dtype=np.float64) for column in (pretrain_sizes, finetune_sizes))
     data = observe(np.stack([n, s], axis=1), errors, stderr=stderr, rows=rows, spent=spent)
-    counts = [len(np.unique(column)) for column in data.sizes.T]
+    counts = [len(np.unique(column)) for column in data.sizes[(data.sizes > 0).all(axis=1)].T]
     if min(counts) < 2 or data.n_distinct < 7:
         raise DataError(
-            f"a surface over (n, s) needs 7 points with 2 values of n and of s, but there are {data.n_distinct} "
-            f"points with {counts[0]} and {counts[1]}"
+            "a surface over (n, s) needs 7 points with 2 values of n and of s above 0, but there are "
+            f"{data.n_distinct} points with {counts[0]} and {counts[1]}"
         )
     free = varies_freely(data.sizes) if free is None else free
     laws, loss = FREE_LAWS if free else SURFACE_LAWS, loss or ("huber" if free else "log")

@@ -158,7 +158,8 @@ def analyse(
         posteriors = {} if together is None else dict(zip(together.names, together.posteriors, strict=True))
         share = not words_in(measure.name) & UNBOUNDED
         analysed = tuple(_curve(name, data, posteriors.get(name), question, share) for name, data in curves.items())
-        lead = _lead(analysed, list(parts[0]))
+        advised = [curve.name for curve in analysed if curve.advice is not None]
+        lead = next((name for name in (*reversed(list(parts[0])), *advised) if name in advised), analysed[0].name)
         at_s = [np.unique(data.sizes[:, 1]).tolist() if over_both else [0.0] for data in groups.values()]
         first, *others = (dict(zip(sizes, part, strict=True)) for sizes, part in zip(at_s, parts, strict=True))
         gains = tuple(
@@ -213,12 +214,6 @@ def _curve(
         return CurveAnalysis(name, data, fit, None, message=str(error))
     curve = CurveAnalysis(name, data, fit, advice, share=share)
     return replace(curve, asked=curve.forecast([n for (n,) in question.at])) if question.at else curve
-
-
-def _lead(curves: tuple[CurveAnalysis, ...], first_group: list[str]) -> str:
-    """Return the curve of the largest s in the first group with advice, or the first curve with any."""
-    advised = [curve.name for curve in curves if curve.advice is not None]
-    return next((name for name in (*reversed(first_group), *advised) if name in advised), curves[0].name)
 
 
 def _together(curves: Mapping[str, Observations]) -> HierarchicalFit | None:
