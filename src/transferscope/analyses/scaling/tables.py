@@ -118,7 +118,7 @@ def _budgets(analysis: Analysis) -> Table:
         Column("Parameters", "The best number N for that budget, with its 90 % interval"),
         Column("Tokens", "The training tokens D that the rest of the budget pays for"),
         Column("Tokens a parameter"),
-        Column("Expected", "With its 90 % interval"),
+        Column("Expected", "With its 90 % interval, which holds as long as exponents do not change with size"),
     )
     return Table(columns, tuple(rows), "What to train for each budget")
 
