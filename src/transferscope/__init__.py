@@ -1,13 +1,13 @@
-"""Whether transfer learning helps a target task, which way, how much pretraining it takes, and why.
+"""Whether transfer learning helps a target task, which method, how much pretraining it takes, and why.
 
 From Python:
 
     from transferscope import compare, diagnose, plan, rank, scaling
 
-and `transferscope --help` from the command line. Each of the five answers one question, and what it returns answers
-`.verdict`, `.table()`, `.report(path)`, `.to_json()`, `.to_latex()` and `.to_markdown()`, and shows itself in a
-notebook. `open_result` gives the answer of a study that has been run, `export` writes the network of a run to a folder,
-and `load_model` opens it. Importing this package imports nothing else: each name is loaded when it is first used.
+and `transferscope --help` from the command line. Each of the five answers one question; its result has `.verdict`,
+`.table()`, `.report(path)`, `.to_json()`, `.to_latex()` and `.to_markdown()`, and a notebook display. `open_result`
+returns the answer of a finished study, `export` writes the network of a run to a folder, and `load_model` opens it.
+Each name is imported on first use.
 """
 
 import sys
@@ -52,7 +52,7 @@ __all__ = [
 
 
 class _CallableModule(ModuleType):
-    """A module named like an analysis that is also its function: `transferscope.scaling("errors.csv")`."""
+    """A module with the name of an analysis that is also its function: `transferscope.scaling("errors.csv")`."""
 
     @property
     def _analysis(self) -> Any:

@@ -1,6 +1,6 @@
 """The `transferscope` command; also `python -m transferscope`.
 
-Importing the command line takes a moment, and Ctrl-C may come in it.
+Ctrl-C may be pressed while the command line is being imported.
 """
 
 import gc

@@ -1,4 +1,4 @@
-"""What a Python program gives to the functions that answer questions, held to their signatures at once."""
+"""Validation of the arguments of public functions against their signatures."""
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -28,7 +28,7 @@ _SEVERAL = {str: "texts", int: "whole numbers", float: "numbers", Mapping: "dict
 def checks_arguments(verb: Callable[P, T]) -> Callable[P, T]:
     """Validate arguments against the function's type hints, and suggest where a setting belongs; raises SettingsError.
 
-    Lists may be anything that holds several, whole numbers and numbers those of NumPy too.
+    Lists may be any sequence, and numbers may be those of NumPy.
     """
 
     @wraps(verb)
@@ -65,10 +65,10 @@ class ReadableSignature(Signature):
 
     @classmethod
     def of(cls, verb: Callable[..., Any], headings: Mapping[str, str] = MappingProxyType({})) -> "ReadableSignature":
-        """Return that of a function.
+        """Return the signature of a function.
 
         Args:
-            headings: What a group of parameters is about, by its first one.
+            headings: Heading of each group of parameters, by its first one.
         """
         plain = signature(verb)
         readable = cls([*plain.parameters.values()], return_annotation=plain.return_annotation)

@@ -1,8 +1,8 @@
 """Which code a person has allowed to be imported and run.
 
-A reference, "package.module:name" or "path/to/file.py:name", is a program. It is run where the person wrote it: on the
-command line, in a study file that the command line names, or in a Python program. What a file, folder or store names
-besides is refused, unless the person trusts it: `--trust-code`, or `trust_code=True` in Python.
+A reference, "package.module:name" or "path/to/file.py:name", is executable code. It is run only if the user wrote it:
+on the command line, in a study file named on the command line, or in a Python program. Other code named by a file,
+folder or store is refused without `--trust-code`, or `trust_code=True` in Python.
 """
 
 import re
@@ -31,9 +31,9 @@ class Consent:
     """The code that a person has allowed; it is pickled into the worker processes of a run.
 
     Attributes:
-        given: References that the person wrote, with absolute paths.
-        is_needed: Whether others are refused: names are read from files now, and not in a program's own text.
-        to_all: Whether the person trusts whatever files name.
+        given: References written by the user, with absolute paths.
+        is_needed: Whether others are refused, since names are being read from files.
+        to_all: Whether the user trusts all code named by files.
     """
 
     given: set[str] = field(default_factory=set)
@@ -56,7 +56,7 @@ def require(kind: str, name: str) -> None:
     """Refuse a reference that was not allowed; kind as in "network".
 
     Raises:
-        UntrustedCodeError: It stands in a file or store, and the person neither wrote it nor trusts them.
+        UntrustedCodeError: It is named by a file or store, and the user neither wrote it nor trusts it.
     """
     consent, reference = current(), _absolute(name)
     if consent.is_needed and not consent.to_all and reference not in consent.given:
@@ -76,7 +76,7 @@ def give(value: object, folder: Path | None = None) -> None:
     """Allow the references that a person wrote: a text, or texts in lists, mappings and dataclasses.
 
     Args:
-        folder: Where relative paths begin; None for the working directory.
+        folder: Base of relative paths; None for the working directory.
     """
     given, waiting = current().given, [value]  # a study file may be nested deeper than functions may call themselves
     while waiting:

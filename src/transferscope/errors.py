@@ -2,18 +2,18 @@
 
     TransferscopeError
     ├── DataError            (ValueError)         the data cannot be used as they are
-    │   ├── MissingDataError (FileNotFoundError)  a file or data set is not where it was looked for
-    │   └── CorruptDataError                      a file is there and is not what it should be
+    │   ├── MissingDataError (FileNotFoundError)  a file or data set does not exist
+    │   └── CorruptDataError                      a file is corrupt or has the wrong format
     ├── SettingsError        (ValueError)         a setting is wrong: unknown key, wrong type, out of range
-    │   └── UnknownNameError                      a name that nothing answers to, with the nearest ones that exist
+    │   └── UnknownNameError                      an unknown name, with the nearest existing ones
     ├── UntrustedCodeError   (RuntimeError)       a file or store names code that the person has not allowed to run
-    ├── NetworkError         (ValueError)         a network lacks what is asked of it, or a checkpoint does not fit it
+    ├── NetworkError         (ValueError)         a network lacks what is required, or a checkpoint does not match it
     ├── StoreError           (RuntimeError)       the results cannot be read or written
     │   └── UnreachableError                      the database server does not answer, or the connection to it was lost
     └── MissingExtraError    (ImportError)        an optional package is needed; the message says how to install it
 
-Every message is one sentence (or two) that says what was seen, what was expected and what to do next. The command line
-prints it and exits with status 2. An error that is not in this tree is a bug: its traceback goes to a file.
+Every message is one or two sentences: what is wrong, what was expected, what to do next. The command line prints it and
+exits with status 2. Any other exception is a bug: its traceback goes to a file.
 """
 
 from collections.abc import Iterable, Mapping
@@ -121,7 +121,7 @@ def each_once(pairs: Iterable[tuple[str, T]], kind: str) -> dict[str, T]:
     """Return values by their unique names, of a kind as in "role of --columns".
 
     Raises:
-        SettingsError: A name stands for two of them, of which one would be lost.
+        SettingsError: A name is given twice.
     """
     once: dict[str, T] = {}
     for name, value in pairs:
@@ -135,8 +135,8 @@ def refuse_unused(given: Mapping[str, bool], why: str) -> None:
     """Refuse arguments that would not be used.
 
     Args:
-        given: Whether it was, by the names of options or arguments.
-        why: What it is beside, as in "a finished study says which networks are rated".
+        given: Whether each option or argument was given, by name.
+        why: Reason, as in "a finished study says which networks are rated".
 
     Raises:
         SettingsError: One was given.

@@ -1,4 +1,4 @@
-"""One number with its uncertainty, whatever it came from: a mean, pairs, draws, a fit. Plain Python, no NumPy."""
+"""A number with its uncertainty: of a mean, pairs, draws or a fit. Plain Python, no NumPy."""
 
 import math
 from collections.abc import Mapping
@@ -47,12 +47,11 @@ class Estimate:
 
     Attributes:
         value: The number; NaN if the status says so, infinite only when "unbounded".
-        stderr: Standard error in the unit of `value`; None when nothing can be said about it (one sample); 0 for an
-            exact value such as a closed form.
-        n: How many samples the value rests on; 0 for a closed form.
-        status: How the number came about.
-        interval: Where the number lies, with the interval's level; None when it was not asked for or nothing can be
-            said. A store keeps records without it.
+        stderr: Standard error in the unit of `value`; None if unknown (one sample); 0 for an exact value such as a
+            closed form.
+        n: Number of samples; 0 for a closed form.
+        status: Status of the computation.
+        interval: CI with its level; None if not computed or unknown. Not stored with records.
     """
 
     value: float
@@ -107,7 +106,7 @@ def as_json(value: Any, *, nan: str | None = "nan") -> Any:
     """Return JSON values of a result of `dataclasses.asdict`; infinities become "inf" and "-inf".
 
     Args:
-        nan: What stands for NaN: text that can be read back, or None.
+        nan: Replacement of NaN: text that can be parsed, or None.
     """
     if isinstance(value, Mapping):
         return {name: as_json(inner, nan=nan) for name, inner in value.items()}

@@ -1,4 +1,4 @@
-"""Files: which may be read, and how to write one that appears whole or not at all, whatever happens meanwhile."""
+"""Files: checks before reading, and atomic writing."""
 
 import hashlib
 import json
@@ -25,8 +25,8 @@ def require_regular(path: Path, expected: str) -> None:
     """Refuse a path that exists and is not a regular file: reading a device or a pipe may never end.
 
     Args:
-        path: What is about to be opened; nothing is said of a path at which there is nothing.
-        expected: What should be there, as in "an .npz file".
+        path: The path to open; a missing one is not refused.
+        expected: Expected content, as in "an .npz file".
 
     Raises:
         DataError: It is a folder, pipe, socket or device, lies in /proc or /sys, or cannot be looked at.
@@ -60,12 +60,12 @@ def json_object(path: Path, expected: str, advice: str) -> dict[str, Any]:
     """Return the object in a JSON file.
 
     Args:
-        expected: What should be there, as in "what a Trainer writes".
-        advice: What to do where something else is, as in "write it again".
+        expected: Expected content, as in "what a Trainer writes".
+        advice: Advice in the error message, as in "write it again".
 
     Raises:
-        DataError: It is no regular file.
-        CorruptDataError: It is not JSON, or no object.
+        DataError: It is not a regular file.
+        CorruptDataError: It is not JSON, or not an object.
     """
     require_regular(path, expected)
     try:
@@ -84,7 +84,7 @@ def content_digest(path: Path) -> str:
 
 
 def stamp_of(path: Path) -> tuple[int, ...]:
-    """Return what changes with any write to a file: its size and times, the last of which cannot be set."""
+    """Return the size and times of a file, which change with any write."""
     stat = path.stat()
     return stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns
 
@@ -97,7 +97,7 @@ def inside(folder: Path, path: str | Path) -> Path:
         path: A name in it, or a path that should lie below it; links on the way are followed.
 
     Raises:
-        StoreError: It lies elsewhere, by its name or by a link.
+        StoreError: It is outside of the folder, by its name or by a link.
     """
     placed = folder / path
     if not placed.resolve().is_relative_to(folder.resolve()):
@@ -126,7 +126,7 @@ def network_file_system(path: Path, *, mounts: Path = Path("/proc/self/mounts"))
 
     Args:
         path: A path, which need not exist.
-        mounts: Where the system lists what is mounted; without it (not Linux) nothing is known, and the answer is None.
+        mounts: The system's list of mounts; None is returned if it is missing (not Linux).
     """
     try:
         lines = mounts.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -148,14 +148,14 @@ def network_file_system(path: Path, *, mounts: Path = Path("/proc/self/mounts"))
 def written_whole(path: Path) -> Iterator[Path]:
     """Yield a temporary path that replaces `path` once it is written to disk; on an error nothing changes.
 
-    Its permissions are those of any new file, whatever library writes it.
+    Permissions are those of any new file.
 
     Args:
-        path: The file, in a folder that exists; replaced if it is there already. What is no regular file, such as
-            /dev/stdout, is written to as it is.
+        path: The file, in an existing folder; an existing file is replaced. Special files, such as /dev/stdout, are
+            written directly.
 
     Yields:
-        Where to write, in the same folder and with the same ending.
+        Temporary path in the same folder with the same suffix.
 
     Raises:
         OSError: It cannot be written.

@@ -1,4 +1,4 @@
-"""What this process may use of the machine."""
+"""Resources available to this process."""
 
 import ctypes
 import sys
@@ -15,8 +15,8 @@ _LARGEST_BLOCKS = (2**30, 2**25)  # bytes; older versions of glibc take no more 
 def memory_free() -> int:
     """Return the bytes of memory available to this process: free on the machine, and within its container's limit.
 
-    A container, or a job of a batch system, is a control group of Linux: a process that exceeds its limit is killed
-    without a word, however much is free on the machine. Pages of files that were read count as free, as for a machine.
+    A container, or a job of a batch system, is a control group of Linux, whose processes are killed without a message
+    beyond its limit. Cached pages of files count as free.
     """
     return min([psutil.virtual_memory().available, *_left_in_groups()])
 
@@ -65,9 +65,9 @@ def longest_file() -> int | None:
 def keep_freed_memory() -> bool:
     """Keep freed memory in this process for its next allocations; False without glibc.
 
-    By default glibc gives blocks above 32 MB back to the system as soon as they are freed and gets them again, page by
-    page, in the next step: up to two fifths of the time of a convolutional network on a CPU. It costs that the process
-    stays as large as it ever was, so it is for processes of our own.
+    By default glibc returns freed blocks above 32 MB to the system and requests them again in the next step, which
+    takes up to 40 % of the time of a convolutional network on a CPU. The process then keeps its largest size, so use it
+    only in worker processes.
     """
     if sys.platform != "linux":
         return False

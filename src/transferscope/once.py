@@ -1,6 +1,6 @@
-"""Every fact once: what a command reads, opens or tries is kept while it lasts, for all of its steps.
+"""Cache of a command: what it reads, opens or tests is kept for all of its steps.
 
-A name of data or of a network goes through study files, plans, runs and pages, and what it means goes with it here.
+A name of data or of a network is used by study files, plans, runs and pages, and is resolved once.
 """
 
 from collections.abc import Callable, Hashable, Iterator
@@ -17,7 +17,7 @@ _KEPT: ContextVar[dict[tuple[bool, object, Hashable], object] | None] = ContextV
 
 @contextmanager
 def once() -> Iterator[None]:
-    """Keep what functions marked `made_once` return, until the end; a block within another shares what that has."""
+    """Cache results of functions marked `made_once` inside the block; nested blocks share the cache."""
     given = _KEPT.get()
     token = _KEPT.set({} if given is None else given)
     try:
@@ -27,17 +27,17 @@ def once() -> Iterator[None]:
 
 
 def keep_from_now() -> None:
-    """Keep it for the rest of a process that does the cells of one study."""
+    """Cache results for the rest of a process that executes the cells of one study."""
     if _KEPT.get() is None:
         _KEPT.set({})
 
 
 def made_once(key: Callable[P, Hashable], *, passing: bool = False) -> Callable[[Callable[P, Made]], Callable[P, Made]]:
-    """Mark a function whose result is made once within `once`, and outside of it each time.
+    """Mark a function whose result is cached within `once`.
 
     Args:
-        key: What its result depends on, of its arguments.
-        passing: Whether `let_go` lets go of it, as of what data are made of.
+        key: Cache key of its arguments.
+        passing: Whether `let_go` removes it from the cache, as for raw data.
     """
 
     def marked(function: Callable[P, Made]) -> Callable[P, Made]:
@@ -57,7 +57,7 @@ def made_once(key: Callable[P, Hashable], *, passing: bool = False) -> Callable[
 
 
 def let_go() -> None:
-    """Let go of what later steps do not ask for, once data or results are read."""
+    """Remove results that later steps do not need from the cache."""
     kept = _KEPT.get() or {}
     for name in [name for name in kept if name[0]]:
         del kept[name]

@@ -1,4 +1,4 @@
-"""What a cell leaves behind, plain and frozen, as the store keeps it. No torch, no NumPy."""
+"""Records of a cell's outcome, plain and frozen, as stored. No torch, no NumPy."""
 
 import hashlib
 import math
@@ -27,8 +27,8 @@ class Says:
     """The meaning of a setting, in the type of its field: `steps: Annotated[Count, Says("Optimiser steps")]`.
 
     Attributes:
-        phrase: What it is, without choices, range and default, which its type and value tell.
-        detail: Sentences that a writer of study files needs besides; may be empty.
+        phrase: Description without choices, range and default, which are in its type and value.
+        detail: Further sentences for writers of study files; may be empty.
     """
 
     phrase: str
@@ -43,7 +43,7 @@ def check_settings(settings: object) -> None:
             `Annotated[int, Ge(1)]` no smaller number, nor `tuple[Annotated[int, Ge(1)], ...]` a smaller one among its.
 
     Raises:
-        SettingsError: A text is none of the choices, or a number is NaN or out of its range; all that are wrong.
+        SettingsError: A text is not one of the choices, or a number is NaN or out of range; the message lists all.
     """
     wrong = [
         f"{name} {f'= {one!r}' if one is value else f'holds {one!r}, which'} {why}"
@@ -69,7 +69,7 @@ class Declared:
     """The range and meaning of a setting, declared in its type.
 
     Attributes:
-        choices: The texts that it may be; empty for any.
+        choices: Allowed texts; empty for any.
     """
 
     choices: tuple[str, ...]
@@ -161,11 +161,11 @@ class Meaning:
 
     Attributes:
         heading: What it measures, as in "largest Hessian eigenvalue".
-        lower: What a network of a lower value has, as in "a flatter loss"; empty where nothing is known.
-        higher: What one of a higher value has.
-        expected: The side on which good transfer is expected; empty for neither.
-        share: Whether the value is a share of 1, shown in per cent.
-        limits: What it cannot tell, a sentence.
+        lower: Property of a network with a lower value, as in "a flatter loss"; empty if unknown.
+        higher: Property of a network with a higher value.
+        expected: Expected side of good transfer; empty for neither.
+        share: Whether the value is a fraction, shown in percent.
+        limits: Its limitations, a sentence.
     """
 
     heading: str
@@ -181,10 +181,10 @@ class Failure:
     """The reason why a cell has no outcome.
 
     Attributes:
-        kind: "exception", "non_finite" (the loss stopped being a number), "out_of_memory", "disk_full", "timeout" (it
-            took longer than a cell may), "lost" (its process died), "bad_input" (the data or settings of this one cell
-            cannot be used), "missing" (the machine lacks data or a package) or "untrusted" (it may not run the code).
-        details: The traceback, for whoever fixes it; may be empty.
+        kind: "exception", "non_finite" (the loss diverged), "out_of_memory", "disk_full", "timeout", "lost" (its
+            process died), "bad_input" (invalid data or settings of this cell), "missing" (the machine lacks data or a
+            package) or "untrusted" (code that is not allowed).
+        details: The traceback; may be empty.
     """
 
     kind: FailureKind
@@ -199,9 +199,9 @@ class Cost:
     Attributes:
         seconds: Wall-clock seconds of the work itself, resumed parts included.
         peak_memory: Largest resident memory of the process (CPU) or allocated memory (GPU) in bytes; 0 if unknown.
-        trained_parameters: Number of scalars that the optimiser could change.
-        examples_seen: Training examples passed forward and backward, counted with repetition.
-        steps: 0 for a closed form.
+        trained_parameters: Number of trainable parameters.
+        examples_seen: Number of training examples processed, with repetition.
+        steps: Number of optimiser steps; 0 for a closed form.
     """
 
     seconds: float = 0.0

@@ -1,4 +1,4 @@
-"""Methods, networks, scores, diagnostics and data sets by name, those of other packages included.
+"""Registries of methods, networks, scores, diagnostics and data sets by name, including those of other packages.
 
 A name is one of transferscope's own; one that an installed package offers as an entry point (group
 "transferscope.methods", "transferscope.networks", "transferscope.scores", "transferscope.diagnostics" or
@@ -39,15 +39,15 @@ _PLANNED: ContextVar[_Planned] = ContextVar("planned code")
 
 @contextmanager
 def planned_code(code: Mapping[str, str], *, since: str, remedy: str) -> Iterator[None]:
-    """Resolve names to the code that something was planned with, as far as this process has it or can load it.
+    """Resolve names to the code of a plan, if this process has it or can load it.
 
-    Within it a name whose code is another one raises CorruptDataError. Code that is in memory counts, whatever its file
-    says by now. The names are read from a file or store, so that what it names besides is refused.
+    Inside the block a name with other code raises CorruptDataError. Code in memory counts, even if its file has
+    changed. The names are read from a file or store, so other names in it are refused.
 
     Args:
-        code: Digests by kind and name, as `Registry.code` gives them; other names mean what they always do.
-        since: When it was that code, as in "the study was planned with it".
-        remedy: What to do where it is not there any more, as in "run the study file again".
+        code: Digests by kind and name, from `Registry.code`; other names are resolved as usual.
+        since: Origin of the digests, as in "the study was planned with it".
+        remedy: Advice if that code is no longer available, as in "run the study file again".
     """
     token = _PLANNED.set(_Planned(code, since, remedy))
     try:
@@ -70,10 +70,10 @@ class Registry(Mapping[str, T], Generic[T]):
     """The named members of one family; iterating yields the names that need no reference.
 
     Args:
-        kind: What one entry is called in messages, as in "method".
+        kind: Name of an entry in messages, as in "method".
         group: The group of entry points, as in "transferscope.methods".
-        check: Given what a reference or entry point leads to, returns the entry; raises TypeError with a clause that
-            says what is wrong, as in "lacks a name".
+        check: Converts the object of a reference or entry point to an entry; raises TypeError with a clause such as
+            "lacks a name".
     """
 
     def __init__(self, kind: str, group: str, own: Mapping[str, T], check: Callable[[object], T]) -> None:
@@ -88,11 +88,11 @@ class Registry(Mapping[str, T], Generic[T]):
         """Return the entry of a name or reference.
 
         Raises:
-            UnknownNameError: Nothing answers to the name.
-            SettingsError: A reference or an entry point leads nowhere, or to something else than such an entry; or it
-                leads to a module that has changed since Python imported it.
-            UntrustedCodeError: It is a reference of a file or store that the person has not allowed.
-            CorruptDataError: Its code is another one than `planned_code` asks for.
+            UnknownNameError: The name is unknown.
+            SettingsError: The object of a reference or entry point does not exist, or is not such an entry; or its
+            module has changed since Python imported it.
+            UntrustedCodeError: It is a reference in a file or store that the user has not allowed.
+            CorruptDataError: Its code differs from that of `planned_code`.
         """
         if name in self._own:
             if name in self._offered:
@@ -124,7 +124,7 @@ class Registry(Mapping[str, T], Generic[T]):
         return len({*self._own, *self._offered})
 
     def __contains__(self, name: object) -> bool:
-        """Return whether a name needs no reference; references are tried by looking them up."""
+        """Return whether a name is known without a reference; references are resolved by looking them up."""
         return name in self._own or name in self._offered
 
     @property
@@ -135,7 +135,7 @@ class Registry(Mapping[str, T], Generic[T]):
     def reference(self, entry: object) -> str:
         """Return the name or reference of an entry, valid also in another process.
 
-        Whoever has the entry has run its code, so that the reference is allowed from then on.
+        The code of an entry in memory has been run, so the reference is allowed from then on.
         """
         for name, known in self._own.items():
             if known is entry:
@@ -150,10 +150,10 @@ class Registry(Mapping[str, T], Generic[T]):
         return reference
 
     def identity(self, entry: object) -> dict[str, str]:
-        """Return what about an entry's origin can change a result: nothing for built-in ones, which have versions.
+        """Return the facts of an entry's origin that can change a result: none for built-in ones, which have versions.
 
         Returns:
-            Empty, or what the entry is called in its module and the digest of the code in memory that it is made of.
+            Empty, or the entry's name in its module and the digest of its code in memory.
 
         Raises:
             SettingsError: No file defines it, or its file has changed since Python imported it.

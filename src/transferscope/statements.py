@@ -1,8 +1,7 @@
-"""What an analysis says: kinds with facts, which become sentences by the template file of the analysis.
+"""Statements of an analysis: kinds with facts, which its template file turns into sentences.
 
-An analysis chooses what is worth saying and of whom, as statements; its template has a section `[kind]` for each kind,
-whose text is the sentence. Facts are plain values, neither rounded nor joined: filters do that. A condition in a
-template chooses words and never meaning.
+An analysis chooses the statements and their arms; its template has a section `[kind]` for each kind with the sentence.
+Facts are plain values; filters round and join them. Conditions in a template choose words, never meaning.
 """
 
 import re
@@ -43,8 +42,9 @@ class Words:
     """The sentences of one analysis.
 
     Args:
-        package: The package that holds the template, as in "transferscope.analyses.compare".
-        filters: Filters beside the common ones: `listed`, `few` (the first of them), `counted`, `of_labels` (numbers of
+        package: The package of the template, as in "transferscope.analyses.compare".
+        filters: Filters in addition to the common ones: `listed`, `few` (the first of them), `counted`, `of_labels`
+            (numbers of
             labels), `about` (a rough duration), `chance` (a probability in percent), `number`, `numbers`, `percent`.
     """
 

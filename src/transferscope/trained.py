@@ -1,4 +1,4 @@
-"""A trained network in a folder: `transferscope export` writes it, `load_model` opens it and it predicts."""
+"""Exported networks: `transferscope export` writes a folder, `load_model` opens it for predictions."""
 
 import hashlib
 import json
@@ -63,22 +63,22 @@ class ModelCard:
     Attributes:
         n_outputs: Number of classes, labels or numbers that it predicts.
         classes: Names of the classes or labels in the order of the outputs; None for numbers.
-        source: What was transferred; None for nothing.
-        n_labels: Labelled target examples that it was trained on.
-        metric: What `score` is: one of `HEADLINES`.
-        score: On the study's test examples.
+        source: Name of the source; None for a baseline.
+        n_labels: Number of labelled target examples.
+        metric: Metric of `score`, one of `HEADLINES`.
+        score: Score on the study's test examples.
         stderr: Its standard error over test examples; None if there is none.
-        mean_score: The mean of all runs of this method with as many labels, which other examples are expected near.
-        n_runs: Their number.
-        transformers: How the folder of a network of transformers is read; None for any other, and for what a study
-            keeps for itself.
-        versions: Of transferscope and torch.
+        mean_score: Mean of all runs of this method with the same number of labels, the expected score on other
+            examples.
+        n_runs: Number of these runs.
+        transformers: Settings for reading the folder of a transformers network; None for others, and for networks that
+            a study keeps.
+        versions: Versions of transferscope and torch.
         multi_label: Whether each input has any number of the labels `classes`, rather than one class.
-        label_units: (offset, unit) of each predicted number, in which the study counted them; empty for as they are.
-        temperature: What the outputs are divided by before they become probabilities: chosen by the study's test
-            examples (see `numerics.calibration`), which changes no prediction. 1 for numbers.
-        code: Digest of the code of a network that is the user's, by its name as `planned_code` takes it; empty for any
-            other network.
+        label_units: (offset, unit) of each predicted number in the study; empty if unscaled.
+        temperature: Temperature of the probabilities, fitted to the study's test examples (see `numerics.calibration`);
+            predictions do not depend on it. 1 for numbers.
+        code: Digest of the code of a user's network by name, for `planned_code`; empty for other networks.
     """
 
     network: NetworkSettings
@@ -129,12 +129,12 @@ class TrainedModel:
         """Return logits of the classes or labels, or the predicted numbers.
 
         Args:
-            inputs: As the data of the study hold them, before its transformations: images (N, H, W), (N, H, W, C) or
+            inputs: Inputs like the study's data before its transformations: images (N, H, W), (N, H, W, C) or
                 (N, C, H, W), whole numbers in 0..255 or floating point in [0, 1]; or vectors (N, D); or a data frame
                 with the columns of the study's table, in any order; or a list of texts.
 
         Raises:
-            DataError: They are of another shape or range than those that it was trained on.
+            DataError: Their shape or range differs from that of the training data.
         """
         return self.outputs_of_read(self._read(inputs))
 
@@ -174,8 +174,8 @@ class TrainedModel:
         """Return the name of the most probable class of each input, shape (N,), or the predicted numbers (N,
         n_outputs).
 
-        Of several labels, whether each input has each of `card.classes`, shape (N, n_outputs): those with a probability
-        above one half. Inputs and errors as of `outputs`.
+        For several labels, whether each input has each of `card.classes`, shape (N, n_outputs): probability above one
+        half. Inputs and errors as in `outputs`.
         """
         outputs = self.outputs(inputs)
         if self.card.classes is None:
@@ -185,10 +185,10 @@ class TrainedModel:
     def predict_proba(self, inputs: Inputs) -> Float[np.ndarray, "N C"]:
         """Return the network's probabilities of the classes or labels, in the order of `card.classes`.
 
-        Those of classes sum to 1; each label has one of its own. They are calibrated by one number for the whole
-        network, `card.temperature`, on inputs like the study's test examples.
+        Probabilities of classes sum to 1; each of several labels has its own. They are calibrated by temperature
+        scaling, `card.temperature`, on the study's test examples.
 
-        Inputs are as of `outputs`.
+        Inputs are as in `outputs`.
 
         Raises:
             DataError: See `outputs`; or the network predicts numbers.
@@ -238,11 +238,11 @@ def save_model(model: TrainedModel, folder: Path) -> None:
 
     Args:
         model: The network, on the CPU.
-        folder: Made if it is not there; what was exported to it before is replaced.
+        folder: Output folder, created if missing; an earlier export is replaced.
 
     Raises:
-        StoreError: It holds something else than an export.
-        NetworkError: A network of transformers cannot be written by it.
+        StoreError: The folder has other content than an export.
+        NetworkError: transformers cannot write the network.
     """
     there = sorted(folder.iterdir()) if folder.is_dir() else []
     own = [pattern.partition("/")[0] for pattern in (WEIGHTS, CARD, *FILES)]
@@ -294,17 +294,17 @@ def load_model(place: str | Path, *, trust_code: bool = False) -> TrainedModel:
     """Open a network written by `transferscope export`.
 
     Args:
-        place: Its folder, or the file `model.safetensors` in it, which is enough.
-        trust_code: Whether code that makes the network, a function of a package or file that the file names, is
-            imported and called.
+        place: Its folder, or its file `model.safetensors`, which suffices.
+        trust_code: Whether to import and call the code of the network, a function of a package or file that the file
+            names.
 
     Raises:
         MissingDataError: There is no such file.
-        CorruptDataError: It was not written by `transferscope export`, or by a later version, or is damaged, or its
-            card was changed since; or the network is made by code of the user that has changed since.
-        UntrustedCodeError: The network is made by code of the user, which is not trusted.
-        MissingExtraError: It is a network of transformers, which is not installed.
-        TransferscopeError: The network cannot be built, as when code of another package that it needs is missing.
+        CorruptDataError: It was not written by `transferscope export`, or by a later version, is damaged, or its card
+        or the user's network code has changed.
+        UntrustedCodeError: The network needs user code that is not trusted.
+        MissingExtraError: It is a transformers network, and transformers is not installed.
+        TransferscopeError: The network cannot be built, for example because a package is missing.
     """
     file = Path(place) / WEIGHTS if Path(place).is_dir() else Path(place)
     if not file.is_file():

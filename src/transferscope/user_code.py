@@ -1,10 +1,10 @@
-"""The code that a reference leads to, and its digest: that of its file and of the user's files that it imports.
+"""The code of a reference, and its digest: that of its file and of the user's files that it imports.
 
-What a file imports is read from its `import` statements, in functions too; nothing is run for it. A module is the
-user's if it lies where the file does (beside the package that the file is in) or in another folder that Python imports
-from, and not in one of Python or of installed packages; a package that a reference leads to has its own files. A name
-that is made up while the code runs is not seen. The file of "path/to/file.py:name" is run again when its code has
-changed; of a module that Python imports by its name such a change is an error.
+Imports are read from `import` statements, also in functions, without running code. A module is the user's if it is next
+to the file (or its package) or in another folder from which Python imports, except those of Python and installed
+packages; a referenced package counts with its own files. Dynamic imports are not detected. The file of
+"path/to/file.py:name" is run again if its code has changed; for a module that Python imports by name such a change is
+an error.
 """
 
 import ast
@@ -48,14 +48,14 @@ def load(where: str, path: str) -> tuple[object, str]:
 
     Args:
         where: A module by its name, or the path of a file, which ends in ".py".
-        path: What to take of it, as in "Class" or "Class.method".
+        path: Name within it, as in "Class" or "Class.method".
 
     Returns:
-        What is there, and a digest; "" for what no file defines.
+        The object and its digest, "" if no file defines it.
 
     Raises:
         ChangedCodeError: A module that belongs to the code has changed since it was first seen.
-        Exception: Whatever the code raises; FileNotFoundError and AttributeError where there is nothing.
+        Exception: Any exception of the code; FileNotFoundError or AttributeError if it does not exist.
     """
     module = _run(Path(where).expanduser().resolve(strict=True)) if where.endswith(".py") else None
     entry: object = module or importlib.import_module(where)
@@ -94,7 +94,7 @@ def files_of(path: Path, folder: Path, further: Iterable[Path] = ()) -> dict[Pat
     """Return the digests of a file and of the user's files that it imports.
 
     Args:
-        folder: Where Python finds the file or its package, and looks first.
+        folder: Folder of the file or its package, which Python searches first.
         further: Other folders that Python imports from.
     """
     files: dict[Path, str] = {}

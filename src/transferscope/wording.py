@@ -1,4 +1,4 @@
-"""How numbers, lists, durations and names are written for a reader, whichever analysis they come from."""
+"""Formatting of numbers, lists, durations and names for all analyses."""
 
 import itertools
 import math
@@ -99,7 +99,7 @@ ALL_LABELS = 0
 def sizes_in_words(sizes: Sequence[int]) -> str:
     """Return numbers of labels: "1 label", "20 and 1,000 labels", or "all labels".
 
-    Of more than five the ends and how many: "200 to 12,800 labels (7 numbers)".
+    More than five are given as a range: "200 to 12,800 labels (7 numbers)".
     """
     if list(sizes) == [ALL_LABELS]:
         return "all labels"
@@ -235,7 +235,7 @@ def weights_in_words(entry: Mapping[str, object]) -> str:
 
     Returns:
         As in "net.safetensors gives 270,160 of the backbone's 270,160 numbers (100 %)"; with "left out: ..." for what
-        the network has no place for.
+        the network lacks.
     """
     file, matched, backbone = entry.get("file"), entry.get("matched_numbers"), entry.get("backbone_numbers")
     if not isinstance(matched, int) or not isinstance(backbone, int):

@@ -1,8 +1,7 @@
 """Networks: torch modules with an explicit split into features and head.
 
-`build_network` makes one by name with random weights (`BACKBONES` lists the own ones), `open_pretrained` one with
-trained weights, `adapt` makes one of any module, and `save_weights` and `open_network` keep and fetch what a network
-has learnt.
+`build_network` makes one by name with random weights (`BACKBONES` lists the built-in ones), `open_pretrained` one with
+trained weights, `adapt` converts any module, and `save_weights` and `open_network` write and read weights.
 """
 
 from transferscope.models.adapt import adapt

@@ -1,4 +1,4 @@
-"""Any module as a network: its head, its blocks, and one tensor out of whatever it returns."""
+"""Conversion of any module to a network: its head, its blocks, and one output tensor."""
 
 import copy
 import random
@@ -33,8 +33,8 @@ def adapt(
 ) -> Network:
     """Split a module into the submodule called `head` and everything before it.
 
-    The split is tried out on two random inputs: the head's outputs on the features must be what the module computes,
-    so only the head may follow the features (a softmax after the head, for one).
+    The split is tested on two random inputs: the head's outputs on the features must equal those of the module, so only
+    the head may follow the features (no softmax after it, for example).
 
     Args:
         module: Any module from inputs (N, *input_shape) to outputs (N, n_outputs), or to an object that has them as
@@ -42,19 +42,19 @@ def adapt(
         head: Name of a submodule, as in `module.named_modules()`: "fc", "classifier.1"; "none" for a module that makes
             features (also as `pooler_output` or `last_hidden_state`) and has no head, which gets an untrained one; None
             to find it: the last linear layer that the module calls.
-        input: How inputs must be scaled for the module, and the size and channels of its images: others are refused,
-            and `load(NAME, transforms=input.transforms)` makes them so. None to standardise inputs by the training
+        input: Input scaling of the module, and size and channels of its images: others are refused, and `load(NAME,
+            transforms=input.transforms)` converts them. None to standardise inputs by the training
             examples, and for a text encoder the vocabulary of its configuration.
-        like: A network that was split and tried out, of the same architecture; None to try this one.
+        like: A network of the same architecture that was split and tested before; None to test this one.
 
     Returns:
-        A network on the module's device that shares no memory with it, whose weights count as trained ones. Its blocks
+        A network on the module's device that shares no memory with it, whose weights count as trained. Its blocks
         are the parts of an `nn.Sequential`, or the groups that `find_blocks` names, in the order in which they run.
 
     Raises:
-        NetworkError: There is no such submodule, or none is found; the module fails on inputs of this shape or returns
-            something else than one tensor (N, n_outputs); its answers are not each input's own (see `check_answers`);
-            or more than the head follows the features.
+        NetworkError: The submodule does not exist, or none is found; the module fails on inputs of this shape or does
+        not return one tensor (N, n_outputs); its outputs depend on other inputs (see `check_answers`); or more than the
+        head follows the features.
 
     Example:
         >>> whole = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))
@@ -114,15 +114,15 @@ def _parts(whole: nn.Module, head: str, n_features: int) -> tuple[nn.Module, nn.
 def check_answers(module: nn.Module, input_shape: tuple[int, ...], vocabulary: int | None = None) -> None:
     """Refuse a module whose outputs in evaluation mode are random, or depend on the other inputs of the batch.
 
-    Three random inputs are read twice, or more often where a global generator was drawn from, and two of them once more
-    without the third; of texts these two are shorter.
+    Three random inputs are read twice (more often if a global random generator was used), and two of them again without
+    the third; for texts these two are shorter.
 
     Args:
         module: From inputs (N, *input_shape) to one tensor (N, width).
         vocabulary: Number of tokens, for a module that reads texts.
 
     Raises:
-        NetworkError: The answers differ, or it fails on these inputs.
+        NetworkError: The outputs differ, or it fails on these inputs.
     """
     length = max(1, input_shape[-1] // 2)
     with seeded(0), torch.no_grad(), evaluated(module):
@@ -165,8 +165,8 @@ def alike(one: Tensor, other: Tensor, tolerance: float | None = None) -> bool:
     """Return whether outputs are equal up to rounding.
 
     Args:
-        tolerance: In units of the largest; None for what other sizes of a batch may change: a thousandth, or of types
-            of two bytes a twentieth.
+        tolerance: Relative to the largest output; None for the effect of batch size: 1/1000, or 1/20 for two-byte
+            types.
     """
     if one.shape != other.shape:
         return False
@@ -270,7 +270,7 @@ def find_blocks(features: nn.Module) -> tuple[str, ...]:
 def _as_run(features: nn.Module, blocks: tuple[str, ...], inputs: Tensor) -> tuple[str, ...]:
     """Return the blocks in the order of their first calls, which may differ from the order of definition.
 
-    One that is not called, such as a list of modules, stays behind the one that is listed before it.
+    A block that is not called, such as a list of modules, stays after its predecessor in the list.
     """
     called: list[str] = []
     with ExitStack() as hooks:

@@ -1,4 +1,4 @@
-"""The own networks without their heads, each a function (input_shape, widths) -> Backbone."""
+"""The built-in networks without heads, each a function (input_shape, widths) -> Backbone."""
 
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ def check_image(name: str, input_shape: tuple[int, ...], *, smallest: int) -> No
         smallest: Least height and width in pixels.
 
     Raises:
-        NetworkError: The inputs are no images, or too small.
+        NetworkError: The inputs are not images, or too small.
     """
     if len(input_shape) != 3:
         raise NetworkError(
@@ -170,7 +170,7 @@ def resnet(input_shape: tuple[int, ...], widths: tuple[int, int, int], *, name: 
         widths: Channels of the three stages, not decreasing.
 
     Raises:
-        NetworkError: The widths decrease; or as `check_image`.
+        NetworkError: The widths decrease; or as in `check_image`.
     """
     check_image(name, input_shape, smallest=4)
     if list(widths) != sorted(widths):

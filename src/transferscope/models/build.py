@@ -1,4 +1,4 @@
-"""Networks by name: the own backbones, those of other packages and of files, of transformers, timm and torchvision."""
+"""Networks by name: built-in backbones, those of other packages and files, of transformers, timm and torchvision."""
 
 import inspect
 import json
@@ -37,9 +37,9 @@ class BackboneEntry:
     """A backbone in `BACKBONES`.
 
     Attributes:
-        build: Makes it from the input shape and the widths, drawing from torch's global CPU generator.
-        widths: The usual widths of its layers.
-        any_depth: Whether there may be more or fewer layers than usual (at least one).
+        build: Builds it from the input shape and the widths, using torch's global CPU generator.
+        widths: Default widths of its layers.
+        any_depth: Whether the number of layers may differ from the default (at least one).
     """
 
     build: Callable[[tuple[int, ...], Any], Backbone]
@@ -57,8 +57,8 @@ class FactoryEntry:
 def _as_entry(maker: object) -> BackboneEntry | FactoryEntry:
     """Return the entry of a user's function: `function(input_shape)` or `function(input_shape, widths=(...))`.
 
-    It returns the features as a module from inputs (N, *input_shape) to (N, n_features), or as a `Backbone`. A function
-    that does not take `input_shape` first makes a whole module, as does a class of modules.
+    It returns a feature module from inputs (N, *input_shape) to (N, n_features), or a `Backbone`. A function without
+    `input_shape` as its first parameter, or a class of modules, makes a whole module.
     """
     if not callable(maker):
         raise TypeError("is not a function")
@@ -143,9 +143,9 @@ class NetworkSettings:
     """A network by name, with its settings.
 
     Raises:
-        UnknownNameError: There is no such backbone.
-        SettingsError: A width is below 1, or their number does not fit the backbone; a reference leads nowhere; or a
-            setting is for networks of another kind.
+        UnknownNameError: The backbone does not exist.
+        SettingsError: A width is below 1, or their number does not match the backbone; a reference does not exist; or a
+        setting is for networks of another kind.
     """
 
     name: Annotated[
@@ -250,12 +250,12 @@ def input_of(settings: NetworkSettings) -> NetworkInput | None:
     """Return the preprocessing of a network: its settings, and for the rest its own files.
 
     Returns:
-        Size, channels and scaling; None where nothing is said, as of the backbones: their inputs keep their size and
-        are standardised by the training examples.
+        Size, channels and scaling; None if unspecified, as for backbones: their inputs keep their size and are
+        standardised by the training examples.
 
     Raises:
         NetworkError: The network cannot be opened.
-        CorruptDataError: Its files say its input in a way that cannot be read, and the settings do not say it.
+        CorruptDataError: The input form in its files is invalid, and not given by the settings.
     """
     try:
         known = None if settings.module is None else settings.module.input
@@ -305,15 +305,15 @@ def build_network(
     Args:
         input_shape: Shape of one input, as the network reads it: (C, H, W) for images, (D,) for vectors.
         n_outputs: Number of classes or regression targets, at least 1.
-        seed: Seed of the initialisation; the global random state is left as it was.
+        seed: Seed of the initialisation; the global random state is unchanged.
 
     Returns:
         The network, on the CPU and in training mode; the same weights for the same arguments.
 
     Raises:
-        UnknownNameError: There is no such backbone.
-        NetworkError: The network cannot read inputs of this shape, cannot be made or initialised, `n_outputs` is below
-            1, or it is too large for this machine's memory.
+        UnknownNameError: The backbone does not exist.
+        NetworkError: The network cannot read inputs of this shape, cannot be built or initialised, `n_outputs` is below
+        1, or it is too large for this machine's memory.
 
     Example:
         >>> build_network("lenet", (1, 28, 28), 10, seed=0).n_features
@@ -343,7 +343,7 @@ def build_network(
 def frame_network(settings: NetworkSettings, input_shape: tuple[int, ...], n_outputs: int) -> Network:
     """Return a network of the architecture with arbitrary weights, which `open_network` replaces.
 
-    Unlike `build_network` it takes a function's network that cannot be initialised again.
+    Unlike `build_network` it accepts a function's network that cannot be initialised again.
     """
     module = settings.module
     if not isinstance(module, Factory):
@@ -364,7 +364,7 @@ def _split(
 
 
 def split(named: NamedModule, module: nn.Module, settings: NetworkSettings, input_shape: tuple[int, ...]) -> Network:
-    """Split a named module as `adapt` does, which tries the first one of its architecture."""
+    """Split a named module as `adapt` does, testing only the first one of its architecture."""
     tried = _tried(named, module, settings, input_shape)
     return adapt(module, input_shape=input_shape, input=tried.input, like=tried).train()
 

@@ -1,4 +1,4 @@
-"""Which family a network is of, told by what it is made of."""
+"""The family of a network, by its modules."""
 
 from collections.abc import Iterable
 from typing import Literal

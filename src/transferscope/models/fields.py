@@ -1,4 +1,4 @@
-"""The fields of every file that a network is opened from: followed, harmless to every feature, or refused."""
+"""Fields of the files of a network: followed, harmless to every feature, or refused."""
 
 import json
 from collections.abc import Mapping
@@ -14,14 +14,14 @@ Treatment = Literal["followed", "harmless", "refused"]
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """Fields of a file that are treated alike.
+    """Fields of a file with the same treatment.
 
     Attributes:
         file: Pattern of its name, within the folder of the network.
         names: The fields; "*" for all others of the file.
-        treatment: Whether what they say is done, changes no feature, or is refused unless it says nothing.
-        what: What is done, or why there is nothing to do.
-        usual: Values of a refused field that say nothing, besides null, false and what is empty.
+        treatment: Whether they are followed, change no feature, or are refused unless they have a default value.
+        what: How they are followed, or why they are harmless.
+        usual: Default values of a refused field, besides null, false and empty values.
     """
 
     file: str
@@ -278,10 +278,10 @@ def check_fields(path: Path, fields: Mapping[str, Any], file: str = "") -> None:
     """Refuse unsupported fields of a file.
 
     Args:
-        file: Its name within the folder of the network; "" for one that lies in the folder itself.
+        file: Its name within the folder of the network; "" for one in the folder itself.
 
     Raises:
-        NetworkError: A field that is refused, or not known, says something.
+        NetworkError: A refused or unknown field has a value other than its default.
     """
     refusal = refusal_of(file or path.name, fields)
     if refusal is not None:

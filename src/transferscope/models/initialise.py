@@ -1,4 +1,4 @@
-"""Random weights for a network that has others: what training from scratch begins with."""
+"""Random initial weights for training a given network from scratch."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ def reinitialise(network: Network, *, seed: int) -> Network:
     those of the modules within it.
 
     Args:
-        seed: Seed of the draw; the global random state is left as it was.
+        seed: Seed of the draw; the global random state is unchanged.
 
     Returns:
         The network on the device where it was; the same weights for the same architecture and seed.
@@ -35,7 +35,7 @@ def reinitialise(network: Network, *, seed: int) -> Network:
 def draw_again(module: nn.Module, *, seed: int) -> None:
     """Initialise the weights of a module on the CPU in place; see `reinitialise`.
 
-    All numbers that are saved with it are blotted out (NaN) before, so that none can be missed.
+    All saved tensors are first set to NaN, so that none can be missed.
 
     Raises:
         NetworkError: A module holds parameters, or numbers that are saved with it, and does not draw them.

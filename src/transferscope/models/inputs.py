@@ -1,4 +1,4 @@
-"""How a network reads its inputs: image size, channels, and the scaling that it was trained with."""
+"""Preprocessing of a network's inputs: image size, channels, and the scaling used in its training."""
 
 import json
 import math
@@ -32,10 +32,10 @@ def _fit(name: str) -> str:
 class NetworkInput:
     """The preprocessing of a network's inputs.
 
-    A byte b is read as (scale * b - mean) / std. Images in floating point are taken as b / 255, so from 0 to 1.
+    A byte b is read as (scale * b - mean) / std. Floating-point images are b / 255, from 0 to 1.
 
-    With none of `mean`, `std` and `scale` the scaling is not known, and inputs are standardised by the training
-    examples of their own data.
+    With none of `mean`, `std` and `scale` the scaling is unknown, and inputs are standardised by the training examples
+    of their own data.
 
     Raises:
         SettingsError: A number is out of its range.
@@ -221,11 +221,11 @@ class _Processor(NamedTuple):
     """A transformers image processor that resizes, crops, rescales and normalises in this order.
 
     Attributes:
-        resample: Its usual interpolation, as a number of Pillow.
-        size: Its usual size.
-        square: Whether one number for the size means both sides; else the short one.
-        cuts: Whether it cuts the middle out if nobody says.
-        crop: Side of that.
+        resample: Default interpolation, as a number of Pillow.
+        size: Default size.
+        square: Whether one number for the size means both sides; otherwise the short one.
+        cuts: Whether it crops the centre by default.
+        crop: Default side of the crop.
     """
 
     resample: int
@@ -260,14 +260,15 @@ def read_image_processor(folder: Path) -> NetworkInput | None:
     """Read the preprocessing from a folder's `preprocessor_config.json` (of a transformers image processor).
 
     Args:
-        folder: As `save_pretrained` writes it; without that file, what `processor_config.json` says of images.
+        folder: Folder written by `save_pretrained`; without that file, the image settings in `processor_config.json`
+            are used.
 
     Returns:
         Size, scaling, interpolation and three channels; None when there is no such file.
 
     Raises:
-        CorruptDataError: There is one that is no image processor's, or does what a `NetworkInput` cannot say: images
-            that are not square, channels in another order, a field that is not known.
+        CorruptDataError: The file is not for an image processor, or has settings that `NetworkInput` does not support:
+        non-square images, another channel order, an unknown field.
     """
     path = folder / "preprocessor_config.json"
     if not path.is_file() and not (path := folder / "processor_config.json").is_file():

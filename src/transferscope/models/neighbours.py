@@ -1,4 +1,4 @@
-"""A head that reads features by their nearest neighbours among kept ones."""
+"""A head that predicts from the nearest neighbours among stored features."""
 
 from collections.abc import Mapping
 
@@ -15,9 +15,9 @@ class NeighbourHead(nn.Module):
     """A head that predicts from the nearest neighbours among stored features.
 
     Args:
-        features: Those that are kept.
-        values: What they stand for: one-hot classes or regression targets.
-        k: Number of neighbours, at least 1; all that there are, if fewer.
+        features: The stored features.
+        values: Their targets: one-hot classes or regression targets.
+        k: Number of neighbours, at least 1; all if there are fewer.
         votes: Whether values are counted as votes, rather than averaged.
     """
 

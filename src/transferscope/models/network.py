@@ -62,8 +62,8 @@ class GridHead(nn.Linear):
 class TwoLayerHead(nn.Module):
     """A hidden layer with batch normalisation and leaky ReLU (slope 0.01) between features and outputs.
 
-    What Liu et al. (2019, appendix A) train on a fixed backbone, with 512 hidden units. A single example in training
-    has no statistics of its own, and is normalised by the running ones.
+    Used by Liu et al. (2019, appendix A) on a frozen backbone, with 512 hidden units. A single example in training is
+    normalised by the running statistics.
 
     Args:
         n_features: Width of the features, at least 1.
@@ -99,22 +99,21 @@ class Network(nn.Module):
     Args:
         features: Maps inputs (N, *input_shape) to features (N, n_features), or to maps (N, n_features, h, w) under a
             `GridHead`. An `nn.Sequential` of blocks, so that the
-            first k can be frozen; of any other module `block_names` says the blocks, or it counts as one.
+            first k can be frozen; for any other module `block_names` names the blocks, or it counts as one.
         head: Maps features (N, n_features) to outputs (N, n_outputs): logits, or regression values.
         n_features: Width of the features.
-        input: How inputs must be scaled for it; None for a network whose inputs are standardised by the training
-            examples of their data.
+        input: Input scaling; None for a network whose inputs are standardised by the training examples of their data.
         block_names: Names of the backbone's blocks within `features`, from the input up; empty for the parts of an
             `nn.Sequential`.
-        is_frozen: Whether the backbone is as a pretrained network has it, so that its features may be kept and shared;
+        is_frozen: Whether the backbone is an unchanged pretrained one, so that its features may be cached and shared;
             set by methods that do not train it.
-        is_random: Whether the weights are those of an initialisation, so that a method that starts from scratch takes
-            them as they are; it initialises others again (see `models.reinitialise`).
-        scaled: Which features of vectors are scaled for it, by the statistics of their own data; set by what trains it.
-            None to choose again.
+        is_random: Whether the weights are initial ones, which a method that starts from scratch uses directly; others
+            are initialised again (see `models.reinitialise`).
+        scaled: Which features of vectors are scaled, by the statistics of their own data; set in training. None to
+            choose again.
 
     Attributes:
-        split: Of one that `adapt` split, where its head was; "" for others.
+        split: Name of the head in the module that `adapt` split; "" for other networks.
     """
 
     def __init__(
@@ -177,10 +176,10 @@ class Network(nn.Module):
         whole inputs.
 
         Returns:
-            A network on the same blocks under the same linear head; this very network where nothing is to change.
+            A network with the same blocks and linear head; this network if nothing changes.
 
         Raises:
-            NetworkError: It is none of the own residual networks, or the head is not linear.
+            NetworkError: It is not a built-in residual network, or the head is not linear.
         """
         if grid == self.grid:
             return self
@@ -248,7 +247,7 @@ def new_head(n_features: int, n_outputs: int, *, seed: int, grid: tuple[int, int
 
 @contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Draw from `seed` inside the block, on the CPU whatever the default device; restore the global state after it.
+    """Draw from `seed` inside the block, on the CPU for any default device; restore the global state after it.
 
     Only the CPU generator is touched: `torch.manual_seed` would also reseed every GPU.
     """

@@ -1,4 +1,4 @@
-"""Pretrained networks: a named module with its weights, or a backbone with those of a file."""
+"""Pretrained networks: a named module with its weights, or a backbone with weights from a file."""
 
 import json
 from collections.abc import Mapping
@@ -43,10 +43,10 @@ class Pretrained:
     """A pretrained network by name, with its settings and weights.
 
     Attributes:
-        network: The architecture, and how its inputs are scaled.
-        weights: A file of weights; None for those that the network's name stands for.
-        least_share: Share of the backbone's numbers that the weights must give, above 0 and at most 1; the others stay
-            random. A file for a backbone must give all.
+        network: The architecture and its input scaling.
+        weights: A file of weights; None for those of the network's name.
+        least_share: Required share of the backbone's parameters in the weights, above 0 and at most 1; the others stay
+            random. A file for a built-in backbone must have all.
 
     Raises:
         SettingsError: The share is out of range.
@@ -79,19 +79,19 @@ def open_pretrained(
     """Open a pretrained network for inputs of a shape.
 
     Args:
-        n_outputs: Outputs of the head where it is a new one.
+        n_outputs: Number of outputs of a new head.
         head: "frame" for a new head from the seed, for data with other labels; "either" for the head that belongs to
-            the weights where there is a linear one.
-        seed: Seed of a new head, and of weights that the file does not give.
+            the weights if it is linear.
+        seed: Seed of a new head, and of weights missing in the file.
 
     Returns:
         The network on the CPU, and which of its weights were found; `n_outputs` of the report is 0 for a new head.
 
     Raises:
-        MissingDataError: There is no such file.
-        CorruptDataError: The file holds something else than weights, or those of another code of the network.
-        NetworkError: The weights belong to another architecture, give less than the stated share, or are not finite; it
-            is not known how the network's inputs are scaled; or the network cannot be made.
+        MissingDataError: The file does not exist.
+        CorruptDataError: The file does not contain weights, or the code of the network has changed.
+        NetworkError: The weights belong to another architecture, have less than the required share, or are not finite;
+        the input scaling is unknown; or the network cannot be built.
     """
     settings = pretrained.network
     named = settings.module
@@ -187,7 +187,7 @@ def as_file_says(network: NetworkSettings, file: Path) -> NetworkSettings:
     """Return the network settings of a file of weights, if the settings name the default network.
 
     Raises:
-        CorruptDataError: What it says is no network.
+        CorruptDataError: Its network settings are invalid.
         MissingDataError: There is no such file.
     """
     said = read_notes(file).get(_NETWORK_NOTE) if (network.name, network.widths) == (USUAL, None) else None

@@ -80,13 +80,13 @@ def encoded(module: nn.Module, tokens: Tensor) -> Tensor:
     """Return the encoding of texts by a transformers model, one row each.
 
     Args:
-        tokens: As in a `LabelledSet`, (N, 2, L), of any type; or (N, 4, L), of which each half is read on its own.
+        tokens: As in a `LabelledSet`, (N, 2, L), of any type; or (N, 4, L), whose halves are encoded separately.
 
     Returns:
-        Logits or features (N, m). Of two texts u and v that are read apart, |u - v| beside u * v: (N, 2 m).
+        Logits or features (N, m). For two separately encoded texts u and v, |u - v| and u * v concatenated: (N, 2 m).
 
     Raises:
-        NetworkError: The inputs are no tokens, or the model returns nothing that can be read.
+        NetworkError: The inputs are not tokens, or the model returns no supported output.
     """
     if tokens.ndim != 3 or tokens.shape[1] not in (2, 4):
         raise NetworkError(
@@ -130,7 +130,7 @@ def pooled_row(hidden: Tensor, there: Tensor, mode: Pooling) -> Tensor:
 
     Args:
         hidden: Hidden states of its tokens (N, L, m).
-        there: Which are its tokens (N, L): the first ones, at least one.
+        there: Mask of its tokens (N, L): the first ones, at least one.
     """
     n = there.sum(dim=1, keepdim=True)
     if mode == "first":

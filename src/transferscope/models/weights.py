@@ -31,11 +31,11 @@ class LoadReport:
     """The weights that a file provided to a network.
 
     Attributes:
-        missing: Weights of the network that the file lacks: counters of batches at most, which no output depends on.
-        unexpected: Weights of the file that the network has no place for, beside backbone and head; left out.
-        matched: Numbers (parameters and floating-point buffers) of the backbone that came from the file.
-        backbone: Such numbers that the backbone has; every one must come from the file.
-        n_outputs: Outputs of the file's head; 0 when the head is not the file's.
+        missing: Names of weights that the file lacks: only batch counters, on which no output depends.
+        unexpected: Names of further weights in the file, beyond backbone and head; ignored.
+        matched: Number of values (parameters and floating-point buffers) of the backbone from the file.
+        backbone: Number of values of the backbone; all must come from the file.
+        n_outputs: Number of outputs of the file's head; 0 if the head is not from the file.
     """
 
     missing: tuple[str, ...]
@@ -57,8 +57,8 @@ def save_weights(network: Network, path: Path, *, notes: Mapping[str, str] | Non
     """Write all weights and buffers atomically to a safetensors file.
 
     Args:
-        path: The file, in a folder that exists; replaced if it is there already.
-        notes: What else to say in the file, as its metadata; see `read_notes`.
+        path: The file, in an existing folder; an existing file is replaced.
+        notes: Metadata of the file; see `read_notes`.
     """
     tensors = {name: tensor.detach().cpu().clone().contiguous() for name, tensor in network.state_dict().items()}
     with written_whole(path) as unfinished:
@@ -82,9 +82,9 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
     """Return the tensors of a safetensors file by name, after verifying its checksum, if any.
 
     Raises:
-        DataError: It is no regular file.
-        MissingDataError: There is no such file.
-        CorruptDataError: It cannot be read, or is not what was written.
+        DataError: It is not a regular file.
+        MissingDataError: It does not exist.
+        CorruptDataError: It cannot be read, or its checksum is wrong.
     """
     checksum = read_notes(path).get(_CHECKSUM)
     try:
@@ -103,7 +103,7 @@ def check_checksum(path: Path) -> None:
     """Refuse a damaged file of our own before a library reads it; other files are not checked.
 
     Raises:
-        DataError: It is damaged, or no regular file.
+        DataError: It is damaged, or not a regular file.
     """
     if path.exists() and _CHECKSUM in read_notes(path):
         read_tensors(path)
@@ -120,7 +120,7 @@ def read_notes(path: Path) -> dict[str, str]:
 
     Raises:
         MissingDataError: There is no such file.
-        CorruptDataError: It ends in ".safetensors" and is something else.
+        CorruptDataError: It ends in ".safetensors" but has another format.
     """
     _require_weights(path)
     if path.suffix != ".safetensors":
@@ -144,23 +144,22 @@ def open_network(
         frame: Gives the architecture of the backbone; it is not changed.
         path: A safetensors file (".safetensors"), or a state dict written by `torch.save`, alone or under the key
             "state_dict", "model_state_dict", "model" or "ema"; it is read without running any code in it. Names may
-            begin with what DataParallel, `torch.compile` or an averaged model put before them. A weight that the
-            network has under several names may be there under one of them. A file with two sets of weights, such as
-            averaged ones beside the last ones, is refused.
+            have the prefixes of DataParallel, `torch.compile` or an averaged model. A weight with several names in the
+            network may be stored under one of them. A file with two sets of weights, such as averaged and last ones, is
+            refused.
         head: "file" for the file's head as wide as it is: a linear one, with "head.weight" (K, n_features) and maybe
             "head.bias" (K,), a `TwoLayerHead` or a `NeighbourHead`; "frame" for that of `frame`, for a file from a task
             with other labels; "either" for the file's where it has such a head, otherwise that of `frame`.
-        read_as: Said at the end of a message about another architecture, as `NetworkSettings.read_as` says it.
+        read_as: End of a message about another architecture, from `NetworkSettings.read_as`.
 
     Returns:
-        A network on the device of `frame`, and what the file gave.
+        A network on the device of `frame`, and a report of the loaded weights.
 
     Raises:
         MissingDataError: There is no such file.
-        CorruptDataError: The file holds something else than dense floating-point tensors by name, or others than it was
-            written with.
-        NetworkError: The file's backbone is another one or incomplete, its weights are not finite or all zero, it
-            lacks the head that is wanted, or neither backbone nor head have anything to take from a file.
+        CorruptDataError: The file does not contain dense floating-point tensors by name, or its checksum is wrong.
+        NetworkError: The file's backbone is different or incomplete, its weights are not finite or all zero, it lacks
+        the requested head, or the network has no weights to load.
     """
     stored = read_state_dict(path)
     own = {name: tensor for name, tensor in frame.state_dict().items() if name.startswith("features.")}
@@ -218,7 +217,7 @@ def read_state_dict(path: Path) -> dict[str, Tensor]:
 
     Raises:
         MissingDataError: There is no such file.
-        CorruptDataError: It holds something else, or other weights than it was written with.
+        CorruptDataError: It has other content, or its checksum is wrong.
     """
     _require_weights(path)
     if path.suffix == ".safetensors":
@@ -280,8 +279,8 @@ def check_one_set(taken: Mapping[str, Tensor], others: Mapping[str, Tensor], pat
     """Refuse a file with a second set of the network's tensors, such as averaged ones under other names.
 
     Raises:
-        CorruptDataError: All matrices that are taken are there a second time, with something before their names, their
-            points left out, or another word in place of the first.
+        CorruptDataError: All used matrices occur a second time, with a prefix, without dots in their names, or with
+        another first word.
     """
     matrices = {name: tensor.shape for name, tensor in taken.items() if tensor.ndim > 1}
     groups: dict[str, dict[str, torch.Size]] = {}
@@ -310,13 +309,13 @@ def _two_sets(path: Path, *places: str) -> CorruptDataError:
 def with_tied(stored: Mapping[str, Tensor], own: Mapping[str, Tensor], path: Path) -> dict[str, Tensor]:
     """Return the tensors of a file, including tied weights stored under another name.
 
-    Safetensors writes a weight that a network uses in several places once.
+    Safetensors stores a weight that a network uses in several places only once.
 
     Args:
         own: The network's `state_dict`, in which names of one weight share their memory.
 
     Raises:
-        NetworkError: The file gives different numbers for one weight.
+        NetworkError: The file has different values for one weight.
     """
     names: dict[tuple[object, ...], list[str]] = {}
     for name, tensor in own.items():
@@ -422,7 +421,7 @@ def check_weights(given: Mapping[str, Tensor], own: Mapping[str, Tensor], place:
         own: The network's own tensors by name.
 
     Raises:
-        CorruptDataError: Some are no dense floating-point numbers.
+        CorruptDataError: Some are not dense floating-point numbers.
         NetworkError: Some are not finite, or all matrices are zero.
     """
     _check_form(given, own, place)

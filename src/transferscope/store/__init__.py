@@ -1,7 +1,7 @@
-"""What studies leave and reports read: plans, outcomes and failures in a SQL database, networks beside it.
+"""The store of studies: plans, outcomes and failures in a SQL database, networks in a folder.
 
-Everything that goes in or comes out is a frozen row of `rows`. No other package knows SQL, and nothing here imports
-torch: a copied store can be read on any machine.
+Input and output are frozen rows of `rows`. Only this package uses SQL, and nothing here imports torch: a copied store
+can be read on any machine.
 """
 
 from transferscope.store.claims import Owner

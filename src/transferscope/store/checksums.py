@@ -1,4 +1,4 @@
-"""What tells whether the outcome of a run is the one that was stored: a flipped bit is not a score."""
+"""Checksums of stored outcomes, which detect changed bits."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,13 +18,13 @@ def checksum(*parts: object) -> str:
 
 
 def text_codes(texts: Iterable[str]) -> Int[np.ndarray, " n"]:
-    """Return a number for each text, the same for equal ones wherever it is computed."""
+    """Return a number for each text, reproducible on every machine."""
     digests = [hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest() for text in texts]
     return np.array([int.from_bytes(digest, "little", signed=True) for digest in digests], dtype=np.int64)
 
 
 def step_codes(steps: Iterable[int | None]) -> Int[np.ndarray, " n"]:
-    """Return steps, with a number that no step has for None."""
+    """Return steps, with a reserved number for None."""
     return np.array([_NO_STEP if step is None else step for step in steps], dtype=np.int64)
 
 

@@ -1,4 +1,4 @@
-"""Who does which cell: the processes that hold them, claims that no two can hold at once, leases, and their end."""
+"""Claims of processes on cells: exclusive, with leases that expire."""
 
 import os
 import platform
@@ -26,15 +26,14 @@ _UNKNOWN = "?"
 class Owner:
     """A process that executes cells.
 
-    Two machines, or two containers on one machine, may have one name, so a process is only looked for where boot and
-    namespace are those of this process. The start is counted from boot where the system tells it: it does not move when
-    the clock is set.
+    Two machines, or two containers on one machine, may have the same name, so a process is only looked up if boot and
+    namespace equal those of this process. The start is counted from boot if possible, independent of clock changes.
 
     Attributes:
-        boot: Identifier of the machine's present boot; "?" if the system has none.
-        namespace: Identifier of the process-number namespace (each container has one of its own); "?" if there is none.
-        started: When the process began, in clock ticks since boot (Linux) or hundredths of a second since the epoch:
-            process numbers are used again, this is not.
+        boot: Identifier of the machine's current boot; "?" if unknown.
+        namespace: Identifier of the process-number namespace (one per container); "?" if there is none.
+        started: Start of the process, in clock ticks since boot (Linux) or hundredths of a second since the epoch;
+            unique, unlike process numbers.
     """
 
     host: str
@@ -65,7 +64,7 @@ class Owner:
         """Return whether its cells are free: its process has ended (if visible from here), or its lease has expired.
 
         Args:
-            silent: Seconds since it last said that it lives, by the database's clock.
+            silent: Seconds since its last heartbeat, by the database's clock.
         """
         here = platform.node() or _UNKNOWN, *_surroundings()
         if (self.host, self.boot, self.namespace) != here:
@@ -113,8 +112,8 @@ def ready(connection: Connection, study: int) -> Queue:
 def add_ready(connection: Connection, study: int, queue: Queue, done: str) -> None:
     """Insert the cells that became ready after `done` at their places in a queue.
 
-    Without it all pretraining of a study would come before any use of it. What comes after the last cell of the
-    queue is found when it is empty.
+    Otherwise all pretraining of a study would come before its first use. Cells after the last one in the queue are
+    found when it is empty.
     """
     if not queue:
         return
@@ -156,8 +155,8 @@ def take(
 ) -> list[int]:
     """Claim up to `at_most` free candidates and remove them and those before from the queue; return their numbers.
 
-    SQLite has one writer at a time; elsewhere the rows that are looked at are locked, and those that another runner has
-    locked are ignored: two runners never reach for the same cell, and none waits for another.
+    SQLite has one writer at a time; elsewhere candidate rows are locked, and rows locked by another runner are skipped,
+    so two runners never take the same cell or wait for each other.
     """
     members = schema.study_cells
     taken: list[int] = []

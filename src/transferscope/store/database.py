@@ -1,4 +1,4 @@
-"""Opening a database, its transactions, and its errors as sentences."""
+"""Opening a database, its transactions, and its error messages."""
 
 import os
 import sqlite3
@@ -93,7 +93,7 @@ class Database:
         """Open a transaction that is written as a whole or not at all; on SQLite it waits for other writers first.
 
         Args:
-            alone: Wait for all other transactions that ask for this, on PostgreSQL too.
+            alone: Wait for all other transactions with this flag, also on PostgreSQL.
         """
         with self._explained(), self.engine.connect() as connection:
             writer = connection.execution_options(transferscope_writes=True)
@@ -140,8 +140,8 @@ def connect(url: str | Path) -> Database:
     """Connect to a database at a path (SQLite) or URL, without reading or writing.
 
     Args:
-        url: A path, or a database URL as SQLAlchemy reads them ("postgresql+psycopg://user@host/name"). A password is
-            best left out of it: PostgreSQL's driver finds it in PGPASSWORD or ~/.pgpass.
+        url: A path, or a database URL of SQLAlchemy ("postgresql+psycopg://user@host/name"), preferably without a
+            password: PostgreSQL's driver reads it from PGPASSWORD or ~/.pgpass.
 
     Raises:
         StoreError: The URL cannot be read, or its driver is not installed.
@@ -214,7 +214,7 @@ def sqlite_path(url: str | Path) -> Path | None:
 def insert_many(connection: Connection, table: Table, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> None:
     """Insert rows, if there are any.
 
-    Drivers that take values by position get the rows as they are, at a third of SQLAlchemy's time for 100,000 rows.
+    Drivers with positional values get the rows directly, in a third of SQLAlchemy's time for 100,000 rows.
     """
     if not rows:
         return
@@ -237,7 +237,7 @@ def _compiled_insert(table: Table, dialect: Dialect, columns: tuple[str, ...]) -
 def _sqlite_url(path: Path) -> URL:
     """Return the URL of the file, as immutable if it cannot be written or lies on a read-only medium.
 
-    SQLite would leave two files beside it, which it cannot take away at the end.
+    Otherwise SQLite would leave two further files, which it could not delete.
     """
     effective = os.access in os.supports_effective_ids
     may_write = all(os.access(one, os.W_OK, effective_ids=effective) for one in (path.parent, path))

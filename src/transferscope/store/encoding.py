@@ -1,4 +1,4 @@
-"""Values as the database keeps them: JSON text, arrays as bytes, and NaN as NULL."""
+"""Encoding of values for the database: JSON text, arrays as bytes, and NaN as NULL."""
 
 import io
 import json

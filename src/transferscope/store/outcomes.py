@@ -44,11 +44,11 @@ def write_outcome(connection: Connection, key: str, outcome: Outcome, claim: Cla
     """Store the outcome of a cell and mark it as done.
 
     Returns:
-        Whether it was stored: a cell that is done already stays as it is, and so does one that was claimed again since
-        `claim` (None to store in any case).
+        Whether it was stored: a finished cell is not changed, nor one that was claimed again since `claim` (None to
+        store in any case).
 
     Raises:
-        StoreError: There is no such cell, or the outcome holds something that cannot be stored.
+        StoreError: The cell does not exist, or the outcome cannot be stored.
     """
     check_outcome(outcome)
     cell_id = _settle(connection, key, "done", claim)

@@ -16,8 +16,8 @@ from transferscope.store.rows import PlannedCell, StudyRow, gc_paused
 def write_plan(connection: Connection, study: StudyRow, cells: Sequence[PlannedCell]) -> None:
     """Set the cells of `study` to exactly `cells`, in this order.
 
-    Cells that are stored already keep their state and outcome. Cells that leave the plan stay stored, and leave the
-    study. Planning the same again writes nothing but the study's spec and facts; its `created` stays.
+    Stored cells keep their state and outcome. Cells that leave the plan stay stored. Planning the same cells again
+    writes only the study's spec and facts; its `created` stays.
 
     Raises:
         StoreError: Two cells have the same key, or a cell needs one that is not in the plan.

@@ -1,4 +1,4 @@
-"""Reading a store: everything comes out as frozen rows."""
+"""Reading a store, as frozen rows."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -181,7 +181,7 @@ def damaged_runs(connection: Connection, study: int, fits: Mapping[str, Fits]) -
     """Return the keys of the runs of a study with damaged records or notes, or an array that does not fit.
 
     Args:
-        fits: What arrays can be, by their name; others can be any.
+        fits: Checks of arrays by name; other arrays are not checked.
     """
     outcomes = schema.outcomes.c
     of_outcome = (schema.cells.c.id, *(outcomes[name] for name in _COST), outcomes.notes, outcomes.checksum)
@@ -245,8 +245,8 @@ class _Records(NamedTuple):
 
     Attributes:
         cells: Number of the cell of each.
-        texts: What each has as its name, part, step and status: the different ones, and the place of its own in them.
-        damaged: Numbers of the cells of which they are not what was stored.
+        texts: Distinct values of name, part, step and status, and the index of each record's value.
+        damaged: Numbers of the cells whose records were changed.
     """
 
     cells: Int[np.ndarray, " n_records"]
@@ -260,8 +260,7 @@ class _Records(NamedTuple):
 def _read_records(connection: Connection, study: int) -> _Records:
     """Read all records of the study's cells.
 
-    They are read in the order of the table, which the database need not sort, a part at a time, and of every text and
-    step only one copy is kept: of a million records, names are few.
+    They are read in parts in the order of the table, without sorting, and each distinct text and step is kept once.
     """
     table = schema.records.c
     query = (
@@ -362,7 +361,7 @@ def _payloads(connection: Connection, study: int) -> dict[int, dict[str, Any]]:
 def _needs(connection: Connection, study: int, cells: Sequence[int] | None = None) -> dict[int, tuple[str, ...]]:
     """Return the needs of the study's cells, or of all: pretraining first, then in the order of the plan.
 
-    Numbers of cells tell no order: they are those of whichever plan had a cell first.
+    Numbers of cells have no order: a cell is numbered by the plan that had it first.
     """
     needed, places = schema.cells.alias("needed"), _members.alias("places")
     query = (

@@ -1,4 +1,4 @@
-"""What goes into the store and what comes out of it: frozen rows without SQL."""
+"""Input and output of the store: frozen rows without SQL."""
 
 import gc
 from collections.abc import Iterator, Mapping
@@ -24,10 +24,10 @@ class PlannedCell:
 
     Attributes:
         key: Hash of everything that can change the answer, and of nothing else.
-        labels: What a reader groups by: "source", "method", "n_target", "n_source", "seed".
-        payload: What a worker needs besides the labels (JSON values only). Cells that differ in their labels alone
-            share one payload, which the store then keeps once.
-        needs: Keys of the cells that must be done first, the shared pretraining before all others.
+        labels: Labels for grouping: "source", "method", "n_target", "n_source", "seed".
+        payload: Further input of the worker (JSON values only). Cells that differ only in their labels share one
+            payload, which is stored once.
+        needs: Keys of the cells that must be done first, the shared pretraining before others.
     """
 
     key: str
@@ -42,8 +42,8 @@ class Claim:
     """The claim of one owner on a cell until the cell is free again; results of an earlier claim are not stored.
 
     Attributes:
-        owner: Who does it, as the store writes owners down.
-        attempt: How often the cell has been claimed, this time included.
+        owner: The owner, as stored.
+        attempt: Number of claims of the cell so far, including this one.
     """
 
     cell: PlannedCell
@@ -77,8 +77,8 @@ class StoredCell:
     """A cell in the store.
 
     Attributes:
-        state: Where it stands; a running cell whose process is gone counts as planned again.
-        cost: What it took; None unless done.
+        state: Its state; a running cell whose process has ended counts as planned.
+        cost: Cost of its outcome; None unless done.
         notes: As in the outcome; empty unless done.
         failure: Why it failed; None unless failed.
     """
@@ -95,8 +95,8 @@ class Standing:
     """The state of a cell without its content, fast to read for a hundred thousand cells.
 
     Attributes:
-        state: Where it stands; "planned" for a blocked cell too.
-        seconds: What it took; None unless done.
+        state: Its state; "planned" also for a blocked cell.
+        seconds: Its run time in seconds; None unless done.
     """
 
     key: str
@@ -143,8 +143,8 @@ class RecordColumns:
     Attributes:
         name: Name of the number, as in `Record`.
         step: The training step; None for a final value.
-        value: Shape (n_records,); NaN where there is no number.
-        stderr: Shape (n_records,); NaN where nothing is known of it.
+        value: Shape (n_records,); NaN without a number.
+        stderr: Shape (n_records,); NaN if unknown.
         n: Sample counts, shape (n_records,).
     """
 
@@ -169,7 +169,7 @@ class RecordColumns:
 def gc_paused() -> Iterator[None]:
     """Suspend Python's cyclic garbage collector while many long-lived rows are created.
 
-    Searching a plan of 100,000 cells again and again would take a third of the time of making it.
+    Repeated collection of a plan of 100,000 cells would take a third of the time of creating it.
     """
     was_enabled = gc.isenabled()
     gc.disable()

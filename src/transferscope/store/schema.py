@@ -1,4 +1,4 @@
-"""The tables of a store. Numbers that a reader may group by are columns; what only workers read is JSON text."""
+"""The tables of a store. Numbers used for grouping are columns; data only for workers are JSON text."""
 
 from sqlalchemy import (
     BigInteger,

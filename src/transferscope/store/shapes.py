@@ -1,6 +1,6 @@
-"""What the JSON of a store holds, as far as anything reads it: checked once, where it is read.
+"""Validation of the JSON of a store, once, where it is read.
 
-Keys that are not named here are nobody's, and may hold anything.
+Keys that are not named here are not checked.
 """
 
 from collections.abc import Sequence
@@ -129,10 +129,10 @@ def require_shape(adapter: TypeAdapter[Any], value: Table | Sequence[Table], wha
     """Refuse JSON of an unexpected shape.
 
     Args:
-        what: What it is, as in "the facts of the study digits".
+        what: Name of the value, as in "the facts of the study digits".
 
     Raises:
-        StoreError: It is damaged or edited; the first place where it is, and what stands there.
+        StoreError: It is damaged or edited; the message names the first such place and its value.
     """
     try:
         adapter.validate_python(value)

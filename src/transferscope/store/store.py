@@ -1,4 +1,4 @@
-"""The store: what `study` writes and `report` reads, and the only place where the two meet."""
+"""The store: written by `study`, read by `report`, and their only connection."""
 
 import json
 import logging
@@ -55,8 +55,8 @@ _DOCUMENT = "document/"
 class Store:
     """Plans, claims, outcomes and failures of studies in a SQL database.
 
-    Every write is one transaction: after a crash the store holds all of it or nothing of it. Any number of processes
-    may use one store at a time. Open it with `Store.open`, preferably in a `with` statement.
+    Every write is one transaction, complete or absent after a crash. Any number of processes may use one store at a
+    time. Open it with `Store.open`, preferably in a `with` statement.
 
     Attributes:
         files: Folder of the trained networks, `NAME.files` beside a SQLite file.
@@ -73,14 +73,14 @@ class Store:
 
         Args:
             url: Path of a SQLite file, or a database URL ("postgresql+psycopg://user@host/name").
-            create: Whether to make a new store where there is none.
-            files: Folder of the trained networks; None for `NAME.files` beside the SQLite file. Of any other database,
-                None for the folder that its first runner took, if that lies in the current folder, or else `NAME.files`
-                there: what a database says is no reason to write elsewhere.
+            create: Whether to create a missing store.
+            files: Folder of the trained networks; None for `NAME.files` next to the SQLite file. For other databases,
+                None for the folder of its first runner, if it is in the current folder, or else `NAME.files` there,
+                since a database must not choose other places to write to.
 
         Raises:
-            StoreError: There is none and `create` is off; it is no store, damaged, locked, or of a newer version; or
-                it cannot be created there.
+            StoreError: It is missing and `create` is off; it is not a store, damaged, locked, or of a newer version; or
+            it cannot be created.
         """
         path = sqlite_path(url)
         if path is not None and not path.exists():
@@ -123,11 +123,11 @@ class Store:
     def check_files(self) -> None:
         """Check that all runners of a database keep their trained networks in one folder.
 
-        The first of them leaves a mark in its folder, and the mark in the database. A SQLite file has its folder beside
-        it, and nothing is checked.
+        The first runner writes a mark to its folder and to the database. A SQLite file has its folder next to it, which
+        is not checked.
 
         Raises:
-            StoreError: The folder of this runner is another one.
+            StoreError: This runner has another folder.
         """
         if self._database.engine.dialect.name == "sqlite":
             return
@@ -169,8 +169,8 @@ class Store:
 
         Args:
             study: The study; spec and facts replace those stored, `created` stays as first planned.
-            cells: Its cells, in the order in which they should be done. Cells no longer among them stay stored, for
-                other studies and for later, but leave this study.
+            cells: Its cells, in the order of execution. Other cells stay stored, for other studies and for later, but
+                leave this study.
 
         Raises:
             StoreError: Two cells have one key, a cell needs one outside the plan, or the store cannot be written.
@@ -188,15 +188,15 @@ class Store:
     def claim(self, study: str, owner: Owner, *, at_most: int = 1) -> list[Claim]:
         """Claim the next cells of a study whose needs are done, so that no other process can claim them.
 
-        Cells of owners that are gone are free again: at once when their process could be seen from here, after a
-        minute without a heartbeat when it runs on another machine or in another container.
+        Cells of ended owners are free again: at once if their process is visible from here, otherwise (another machine
+        or container) after a minute without a heartbeat.
 
         Args:
             at_most: How many, at least 1.
 
         Returns:
-            The claims, in the order of the plan; none when there is no cell at the moment: all are done, failed,
-            blocked, running elsewhere, or wait for a running one.
+            The claims, in the order of the plan; empty if no cell is ready: all are done, failed, blocked, running
+            elsewhere, or wait for a running one.
 
         Raises:
             StoreError: The store cannot be written.
@@ -217,9 +217,9 @@ class Store:
         """Store the outcome of a cell, unless it is already done; return whether it was stored.
 
         Args:
-            claim: The claim under which it was done: nothing happens if that has ended, because the cell was freed or
-                claimed again. None to store in any case.
-            is_needed: False for a cell that is known to be needed by none, which saves looking for those that do.
+            claim: The claim under which it was done; an outcome of an ended claim is ignored. None to store in any
+                case.
+            is_needed: Whether other cells may need it; False saves the search for them.
 
         Raises:
             StoreError: There is no such cell, the outcome holds something that cannot be stored, or the store cannot
@@ -242,7 +242,7 @@ class Store:
             return outcomes.write_failure(connection, key, failure, claim)
 
     def redo(self, keys: Iterable[str]) -> None:
-        """Plan finished cells again whose files outside the store are gone; other cells do not change."""
+        """Plan finished cells again whose files outside the store are missing; other cells do not change."""
         with self._database.write() as connection:
             for key in keys:
                 outcomes.forget_outcome(connection, key)
@@ -251,7 +251,7 @@ class Store:
         """Plan those cells of a study again with a damaged record, array or note.
 
         Args:
-            fits: Whether an array can be what it is stored as, by its name.
+            fits: Check of an array by name.
         """
         with self._database.read() as connection:
             damaged = reads.damaged_runs(connection, reads.study_id(connection, study), fits or {})
@@ -326,7 +326,7 @@ class Store:
         """Return the array `name` of each cell of a study that has it, by the cell's key.
 
         Args:
-            fits: Whether an array can be what it is stored as; a run with one that cannot is damaged.
+            fits: Check of an array; a run whose array fails it counts as damaged.
         """
         with self._database.read() as connection:
             return reads.read_arrays(connection, reads.study_id(connection, study), name, fits)
@@ -350,11 +350,11 @@ class Store:
     def put_study_document(self, study: str, name: str, document: Mapping[str, Any]) -> None:
         """Store a JSON document with a study, such as "ranking", replacing one of the same name.
 
-        It stays when the study is planned again or resumed. An array may have the same name.
+        It is kept when the study is planned again or resumed. An array may have the same name.
 
         Raises:
-            StoreError: It holds something that JSON has no word for (NaN and infinity too), or the store cannot be
-                written.
+            StoreError: It has values that JSON cannot represent (such as NaN and infinity), or the store cannot be
+            written.
             UnknownNameError: There is no such study.
         """
         self._put_content(study, _DOCUMENT + name, document_to_bytes(name, document))

@@ -1,1 +1,1 @@
-"""Networks of other libraries by name: each file knows one, and imports it only when a name of it is opened."""
+"""Networks of other libraries by name: one file per library, which is imported only when needed."""

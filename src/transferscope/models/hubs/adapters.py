@@ -30,7 +30,7 @@ class Adapter:
         base: Folder of the network that it changes.
         alpha: A change B A of rank r is multiplied with alpha / r.
         alphas: Other values of alpha, by a pattern of the ends of layers' names.
-        by_root: Whether it is multiplied with alpha / sqrt(r) instead (rsLoRA, Kalajdzievski 2023).
+        by_root: Whether the factor is alpha / sqrt(r) instead (rsLoRA, Kalajdzievski 2023).
     """
 
     folder: Path
@@ -44,14 +44,14 @@ class Adapter:
         """Merge the changes into a network's weights, and take over fully trained weights.
 
         Args:
-            module: Of the class of transformers that was changed, or the encoder in it.
+            module: The transformers model to which the adapter belongs, or its encoder.
 
         Returns:
             Names of the weights of a head that the network does not have.
 
         Raises:
-            NetworkError: A layer is not there, has another shape, or is no linear layer and no embedding.
-            CorruptDataError: The weights are no dense floating-point numbers.
+            NetworkError: A layer is missing, has another shape, or is neither linear nor an embedding.
+            CorruptDataError: The weights are not dense floating-point numbers.
         """
         file = self.folder / WEIGHTS
         try:
@@ -111,11 +111,11 @@ class Adapter:
 
 
 def read_adapter(folder: Path) -> Adapter | None:
-    """Return the adapter in a folder; None if there is none, or a model beside it.
+    """Return the adapter in a folder; None if there is none, or also a model.
 
     Raises:
-        NetworkError: It is of another kind, one of its settings is not followed, or its base is not a folder here.
-        MissingDataError: Its base is not here.
+        NetworkError: It has another kind, an unsupported setting, or its base is not a local folder.
+        MissingDataError: Its base is missing.
     """
     path = folder / SETTINGS
     if not path.is_file() or (folder / "config.json").exists():

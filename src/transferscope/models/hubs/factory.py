@@ -1,4 +1,4 @@
-"""Networks that a function or class of the user makes: "package.module:factory" or "path/to/file.py:factory"."""
+"""Networks made by a function or class of the user: "package.module:factory" or "path/to/file.py:factory"."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -34,7 +34,7 @@ class Factory(NamedModule):
         """The attribute `input` of the function, if it is a `NetworkInput` or its settings; otherwise None.
 
         Raises:
-            NetworkError: The settings are not those of one.
+            NetworkError: The settings are invalid.
         """
         declared = getattr(self.function, "input", None)
         if isinstance(declared, Mapping):
@@ -80,7 +80,7 @@ class Factory(NamedModule):
     def _has_weights(self) -> bool:
         """Whether the function returns a trained module, at least in part.
 
-        Matrices and kernels tell, of which chance leaves no two equal; those of one value, such as zeros, do not.
+        Decided by matrices and kernels, which are never equal by chance unless constant.
         """
         return any(self._fixed.values()) and any(
             self._fixed[name] and tensor.ndim > 1 and tensor.numel() > 1 and bool((tensor != tensor.flatten()[0]).any())

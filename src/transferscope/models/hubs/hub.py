@@ -1,4 +1,4 @@
-"""What every place that networks come from by name can do."""
+"""The interface of sources of networks by name."""
 
 import importlib
 import warnings
@@ -22,8 +22,8 @@ class WithWeights:
     """A module with its pretrained weights.
 
     Attributes:
-        missing: Weights of the module that were not among them, under the module's names.
-        unexpected: Weights among them that the module has no place for.
+        missing: Names of weights of the module without a pretrained value.
+        unexpected: Names of pretrained weights that the module lacks.
     """
 
     module: nn.Module
@@ -54,7 +54,7 @@ class NamedModule(ABC):
         """Return the module with weights drawn from a seed; the global random state does not change.
 
         Raises:
-            NetworkError: It cannot be made, or its weights cannot be drawn.
+            NetworkError: It cannot be built, or its weights cannot be initialised.
         """
 
     @abstractmethod
@@ -62,7 +62,7 @@ class NamedModule(ABC):
         """Return the module with its pretrained weights.
 
         Raises:
-            NetworkError: It cannot be made, or the name stands for no weights.
+            NetworkError: It cannot be built, or the name has no weights.
         """
 
 
@@ -71,8 +71,8 @@ def imported(package: str, extra: str) -> ModuleType:
 
     Raises:
         MissingExtraError: It is not installed.
-        NetworkError: It is, and cannot be imported: of torchvision, say, a build for another torch. The sentence ends
-            in the line that fixes it.
+        NetworkError: It is installed but cannot be imported, such as a torchvision for another torch; the message ends
+        with the command that fixes it.
     """
     try:
         with warnings.catch_warnings():
@@ -105,7 +105,7 @@ def as_network_error(name: str, what: str) -> Iterator[None]:
 
     Args:
         name: The network, as in "timm:resnet18".
-        what: What was about to happen to it, as in "opened".
+        what: The failed action, as in "opened".
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""Networks of transformers: a folder that `save_pretrained` wrote, or the name of one on the Hugging Face hub."""
+"""Networks of transformers: a folder written by `save_pretrained`, or a model id on the Hugging Face hub."""
 
 import sys
 from collections.abc import Iterator, Mapping
@@ -46,7 +46,7 @@ def split_tower(name: str) -> tuple[str, str]:
     """Split a name from its tower, "" if it has none.
 
     Raises:
-        NetworkError: It asks for something else.
+        NetworkError: The tower is unknown.
     """
     place, mark, tower = name.rpartition("#")
     if not mark or Path(name).expanduser().is_dir():
@@ -62,12 +62,12 @@ def split_tower(name: str) -> tuple[str, str]:
 class HuggingFace(NamedModule):
     """A transformers network.
 
-    Its class is the one that its configuration names; code that lies beside the weights is never run, and weights are
-    read from safetensors alone.
+    Its class is named by its configuration; code in the folder is never run, and weights are read only from
+    safetensors.
 
     Attributes:
-        name: A folder, or an id on the hub, which is fetched once; behind it `#vision` or `#text` for a tower of a
-            model of images and texts. A folder with a LoRA adapter of PEFT is its base with the adapter merged into it.
+        name: A folder, or an id on the hub, which is downloaded once; with `#vision` or `#text` for a tower of a model
+            of images and texts. A folder with a LoRA adapter of PEFT is its base with the adapter merged.
     """
 
     name: str

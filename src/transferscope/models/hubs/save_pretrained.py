@@ -1,4 +1,4 @@
-"""A trained network of transformers as a folder that `from_pretrained` of transformers reads."""
+"""Export of a trained transformers network to a folder for `from_pretrained`."""
 
 import copy
 import json
@@ -55,8 +55,8 @@ class SavedModel:
     """The result of `save_pretrained`.
 
     Attributes:
-        architecture: Class of transformers that `from_pretrained` makes, as in "ViTForImageClassification".
-        head: Name of its head; None for an encoder, whose head is a file of its own, `head.safetensors`.
+        architecture: Class of transformers for `from_pretrained`, as in "ViTForImageClassification".
+        head: Name of its head; None for an encoder, whose head is in `head.safetensors`.
     """
 
     architecture: str
@@ -76,19 +76,19 @@ def save_pretrained(
 ) -> SavedModel:
     """Write a transformers network to a folder, with its tokenizer or image processor.
 
-    A model with a head is written as it is, with the new head in its place. An encoder becomes the model of its kind
-    for classification where that computes the same (a ViT without its pooling layer, a BERT with it); elsewhere, as
-    with the mean over tokens, it stays an encoder and its head is a file beside it.
+    A model with a head is written with the new head. An encoder becomes the classification model of its kind if that
+    computes the same (a ViT without its pooling layer, a BERT with it); otherwise, as with the mean over tokens, it
+    stays an encoder with its head in a separate file.
 
     Args:
         network: The trained network, on the CPU.
-        folder: A folder that exists.
+        folder: An existing folder.
         input_shape: Shape of one input, as the network reads it.
         classes: Names of the classes or labels; None for numbers.
-        problem: What its outputs are, in the words of transformers.
+        problem: Problem type in the terms of transformers.
 
     Raises:
-        NetworkError: The network is not one that `named` makes, or transformers cannot write it.
+        NetworkError: The network does not match `named`, or transformers cannot write it.
     """
     if not isinstance(network.features, OneTensor) or not isinstance(network.head, nn.Linear | NeighbourHead):
         raise NetworkError(f"hf:{named.name} was changed, so transformers has no model for it")
@@ -134,8 +134,8 @@ def open_saved(folder: Path, saved: SavedModel, *, input_shape: tuple[int, ...],
     """Open the network written by `save_pretrained`.
 
     Raises:
-        NetworkError: Something of it is gone, or is of another model.
-        CorruptDataError: Weights are not those that were written.
+        NetworkError: A file is missing, or belongs to another model.
+        CorruptDataError: Weights have changed since the export.
     """
     opened = HuggingFace(str(folder)).trained()
     if opened.missing:

@@ -1,4 +1,4 @@
-"""Folders of sentence-transformers: the pooling of tokens, and what follows it."""
+"""Folders of sentence-transformers: the pooling of tokens and the layers after it."""
 
 import re
 from dataclasses import dataclass
@@ -32,11 +32,11 @@ _PACKAGE = "sentence_transformers."
 class SentenceFolder:
     """The layers after the encoder in a folder of sentence-transformers.
 
-    Layers at the end that bring rows to length 1 are left out. They serve comparisons by cosine; under a linear head
-    they take from the gradient what changes the length, and a head that is drawn at random learns ten times slower.
+    Final layers that normalise rows to length 1 are left out. They serve comparisons by cosine; with a linear head they
+    remove the radial part of the gradient, and a random head learns ten times slower.
 
     Attributes:
-        pooling: How the tokens of a text become one row; of several, the rows stand side by side.
+        pooling: Pooling modes of the tokens of a text; rows of several modes are concatenated.
         after: Folders and settings of the layers after it; no settings for one that normalises.
         left_out: Folders of the layers that are left out.
     """
@@ -61,8 +61,8 @@ class SentenceFolder:
         """Load the weights of the layers.
 
         Raises:
-            NetworkError: They are not there, in safetensors, under their names and in their shapes.
-            CorruptDataError: They are no dense floating-point numbers.
+            NetworkError: They are missing in safetensors, or have other names or shapes.
+            CorruptDataError: They are not dense floating-point numbers.
         """
         for layer, (place, settings) in zip(layers, self.after, strict=True):
             if settings is not None:
@@ -85,8 +85,8 @@ def read_sentence_folder(folder: Path) -> SentenceFolder | None:
         folder: With `modules.json`, or with `1_Pooling/config.json` alone.
 
     Raises:
-        NetworkError: A module is none of Transformer, Pooling, Dense, Normalize and Dropout, in this order; or one of
-            its settings is not followed.
+        NetworkError: A module is not one of Transformer, Pooling, Dense, Normalize and Dropout, in this order; or a
+        setting is not supported.
     """
     path = folder / MODULES
     if not path.is_file():

@@ -1,4 +1,4 @@
-"""Networks of torchvision by name, with the weights that it calls the default."""
+"""Networks of torchvision by name, with their default weights."""
 
 from dataclasses import dataclass
 from functools import cached_property
