@@ -63,7 +63,7 @@ PAPERS = {paper: Paper(title, _figures(paper)) for paper, title in _TITLES.items
 
 
 def listed(paper: str, figure: str) -> Listed:
-    """A figure by the names of the paper and of the figure; UnknownNameError where there is none."""
+    """Return a figure by the names of the paper and of the figure; UnknownNameError where there is none."""
     if paper not in PAPERS:
         raise unknown_name("paper", paper, PAPERS)
     if figure not in PAPERS[paper].figures:
@@ -72,7 +72,7 @@ def listed(paper: str, figure: str) -> Listed:
 
 
 def found_at(place: str) -> object:
-    """What a `Listed.place` leads to."""
+    """Return the object at a `Listed.place`."""
     module, _, name = place.partition(":")
     member: object = getattr(import_module(f"{__package__}.{module}"), name)
     return member

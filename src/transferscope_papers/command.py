@@ -169,7 +169,7 @@ def draw(
 
 
 def _words(title: str, made: "FigureMade", written: Sequence[Path]) -> str:
-    """What to tell the reader, below a title; `written` as of `looks.write_drawings`."""
+    """Return the answer for the terminal, below a title; `written` as in `looks.write_drawings`."""
     lines = [f"{title}, from {made.runs}" if made.runs else title, *made.sentences]
     lines += [
         f"{name}\n{frame.to_string(index=False, float_format='{:.4g}'.format)}" for name, frame in made.tables.items()

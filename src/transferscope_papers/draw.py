@@ -151,12 +151,12 @@ def _label(axes: Axes, panel: Panel) -> None:
 
 
 def _plain(value: float, position: float) -> str:
-    """Tick labels without mathematical markup: a style may switch that off."""
+    """Return tick labels without mathematical markup, which a style may switch off."""
     return f"{value:g}"
 
 
 def _between_powers(limits: Callable[[], tuple[float, float]]) -> Callable[[float, float], str]:
-    """Labels between the powers of ten: at 2 and 5, where the axis spans less than two of them."""
+    """Return labels between the powers of ten, at 2 and 5, if the axis spans less than two of them."""
 
     def label(value: float, position: float) -> str:
         low, high = limits()
@@ -233,7 +233,7 @@ def _draw_points(
 
 
 def _bar(mean: Estimate, *, share: bool) -> np.ndarray:
-    """How far the error bar of a mean reaches down and up, shape (2, 1): one standard error, 0 where it is unknown.
+    """Return the lengths of the error bar of a mean, shape (2, 1): one standard error, 0 if unknown.
 
     That of a share of n trials is Wilson's interval of the same level, within 0 and 1.
     """

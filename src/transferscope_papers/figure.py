@@ -117,7 +117,7 @@ class Simulated:
 
 
 def simulated_means(simulated: Sequence[Simulated], panel: str, series: str) -> dict[float, Estimate]:
-    """What is simulated of a series by x, in the order of the points."""
+    """Return the simulated estimates of a series by x, in the order of the points."""
     own = (item for item in simulated if (item.point.panel, item.point.series) == (panel, series))
     return {item.point.x: item.estimate for item in own}
 
@@ -147,21 +147,21 @@ class Drawn:
     sentence: str = ""
 
     def line(self, panel: str, series: str, *, dashed: bool = False) -> Curve:
-        """The line of a series; LookupError where there is none."""
+        """Return the line of a series; LookupError where there is none."""
         for curve in self.theory.curves:
             if (curve.panel, curve.series, curve.dashed) == (panel, series, dashed):
                 return curve
         raise LookupError(f"{panel} has no line {series}")
 
     def map(self, panel: str) -> Diagram:
-        """The map of a panel; LookupError where there is none."""
+        """Return the map of a panel; LookupError where there is none."""
         for diagram in self.theory.diagrams:
             if diagram.panel == panel:
                 return diagram
         raise LookupError(f"{panel} has no map")
 
     def points(self, panel: str, series: str) -> dict[float, Estimate]:
-        """The simulated points of a series by x, ascending; LookupError where one is missing or has no value."""
+        """Return the simulated points of a series by x, ascending; LookupError where one is missing or has no value."""
         estimates = simulated_means(self.simulated, panel, series)
         n_planned = sum((point.panel, point.series) == (panel, series) for point in self.planned)
         if len(estimates) < max(n_planned, 1) or any(
@@ -173,7 +173,7 @@ class Drawn:
     def lower(
         self, panel: str, first: str, second: str, *, at: Collection[float] | None = None, times: float = 1.0
     ) -> bool:
-        """Whether the simulated means of `first` lie below those of `second`.
+        """Return whether the simulated means of `first` lie below those of `second`.
 
         Args:
             at: The x that count; None for all of `first`.
@@ -186,7 +186,7 @@ class Drawn:
         return all(times * low[x].value < high[x].value for x in (low if at is None else at))
 
     def signs_agree(self, panel: str) -> bool:
-        """Whether every simulated mean with a clear sign (`clear_sign`) has that of theory at its place.
+        """Return whether every simulated mean with a clear sign (`clear_sign`) has that of theory at its place.
 
         Raises:
             LookupError: Points are missing, or none has a clear sign.
@@ -201,7 +201,7 @@ class Drawn:
 
 
 def clear_sign(mean: Estimate) -> bool:
-    """Whether a simulated mean is more than three standard errors from 0."""
+    """Return whether a simulated mean is more than three standard errors from 0."""
     return bool(mean.stderr) and abs(mean.value) > 3 * (mean.stderr or math.inf)
 
 
@@ -255,7 +255,7 @@ NORM = Range(0.1, 10)
 
 
 def setting(full: float, allowed: Range, *, quick: float | None = None) -> Any:
-    """A setting of a figure, for the default of a dataclass field.
+    """Return a setting of a figure, for the default of a dataclass field.
 
     Args:
         full: Its value in the full profile, which is the paper's.
@@ -289,22 +289,23 @@ class TheoryFigure(ABC):
 
     @abstractmethod
     def theory(self) -> Theory:
-        """Lines and maps; takes seconds at most."""
+        """Return lines and maps, within seconds."""
 
     @abstractmethod
     def points(self) -> tuple[Point, ...]:
-        """The points to simulate."""
+        """Return the points to simulate."""
 
     @abstractmethod
     def simulate(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
-        """The means over seeds of the points of a group; where one simulation gives all, with the first's seed."""
+        """Return the means over seeds of the points of a group; where one simulation gives all, with the first's
+        seed."""
 
     @abstractmethod
     def claims(self) -> tuple[Claim, ...]:
-        """What the paper says that the figure shows, at least one claim."""
+        """Return the claims of the paper that the figure tests, at least one."""
 
     def conclude(self, simulated: Sequence[Simulated]) -> Conclusion:
-        """What the points that are there say beyond their agreement with theory; nothing unless overridden."""
+        """Return conclusions from the points beyond their agreement with theory; none unless overridden."""
         return Conclusion("")
 
     @property
@@ -318,7 +319,7 @@ class TheoryFigure(ABC):
         return {item.name: item.metadata["allowed"] for item in fields(self)}
 
     def configured(self, *, quick: bool, changes: Mapping[str, str]) -> "TheoryFigure":
-        """The figure in one of its profiles, with settings changed.
+        """Return the figure in one of its profiles, with settings changed.
 
         Args:
             changes: New values by name, as text.
@@ -339,25 +340,25 @@ class TheoryFigure(ABC):
         return changed
 
     def groups(self) -> list[list[Point]]:
-        """The points that come out of one simulation together, in the order of the first of each."""
+        """Return the points that come out of one simulation together, in the order of the first of each."""
         groups: dict[str, list[Point]] = {}
         for i, point in enumerate(self.points()):
             groups.setdefault(point.group or f"alone {i}", []).append(point)
         return list(groups.values())
 
     def agreement(self, simulated: Sequence[Simulated]) -> Agreement:
-        """How far the simulated points scatter around theory, in standard errors."""
+        """Return the scatter of the simulated points around theory, in standard errors."""
         compared = [item for item in simulated if not np.isnan(item.point.expected)]
         estimates = [item.estimate for item in compared]
         expected = [item.point.expected for item in compared]
         return agreement(estimates, expected, known_error=[self.error_at(item.point) for item in compared])
 
     def error_at(self, point: Point) -> float:
-        """Largest systematic difference of theory and simulation at a point."""
+        """Return largest systematic difference of theory and simulation at a point."""
         return self.known_error + self.known_share * abs(point.expected)
 
     def drawn(self, simulated: Sequence[Simulated]) -> Drawn:
-        """Everything that the figure shows once these points are simulated."""
+        """Return the complete figure from simulated points."""
         theory, planned = self.theory(), self.points()
         if not simulated:
             return Drawn(theory, (), planned, "theory only: nothing is simulated")
@@ -368,7 +369,7 @@ class TheoryFigure(ABC):
         return Drawn(theory, tuple(simulated), planned, "\n".join(filter(None, sentences)))
 
     def check(self, drawn: Drawn) -> tuple[ClaimSeen, ...]:
-        """Every claim of the figure, and whether it holds on what is drawn, where that can be told."""
+        """Return every claim of the figure, and whether it holds on what is drawn, where that can be told."""
         checked = []
         for claim in self.claims():
             holds, reason = None, claim.exception
@@ -380,7 +381,7 @@ class TheoryFigure(ABC):
         return tuple(checked)
 
     def unlike_the_paper(self, *names: str, says: str = "The paper has") -> str:
-        """Why a claim about the paper's settings need not hold: those of `names` that differ here; "" if none."""
+        """Return why a claim about the paper's settings may fail: those of `names` that differ here; "" if none."""
         changed = [
             f"{item.name} = {item.default:.4g} where it is {getattr(self, item.name):.4g} here"
             for item in fields(self)

@@ -24,7 +24,7 @@ class FinishedStudy:
     frames: StudyFrames
 
     def methods(self, kind: str) -> list[str]:
-        """Names in the study file of a method of transferscope, as in "merlin"."""
+        """Return names in the study file of a method of transferscope, as in "merlin"."""
         tables = self.frames.study.spec["methods"]
         return [str(name) for name, table in tables.items() if table.get("name") == kind]
 

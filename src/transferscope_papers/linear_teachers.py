@@ -60,14 +60,14 @@ class LinearTeachersFigure(fig.TheoryFigure):
 
     @abstractmethod
     def training(self, point: fig.Point) -> Training:
-        """How the networks of a point are trained, and on what."""
+        """Return the training of a point's networks, and its data."""
 
     def groups(self) -> list[list[fig.Point]]:
-        """Points whose networks are trained alike are trained together."""
+        """Return points whose networks are trained alike are trained together."""
         return self.trained_together(self.points())
 
     def trained_together(self, trained: Sequence[fig.Point]) -> list[list[fig.Point]]:
-        """Points whose networks are trained alike, as many as fit into `_TOGETHER`.
+        """Return points whose networks are trained alike, as many as fit into `_TOGETHER`.
 
         A step of gradient descent costs nearly the same for one network and for a thousand, so that small figures take
         a fraction of the time. Every network is trained as if it were alone (`simulate.descent`).
@@ -79,7 +79,7 @@ class LinearTeachersFigure(fig.TheoryFigure):
         return [points[i : i + size] for points in alike.values() for i in range(0, len(points), size)]
 
     def simulate(self, points: Sequence[fig.Point]) -> tuple[Estimate, ...]:
-        """Means over target samples of the risk, or of the risk from scratch minus it, of trained networks."""
+        """Return means over target samples of the risk, or of the risk from scratch minus it, of trained networks."""
         trainings = [self.training(point) for point in points]
         way = trainings[0].way
         batch = draw(

@@ -70,7 +70,7 @@ def arrange(canvas: Canvas) -> None:
 
 
 def letters(n_panels: int) -> tuple[str, ...]:
-    """What comes before the titles of panels: "(a) ", "(b) ", ..., after "(z) " "(aa) "; nothing for a single one."""
+    """Return prefixes of panel titles: "(a) ", "(b) ", ..., after "(z) " "(aa) "; none for a single panel."""
     lower = string.ascii_lowercase
     names = itertools.chain(lower, map("".join, itertools.product(lower, repeat=2)))
     return tuple(f"({name}) " for name in itertools.islice(names, n_panels)) if n_panels > 1 else ("",)

@@ -21,7 +21,7 @@ _COLUMNS = ("panel", "series", "kind", "x", "y", "value", "stderr", "n", "status
 
 
 def chosen_figure(name: str, changes: list[str], *, quick: bool) -> TheoryFigure:
-    """A figure of `FIGURES` by name, with settings changed as in "sigma=0.5".
+    """Return a figure of `FIGURES` by name, with settings changed as in "sigma=0.5".
 
     Raises:
         UnknownNameError: The figure has no such setting.
@@ -54,7 +54,7 @@ def make_figure(figure: TheoryFigure, *, store: str, workers: int | None, quiet:
 
 
 def numbers_of(figure: TheoryFigure, drawn: Drawn) -> pd.DataFrame:
-    """Everything that is drawn as numbers: lines, maps and points, in this order.
+    """Return all drawn numbers: lines, maps and points, in this order.
 
     Returns:
         A row for each number. `kind` is "theory" or "simulation"; `y` is the height in a map; `value` the number with

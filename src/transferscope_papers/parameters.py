@@ -21,35 +21,37 @@ Array: TypeAlias = Float64[np.ndarray, "..."]
 
 
 def at_least(name: str, value: Numbers, lower: float) -> Array:
-    """A parameter as a float64 array; SettingsError, by its name, where a value is below `lower` or not a number."""
+    """Return a parameter as a float64 array; SettingsError, by its name, where a value is below `lower` or not a
+    number."""
     array = np.asarray(value, dtype=np.float64)
     _check(np.asarray(array >= lower), name, array, f"must be at least {lower:g}")
     return array
 
 
 def above(name: str, value: Numbers, lower: float) -> Array:
-    """A parameter as a float64 array, with every value above `lower`; see `at_least`."""
+    """Return a parameter as a float64 array, with every value above `lower`; see `at_least`."""
     array = np.asarray(value, dtype=np.float64)
     _check(np.asarray(array > lower), name, array, f"must be above {lower:g}")
     return array
 
 
 def counts(name: str, value: Numbers) -> Array:
-    """Finite numbers above 0 as a float64 array."""
+    """Return finite numbers above 0 as a float64 array."""
     array = above(name, value, 0)
     _check(np.asarray(np.isfinite(array)), name, array, "must be finite")
     return array
 
 
 def between(name: str, value: Numbers, lower: float, upper: float) -> Array:
-    """A parameter as a float64 array, with every value in [lower, upper]; see `at_least`."""
+    """Return a parameter as a float64 array, with every value in [lower, upper]; see `at_least`."""
     array = np.asarray(value, dtype=np.float64)
     _check(np.asarray((array >= lower) & (array <= upper)), name, array, f"must be between {lower:g} and {upper:g}")
     return array
 
 
 def angle(theta: Numbers) -> Array:
-    """An angle in radians as a float64 array; SettingsError where a value is outside [0, pi] (degrees, as a rule)."""
+    """Return an angle in radians as a float64 array; SettingsError where a value is outside [0, pi] (degrees, as a
+    rule)."""
     array = np.asarray(theta, dtype=np.float64)
     inside = np.asarray((array >= 0) & (array <= math.pi))
     _check(inside, "theta", array, "must be between 0 and pi (radians, not degrees)")

@@ -22,7 +22,8 @@ WORK = "transferscope_papers.study:work"
 
 
 def plan_figure(figure: TheoryFigure) -> StudyPlan:
-    """The cells of a figure, of role "theory", in the order of its points; points of one simulation share a cell.
+    """Return the cells of a figure, of role "theory", in the order of its points; points of one simulation share a
+    cell.
 
     Returns:
         The plan of the study "papers-NAME"; `study.run.run_plan` with `WORK` does it.
@@ -57,7 +58,8 @@ def work(cell: PlannedCell, context: WorkContext) -> Outcome:
 
 
 def simulated_points(figure: TheoryFigure, store: Store) -> tuple[Simulated, ...]:
-    """The points of a figure, with the settings of its study, that are done in the store, in the figure's order."""
+    """Return the points of a figure, with the settings of its study, that are done in the store, in the figure's
+    order."""
     columns = store.records(f"papers-{figure.name}")
     rows = (i for i in range(len(columns)) if columns.name[i] == "simulated")
     estimates = {(columns.key[i], columns.part[i]): _estimate(columns, i) for i in rows}

@@ -1,4 +1,4 @@
-"""Which curves the data allow when the law is not known either: weighted draws over several laws."""
+"""Posterior of curves with an unknown law: weighted draws over several laws."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace

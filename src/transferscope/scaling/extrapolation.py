@@ -1,6 +1,6 @@
-"""The error at sizes that were not measured: a combination of forecasts, with an interval and a rolling back-test.
+"""Extrapolation of the error to other sizes: a combination of forecasts, with an interval and a rolling back-test.
 
-The back-test is what would have been predicted, from fewer points, about the points there are.
+The back-test predicts measured points from fewer points.
 """
 
 from collections.abc import Mapping
@@ -163,7 +163,7 @@ class Extrapolation:
             back-test error of the combination and the residuals on the last half of the points.
         largest: The largest measured size.
         status: "ok", or "too_few": under three points, the last value without an interval.
-        may_take_off: Whether the curve may be at chance still, so that lower ends allow for a sudden fall.
+        may_take_off: Whether the curve may still be at chance, so that lower ends allow for a sudden fall.
     """
 
     sizes: Float[np.ndarray, " T"]
@@ -209,16 +209,16 @@ def extrapolate(
         sizes: Sizes x, shape (m,).
         errors: Errors or losses, shape (m,), >= 0.
         at: Sizes to predict at, from the smallest measured one above 0 on, shape (T,).
-        rows: What the rows of the table are called, as "line 2", by which broken ones are named; None when unknown.
+        rows: Names of the rows of the table, as "line 2", used in notes on outliers; None if unknown.
         loss: Residual of the fits that are combined.
-        share: Whether errors are a share, or percent, of answers: a curve that has gained little may then be at chance
-            still (`may_take_off`), and intervals allow for a sudden fall.
+        share: Whether errors are fractions or percentages: a curve that has gained little may then still be at chance
+            (`may_take_off`), and intervals allow for a sudden fall.
 
     Returns:
         The prediction. With one or two points it is the last value, with status "too_few" and no interval.
 
     Raises:
-        DataError: The numbers cannot be read, or no size is above 0.
+        DataError: Values are invalid, or no size is above 0.
         SettingsError: `at` is out of range.
     """
     targets = np.atleast_1d(np.asarray(at, dtype=np.float64))

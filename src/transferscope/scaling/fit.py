@@ -26,13 +26,13 @@ class LawFit:
     Sets and estimates are computed when they are read: they take many times as long as the fit.
 
     Attributes:
-        observations: What it was fitted to, after leaving out what the law or the loss cannot use.
+        observations: The fitted observations, without those that the law or the loss cannot use.
         fixed: Parameters that were given, not fitted.
         theta: All parameters at the optimum, shape (p,), in the order of `law.names`. For drawing the curve; read
             single values from `estimates`, which says which of them the data determine.
         residuals: Residuals at the optimum, shape (m,), in log error or error.
         status: "converged", "max_steps", or "too_few".
-        notes: What was left out, in sentences.
+        notes: Sentences on what was left out.
         solved: The problem with its solution; None where there were too few points.
     """
 

@@ -1,4 +1,4 @@
-"""What is forecast: the error of a run, and the size that an error takes, each with an interval."""
+"""Forecasts of the error of a run, and of the size for an error, with intervals."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -21,15 +21,15 @@ Basis = Literal["within", "beyond", "few sizes", "at zero"]
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What is expected of a run.
+    """The forecast of a run.
 
     Attributes:
         sizes: Of the run: (n,), (n, s), or parameters and tokens.
         error: The expected error.
         interval: Where it lies (LEVEL); NaN with too few sizes for one.
         ahead: Each size over the largest measured one.
-        basis: What the interval rests on.
-        cost: What the run costs; None without costs.
+        basis: Basis of the interval.
+        cost: Cost of the run; None without costs.
     """
 
     sizes: tuple[float, ...]

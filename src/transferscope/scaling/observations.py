@@ -1,4 +1,4 @@
-"""Measured errors at sizes, checked and cleaned once."""
+"""Measured errors at sizes, validated and cleaned."""
 
 from dataclasses import dataclass
 
@@ -24,8 +24,8 @@ class Observations:
         errors: Shape (m,), finite and >= 0: an error rate or a loss.
         stderr: Standard errors of `errors`, shape (m,), above 0; None when unknown.
         notes: Sentences on what was left out or changed.
-        rows: What the row of the table is called that each came from, as "line 2"; None when unknown.
-        spent: What each run cost, above 0; None when unknown.
+        rows: Name of the table row of each, as "line 2"; None if unknown.
+        spent: Cost of each run, above 0; None if unknown.
     """
 
     sizes: Float[np.ndarray, "m v"]
@@ -85,15 +85,15 @@ def observe(
         sizes: Shape (m,) or (m, v).
         errors: Shape (m,): error rates or losses.
         stderr: Their standard errors, shape (m,); None when unknown.
-        rows: What the rows of the table are called that they came from, as "line 2", shape (m,); None when unknown.
-        spent: What each run cost, shape (m,); None when unknown.
+        rows: Names of the table rows, as "line 2", shape (m,); None if unknown.
+        spent: Cost of each run, shape (m,); None if unknown.
 
     Returns:
         The observations, sorted by size, the last column first.
 
     Raises:
-        DataError: Something is not numeric, lengths differ, a value is outside LEAST to MOST, the range is too wide, or
-            nothing is left.
+        DataError: Values are not numeric, lengths differ, a value is outside LEAST to MOST, the range is too wide, or
+        no row is left.
     """
     x, y = _numbers("sizes", sizes), _numbers("errors", errors)
     x = x[:, None] if x.ndim == 1 else x

@@ -1,4 +1,4 @@
-"""Which power laws with a floor the data allow, as weighted draws."""
+"""Posterior of power laws with a floor, as weighted draws."""
 
 from dataclasses import dataclass, replace
 from functools import cache
@@ -23,14 +23,14 @@ PRIOR_RATE_MEDIAN, PRIOR_RATE_LOG_SD = 0.4, 1.0
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """What is assumed about the noise around the law.
+    """Assumptions on the noise around the law.
 
     Attributes:
         scale: Prior scale of the relative noise; with standard errors it is 1 in their unit.
         degrees: Degrees of freedom of its scaled inverse chi-squared prior, above 0; 1 is known to little more than an
             order of magnitude, which keeps three points from looking exact.
-        effective_points: The sizes count as at most this many independent points: neighbours share what the law misses,
-            so that more points do not tell as much more as independent noise would let them.
+        effective_points: The sizes count as at most this many independent points, since residuals of neighbours are
+            correlated.
     """
 
     scale: float = 0.003
@@ -59,7 +59,7 @@ far before them pull its floor and rate away from what comes next."""
 
 
 class WeightedDraws:
-    """What is read off weighted draws, whatever they are of."""
+    """Probabilities and quantiles of weighted draws."""
 
     weights: Float[np.ndarray, " N"]
 
@@ -85,8 +85,8 @@ class PowerPosterior(WeightedDraws):
         theta: (alpha, D, C) of each draw, shape (N, 3).
         weights: Weights that sum to 1, shape (N,).
         noise: Relative noise (standard deviation of the log error) at its posterior mean.
-        falls: Whether any falling law agrees with the points. Where none does, as for a rising curve, the draws are of
-            their level alone, and say nothing of a rate or of a floor.
+        falls: Whether any falling law fits the points. If none does, as for a rising curve, the draws are of the level
+            only, without a rate or a floor.
     """
 
     theta: Float[np.ndarray, "N 3"]
@@ -276,7 +276,7 @@ def relative_noise(variance: Float[np.ndarray, " A"], log_weight: Float[np.ndarr
 
 
 def log_rate_prior(rates: Float[np.ndarray, " A"]) -> Float[np.ndarray, " A"]:
-    """Log density of a rate over its logarithm, up to a constant."""
+    """Return the log density of a rate over its logarithm, up to a constant."""
     z = (np.log(rates) - np.log(PRIOR_RATE_MEDIAN)) / PRIOR_RATE_LOG_SD
     return np.asarray(-0.5 * z**2)
 

@@ -1,4 +1,4 @@
-"""Profile-likelihood sets: which values of a parameter the data allow."""
+"""Profile-likelihood sets of the parameters of a fit."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

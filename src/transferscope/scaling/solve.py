@@ -1,4 +1,4 @@
-"""How a law is fitted: variable projection over a grid for the starts, then Levenberg-Marquardt steps within bounds.
+"""Solver of law fits: variable projection over a grid for the starts, then Levenberg-Marquardt steps within bounds.
 
 Many fits at once: `solve` takes a `Problem` of B rows of errors at the same sizes.
 """
@@ -21,12 +21,12 @@ TINY = 1e-300
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How hard a fit is searched for.
+    """Effort of the search for a fit.
 
     Attributes:
         n_starts: Starts of each fit, at least 1, from different parts of the grid.
         max_steps: Most steps of the polish, at least 1.
-        tolerance: A step that lowers the cost by less than this share of it is the last one.
+        tolerance: Relative decrease of the cost below which the search stops.
     """
 
     n_starts: int
@@ -101,7 +101,7 @@ class Solution:
 
     Attributes:
         cost: Weighted sum of squared residuals (twice the Huber sum), shape (B,).
-        converged: Whether the polish came to rest, shape (B,).
+        converged: Whether the polish converged, shape (B,).
     """
 
     theta: Float[np.ndarray, "B p"]
@@ -112,7 +112,7 @@ class Solution:
 def nnls(
     gram: Float[np.ndarray, "*#batch k k"], moment: Float[np.ndarray, "*#batch k"]
 ) -> Float[np.ndarray, "*#batch k"]:
-    """argmin_c c'Gc / 2 - b'c under c >= 0, by trying every set of positive coefficients.
+    """Return argmin_c c'Gc / 2 - b'c under c >= 0, by trying every set of positive coefficients.
 
     Args:
         gram: G = Phi'W Phi.
@@ -236,7 +236,7 @@ def polish(problem: Problem, theta: Float[np.ndarray, "B p"], effort: Effort) ->
 
     Args:
         theta: Starts, shape (B, p).
-        effort: Most steps of a row, and when a row has come to rest.
+        effort: Maximum number of steps, and tolerance.
 
     Returns:
         The solution; rows that used all steps are not converged.
@@ -290,7 +290,7 @@ def _step(
     damping: Float[np.ndarray, " B"],
     tolerance: float,
 ) -> tuple[Float[np.ndarray, "B p"], Float[np.ndarray, " B"], Float[np.ndarray, " B"], Bool[np.ndarray, " B"]]:
-    """Try one step of every row: where it is then, its cost and damping, and whether it has come to rest."""
+    """Try one step of every row: the new parameters, cost and damping, and whether it has converged."""
     normal, descent = _normal_equations(problem, box.to_theta(u), box.log)
     free = ~(box.pushes_out(u, descent) | box.held)
     descent = np.where(free, descent, 0.0)
@@ -333,7 +333,7 @@ def _damped_solve(
     free: Bool[np.ndarray, "B p"],
     damping: Float[np.ndarray, " B"],
 ) -> Float[np.ndarray, "B p"]:
-    """(N + damping diag N) step = descent on the free parameters, scaled to a unit diagonal."""
+    """Solve (N + damping diag N) step = descent on the free parameters, scaled to a unit diagonal."""
     diagonal = normal.diagonal(axis1=1, axis2=2)
     usable = free & (diagonal > 0) & np.isfinite(diagonal)
     scale = np.where(usable, 1 / np.sqrt(np.where(usable, diagonal, 1.0)), 0.0)
@@ -360,7 +360,7 @@ wanted: on 42 real curves the other starts found nothing better."""
 
 
 def solve(problem: Problem, effort: Effort = THOROUGH) -> Solution:
-    """Fit: start on the grid, polish, keep the best start of each row.
+    """Solve the fits: start on the grid, polish, keep the best start of each row.
 
     Sizes are measured in their geometric mean unless a parameter is held, so that a coefficient keeps its meaning.
 

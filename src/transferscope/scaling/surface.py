@@ -1,4 +1,4 @@
-"""The error over pretraining size n and fine-tuning size s: which law, by held-out score."""
+"""The error over pretraining size n and fine-tuning size s, with laws weighted by held-out score."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -156,9 +156,9 @@ def fit_surface(
         errors: Shape (m,).
         stderr: Standard errors of `errors`, used as weights; None for equal weights.
         loss: Residual of the fits; None for "huber" where both sizes vary freely, and "log" elsewhere.
-        rows: What the rows of the table are called, as "line 2", by which outliers are named; None when unknown.
-        spent: What each run cost, such as its budget of compute, shape (m,); None when unknown.
-        free: Whether both sizes vary freely; None to tell by the points (`varies_freely`).
+        rows: Names of the rows of the table, as "line 2", used in notes on outliers; None if unknown.
+        spent: Cost of each run, such as its compute budget, shape (m,); None if unknown.
+        free: Whether both sizes vary freely; None to infer it from the points (`varies_freely`).
 
     Raises:
         DataError: There are fewer than 2 sizes above 0 on an axis or fewer than 7 different points.

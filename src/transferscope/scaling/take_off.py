@@ -27,7 +27,7 @@ def may_take_off(data: Observations, chance: float | None = None) -> bool:
 
 
 def late_falls(ahead: Float[np.ndarray, " T"], draws: int) -> Float[np.ndarray, "N T"]:
-    """Return how far draws of a curve that may be at chance fall in log error, by the log distance beyond its sizes."""
+    """Return the fall in log error of draws of a curve that may be at chance, by the log distance beyond its sizes."""
     begins, rate = np.random.default_rng(2).uniform(size=(2, draws, 1))
     falls = np.arange(draws)[:, None] % 10 < 10 * TAKES_OFF
     return np.asarray(falls * STEEPEST * rate * np.maximum(ahead - np.log(WITHIN) * begins, 0.0))

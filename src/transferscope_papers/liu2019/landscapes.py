@@ -32,7 +32,7 @@ class _Map:
 
 
 def landscapes(study: FinishedStudy) -> FigureMade:
-    """The maps of a study with the diagnostic `landscape` at the start and the end, from scratch and fine-tuned.
+    """Return the maps of a study with the diagnostic `landscape` at the start and the end, from scratch and fine-tuned.
 
     One network of each is drawn, that of the first seed; the sentences are about all seeds.
 
@@ -97,7 +97,7 @@ def _maps(study: FinishedStudy) -> list[_Map]:
 
 
 def _layer(table: object) -> str | None:
-    """Which weights a landscape moves; None for another diagnostic."""
+    """Return the weights that a landscape moves; None for another diagnostic."""
     if not isinstance(table, Mapping) or table.get("name") != "landscape":
         return None
     settings = table.get("settings")
@@ -106,7 +106,7 @@ def _layer(table: object) -> str | None:
 
 
 def _draw(maps: list[_Map], ways: tuple[str, str], layers: list[str], at: str, table: pd.DataFrame) -> Figure:
-    """A row for each way and a column for each layer; the maps of a column share the scale of their changes."""
+    """Return a row for each way and a column for each layer; the maps of a column share the scale of their changes."""
     where = {"start": "at the start", "end": "at the end"}[at]
     with drawing():
         canvas = new_figure(1.9 * len(layers) + 0.7, 4.1)
@@ -136,7 +136,7 @@ def _draw(maps: list[_Map], ways: tuple[str, str], layers: list[str], at: str, t
 
 
 def _from_cross(item: _Map) -> _Map:
-    """Losses less that at the point nearest to the weights themselves; NaN throughout where that is not finite."""
+    """Return losses minus that at the point nearest to the weights; all NaN if that is not finite."""
     middle = int(np.abs(item.axis).argmin())
     at_cross = item.loss[middle, middle]
     return replace(item, loss=item.loss - (at_cross if np.isfinite(at_cross) else np.nan))

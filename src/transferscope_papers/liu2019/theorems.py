@@ -41,7 +41,7 @@ class KernelFigure(fig.TheoryFigure):
     known_error: ClassVar[float] = 0.03
 
     def theory(self) -> fig.Theory:
-        """Constant lines."""
+        """Return constant lines."""
         ends = np.array([self.width / 20, self.width * 1.2])
         curves = []
         for task in _TASKS:
@@ -56,7 +56,7 @@ class KernelFigure(fig.TheoryFigure):
         return fig.Theory(panels, tuple(curves))
 
     def points(self) -> tuple[fig.Point, ...]:
-        """Three widths for each line."""
+        """Return three widths for each line."""
         return tuple(
             fig.Point(
                 curve.panel,
@@ -83,7 +83,7 @@ class KernelFigure(fig.TheoryFigure):
         return tuple(estimates)
 
     def conclude(self, simulated: Sequence[fig.Simulated]) -> fig.Conclusion:
-        """How far the widest networks are from the limit; `known_error` hides most of that from the scores."""
+        """Return the distance of the widest networks from the limit; `known_error` hides most of it from the scores."""
         scored = [item for item in simulated if not np.isnan(item.point.expected)]
         if not scored:
             return fig.Conclusion("nothing is simulated at the largest width yet")
@@ -94,7 +94,7 @@ class KernelFigure(fig.TheoryFigure):
         )
 
     def claims(self) -> tuple[fig.Claim, ...]:
-        """What the theorems say of a similar and of an unrelated task, and of wide networks."""
+        """Return claims of the theorems on a similar and an unrelated task, and on wide networks."""
         widest = (float(self.width),)
         narrow = f"Networks of width {self.width} are not wide yet." if self.width < _WIDE else ""
         return (
@@ -153,7 +153,7 @@ class ConvergenceFigure(fig.TheoryFigure):
         return self.stability / float(np.linalg.eigvalsh(relu_gram(_target("similar").inputs))[-1])
 
     def theory(self) -> fig.Theory:
-        """The error of an infinitely wide network as a line, the bound dashed."""
+        """Return the error of an infinitely wide network as a line, the bound dashed."""
         curves, steps = [], range(self.steps + 1)
         for task in _TASKS:
             for way in _WAYS:
@@ -168,7 +168,7 @@ class ConvergenceFigure(fig.TheoryFigure):
         return fig.Theory(tuple(panels), tuple(curves))
 
     def points(self) -> tuple[fig.Point, ...]:
-        """Each line at seven numbers of steps, measured on the same networks."""
+        """Return each line at seven numbers of steps, measured on the same networks."""
         marks = sorted({round(share * self.steps) for share in _SHARES})
         return tuple(
             fig.Point(task, way, float(k), float(error), group=f"{task}, {way}")
@@ -192,7 +192,7 @@ class ConvergenceFigure(fig.TheoryFigure):
         return tuple(mean_estimate(errors, run.status) for errors in run.errors)
 
     def conclude(self, simulated: Sequence[fig.Simulated]) -> fig.Conclusion:
-        """How much faster than its bound the error falls, and how long a pretrained start is ahead."""
+        """Return how much faster than its bound the error falls, and how long a pretrained start is ahead."""
         end = max(simulated, key=lambda item: item.point.x).point
         curve = self._convergence(end.panel, end.series, [int(end.x)])
         steps = range(self.steps + 1)
@@ -207,7 +207,7 @@ class ConvergenceFigure(fig.TheoryFigure):
         )
 
     def claims(self) -> tuple[fig.Claim, ...]:
-        """The theorem, and what pretraining changes."""
+        """Return the theorem, and what pretraining changes."""
         narrow = f"Networks of width {self.width} are not wide yet." if self.width < _WIDE else ""
         return (
             fig.Claim(
@@ -248,7 +248,7 @@ def _source() -> _Data:
 
 
 def _target(task: str) -> _Data:
-    """The source's teacher on new inputs, or labels that have nothing to do with it."""
+    """Return the source's teacher on new inputs, or labels that have nothing to do with it."""
     generator = np.random.default_rng(_DATA_SEED + 1)
     inputs = _unit_rows(generator, _N_TARGET)
     labels = inputs @ _teacher() if task == "similar" else generator.choice([-1.0, 1.0], _N_TARGET)

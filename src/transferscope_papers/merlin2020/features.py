@@ -45,7 +45,7 @@ class CellFeatures:
 
 
 def figure_2a(study: FinishedStudy) -> FigureMade:
-    """The maps of a study that kept its networks: those of the first seed; the ratios are means over all.
+    """Return the maps of a study that kept its networks: those of the first seed; the ratios are means over all.
 
     Training and test examples of one network lie on one map. Networks have no common features, so each has a map of
     its own.
@@ -91,7 +91,7 @@ def figure_2a(study: FinishedStudy) -> FigureMade:
 
 
 def features_of(stored: StoredCell, context: WorkContext) -> CellFeatures:
-    """The features of the target's examples in the network of a finished run, which `context` must have kept.
+    """Return the features of the target's examples in the network of a finished run, which `context` must have kept.
 
     Raises:
         DataError: The task is no classification.
@@ -112,7 +112,7 @@ def features_of(stored: StoredCell, context: WorkContext) -> CellFeatures:
 
 
 def _draw(study: FinishedStudy, networks: list[CellFeatures], means: pd.Series) -> Figure:
-    """A column for each method, training examples above test examples."""
+    """Return a column for each method, training examples above test examples."""
     from sklearn.manifold import TSNE  # takes seconds to import
 
     tables = []

@@ -76,7 +76,7 @@ class RandomStartsFigure(fig.TheoryFigure):
     name: ClassVar[str] = "merlin2020-random-starts"
 
     def theory(self) -> fig.Theory:
-        """1/k, the probability that the shared feature is told, and the examples that it takes."""
+        """Return 1/k, the probability that the shared feature is told, and the examples that it takes."""
         few, many = np.geomspace(_FEATURES[0], _FEATURES[-1], 40), np.geomspace(2, 1e6, 40)
         sizes = np.arange(2, _TRAINED_SIZES[-1] + 1)
         told = np.array([recovery_probability(int(n), np.array([_TRAINED_K, *_COMPARED])) for n in sizes])
@@ -104,7 +104,7 @@ class RandomStartsFigure(fig.TheoryFigure):
         return fig.Theory(panels, curves)
 
     def points(self) -> tuple[fig.Point, ...]:
-        """Random starts for each k, compared features for each n, and networks trained from several starts."""
+        """Return random starts for each k, compared features for each n, and networks trained from several starts."""
         pretrained = [fig.Point("start", _PRETRAINED, float(k), 1 / k, group="pretraining") for k in _FEATURES]
         single = [fig.Point("start", _SINGLE, float(k), group="MeRLin") for k in _FEATURES]
         best = [fig.Point("examples", _BEST, float(n), group="MeRLin") for n in _TRAINED_SIZES]
@@ -116,7 +116,7 @@ class RandomStartsFigure(fig.TheoryFigure):
         return (*pretrained, *single, *compared, *best)
 
     def simulate(self, points: Sequence[fig.Point]) -> tuple[Estimate, ...]:
-        """All networks of one way together; features are compared one sample size after the other."""
+        """Return all networks of one way together; features are compared one sample size after the other."""
         if points[0].group == "pretraining":
             return self._pretrained(points)
         if points[0].group == "MeRLin":
@@ -127,7 +127,7 @@ class RandomStartsFigure(fig.TheoryFigure):
         )
 
     def conclude(self, simulated: Sequence[fig.Simulated]) -> fig.Conclusion:
-        """How many starts of pretraining ended at a source minimum."""
+        """Return the number of pretraining starts that ended at a source minimum."""
         own = [mean.n for mean in fig.simulated_means(simulated, "start", _PRETRAINED).values()]
         if not own:
             return fig.Conclusion("")
@@ -137,7 +137,7 @@ class RandomStartsFigure(fig.TheoryFigure):
         )
 
     def claims(self) -> tuple[fig.Claim, ...]:
-        """1/k, log k, and what random starts come to."""
+        """Return 1/k, log k, and what random starts come to."""
         short = f"{self.steps} steps do not end at a minimum." if self.steps < _LEAST_STEPS else ""
         return (
             fig.Claim(
@@ -187,7 +187,7 @@ class RandomStartsFigure(fig.TheoryFigure):
         return tuple(shares)
 
     def _trained(self, points: Sequence[fig.Point]) -> tuple[Estimate, ...]:
-        """Single starts have a sample each, those of one data set share it; one descent for all."""
+        """Simulate single starts with a sample each, and those of one data set with a shared one, in one descent."""
         sizes: list[int] = []
         sources: list[int] = []
         samples: list[int] = []
@@ -226,7 +226,7 @@ def _series(k: int) -> str:
 
 
 def _share(outcomes: np.ndarray) -> Estimate:
-    """A share of successes; its standard error is that of one more success and one more failure, so never 0."""
+    """Return a share of successes; its standard error is that of one more success and one more failure, so never 0."""
     n, successes = len(outcomes), int(np.sum(outcomes))
     if n == 0:
         return Estimate.missing("max_steps", 0)
@@ -235,7 +235,7 @@ def _share(outcomes: np.ndarray) -> Estimate:
 
 
 def _shared_feature_told(seed: int, n: int, k: int, samples: int) -> np.ndarray:
-    """Whether the shared feature alone has the least validation loss, for each sample: every half is fitted."""
+    """Return whether the shared feature alone has the least validation loss, for each sample: every half is fitted."""
     fit = np.zeros((math.comb(n, n // 2), n))
     for row, chosen in zip(fit, itertools.combinations(range(n), n // 2), strict=True):
         row[list(chosen)] = 1
@@ -251,7 +251,7 @@ def _shared_feature_told(seed: int, n: int, k: int, samples: int) -> np.ndarray:
 
 
 def _told(features: np.ndarray, labels: np.ndarray, fit: np.ndarray) -> np.ndarray:
-    """The same for features (samples, n, k) of 0 and 1 and labels (samples, n, 1), halves (halves, n) fitted."""
+    """Return the same for features (samples, n, k) of 0 and 1 and labels (samples, n, 1), halves (halves, n) fitted."""
     check = 1 - fit
     both = features * labels
     head = fit @ both / np.maximum(fit @ features, 1)  # least squares on a feature of 0 and 1, 0 without any

@@ -68,7 +68,7 @@ class QuadraticFigure(fig.TheoryFigure):
     known_error: ClassVar[float] = 0.003
 
     def theory(self) -> fig.Theory:
-        """Loss of the best wrong feature, and the value of the source minimum."""
+        """Return the loss of the best wrong feature, and the value of the source minimum."""
         ends = np.array([4.0, 44.0])
         best = float(source_minimum(_PENALTY).value)
         curves = (
@@ -82,7 +82,8 @@ class QuadraticFigure(fig.TheoryFigure):
         return fig.Theory(panels, curves)
 
     def points(self) -> tuple[fig.Point, ...]:
-        """Three sizes for each way; who stays at the shared feature has target loss 0 and the source minimum."""
+        """Return three sizes for each method; at the shared feature the target loss is 0 and the source loss
+        minimal."""
         best = float(source_minimum(_PENALTY).value)
         expected = {("target", _STAYS): 0.0, ("objective", _STAYS): best}
         return tuple(
@@ -118,7 +119,7 @@ class QuadraticFigure(fig.TheoryFigure):
         return tuple(runs[point.panel, point.series, point.x] for point in points)
 
     def claims(self) -> tuple[fig.Claim, ...]:
-        """What Theorems 1 and 2 say of the global minima, read off the two starts."""
+        """Return claims of Theorems 1 and 2 on the global minima, from the two starts."""
         short = f"{self.steps} steps do not end at a minimum." if self.steps < _LEAST_STEPS else ""
         many = (
             ""

@@ -9,7 +9,7 @@ from transferscope.errors import SettingsError, unsupported
 
 
 def tiles(spec: DataSpec, seed: int) -> Dataset:
-    """K images side by side: a semi-synthetic pair of tasks with natural images in every part.
+    """Return K images side by side: a semi-synthetic pair of tasks with natural images in every part.
 
     The K features of Theorem 1 of "Meta-learning Transferable Representations with a Single Target Domain" (Liu et al.
     2020) predict the source label equally well and the target label is the first of them; here each is an image. As a

@@ -28,7 +28,7 @@ _SETTLED = 1e-4
 
 
 def _fitted(groups: Iterable[Observations], held: Mapping[str, float]) -> Float[np.ndarray, "G p"]:
-    """`PAPER_LAW` fitted to every curve, with the parameters of `held` at the same value in each.
+    """Return `PAPER_LAW` fitted to every curve, with the parameters of `held` at the same value in each.
 
     Returns:
         Parameters in the order of the groups; NaN for a curve with too few sizes.

@@ -49,7 +49,7 @@ from transferscope_papers.mikami2021.rows import (
 
 
 def figure_1(errors: pd.DataFrame) -> FigureMade:
-    """Cross-task curves with the fitted law."""
+    """Return Cross-task curves with the fitted law."""
     panels = task_panels(errors)
     fits = panel_fits(panels)
     nearer = fits["rmse"] < fits["power_rmse"]
@@ -72,7 +72,7 @@ def figure_1(errors: pd.DataFrame) -> FigureMade:
 
 
 def figure_4(errors: pd.DataFrame) -> FigureMade:
-    """Effect of model size."""
+    """Draw the effect of model size."""
     panels = model_panels(errors)
     fits = panel_fits(panels)
     fits["millions"] = fits["series"].map(errors.groupby("model")["nparam"].first())
@@ -104,7 +104,7 @@ def figure_4(errors: pd.DataFrame) -> FigureMade:
 
 
 def figure_5(errors: pd.DataFrame) -> FigureMade:
-    """Extrapolation beyond 64,000 images."""
+    """Draw the extrapolation beyond 64,000 images."""
     table = extrapolation_table(errors)
     wide = table.pivot(index="model", columns="law", values="rmse")
     gain, off = wide["power"] / wide["power+floor"], np.exp(np.abs(np.log(table["rmse"] / table["published"])))
@@ -127,7 +127,7 @@ def figure_5(errors: pd.DataFrame) -> FigureMade:
 
 
 def figure_6(errors: pd.DataFrame) -> FigureMade:
-    """Effect of the complexity of synthetic images."""
+    """Draw the effect of the complexity of synthetic images."""
     panels, steps = rendering_panels(errors), rendering_steps(errors)
     equal = equal_fits(panels[0])
     (free, one), alpha = equal["rmse"], equal["alpha"][1]
@@ -165,7 +165,7 @@ def figure_6(errors: pd.DataFrame) -> FigureMade:
 
 
 def figure_8(errors: pd.DataFrame) -> FigureMade:
-    """Rates and transfer gaps of the cross-task setting."""
+    """Return rates and transfer gaps of the cross-task setting."""
     panels = task_panels(errors)
     fits = panel_fits(panels)
     wide = ~(fits["alpha_stderr"] < 1)
@@ -180,7 +180,8 @@ def figure_8(errors: pd.DataFrame) -> FigureMade:
 
 
 def figure_9(errors: pd.DataFrame) -> FigureMade:
-    """The full law over both sizes by the fit whose parameters are printed, with its points, which are Figure 2."""
+    """Return the full law over both sizes by the fit whose parameters are printed, with its points, which are Figure
+    2."""
     surface, fit, table = paper_surface(errors), full_law_fit(errors), full_law_table(errors)
     published = Surface({"full": fit}, {}, {}, fit.observations, ())
     drawings = (
@@ -216,7 +217,7 @@ def figure_9(errors: pd.DataFrame) -> FigureMade:
 
 
 def figure_10(errors: pd.DataFrame) -> FigureMade:
-    """Figure 1, linearised."""
+    """Draw Figure 1, linearised."""
     return _linearised(
         task_panels(errors),
         name="mikami2021-fig10",
@@ -226,12 +227,12 @@ def figure_10(errors: pd.DataFrame) -> FigureMade:
 
 
 def figure_11(errors: pd.DataFrame) -> FigureMade:
-    """Figure 4, linearised."""
+    """Draw Figure 4, linearised."""
     return _linearised(model_panels(errors), name="mikami2021-fig11", series="Network")
 
 
 def figure_12(errors: pd.DataFrame) -> FigureMade:
-    """Figure 6, linearised."""
+    """Draw Figure 6, linearised."""
     return _linearised(rendering_panels(errors), name="mikami2021-fig12", series="Rendering")
 
 
@@ -254,7 +255,7 @@ def _linearised(panels: tuple[Panel, ...], *, name: str, series: str, below: str
 
 
 def figure_13(errors: pd.DataFrame) -> FigureMade:
-    """Two curves that look alike, the landscape of objdet to objdet, and the common-D procedure of appendix D."""
+    """Draw two similar curves, the landscape of objdet to objdet, and the common-D procedure of appendix D."""
     curve = {"objdet to objdet": task_panels(errors)[0].curves["objdet"]}
     common = common_d_table(errors)
     alike = draw_alike()
@@ -285,7 +286,7 @@ def figure_13(errors: pd.DataFrame) -> FigureMade:
 
 
 def figure_14(errors: pd.DataFrame) -> FigureMade:
-    """The landscapes of all tasks."""
+    """Return the landscapes of all tasks."""
     curves = {
         f"{series} to {panel.title}": data for panel in task_panels(errors) for series, data in panel.curves.items()
     }
@@ -313,7 +314,7 @@ _PARAMETERS = {"alpha": "Pretraining rate alpha", "C": "Transfer gap C"}
 
 
 def draw_panels(panels: tuple[Panel, ...], *, name: str, series: str, linearised: bool = False) -> Figure:
-    """Points and the law (1) with D = 0.48 (Figures 1, 4, 6), or error - C against n (Figures 10, 11, 12).
+    """Return points and the law (1) with D = 0.48 (Figures 1, 4, 6), or error - C against n (Figures 10, 11, 12).
 
     Args:
         name: Name of the figure's files.
@@ -350,7 +351,8 @@ def _draw_law(axes: Axes, data: Observations, fit: LawFit, style: MarkStyle, das
 
 
 def draw_panel_parameters(panels: tuple[Panel, ...], *, name: str) -> Figure:
-    """alpha and C of every series with two standard errors (Figures 6 right and 8); unstable rates are left out."""
+    """Return alpha and C of every series with two standard errors (Figures 6 right and 8); unstable rates are left
+    out."""
     fits = panel_fits(panels)
     rows = []
     for row in fits.to_dict("records"):
@@ -383,7 +385,7 @@ def draw_panel_parameters(panels: tuple[Panel, ...], *, name: str) -> Figure:
 
 
 def draw_gap_over_models(fits: pd.DataFrame) -> Figure:
-    """Transfer gap C over model size in `millions`, log-log, with a straight line for each panel (Figure 4 right)."""
+    """Draw the transfer gap C over model size in `millions`, log-log, with a line for each panel (Figure 4 right)."""
     panels = list(dict.fromkeys(fits["panel"]))
     with drawing():
         canvas, axes = new_panels(len(panels))
@@ -399,7 +401,7 @@ def draw_gap_over_models(fits: pd.DataFrame) -> Figure:
 
 
 def draw_extrapolation(errors: pd.DataFrame) -> Figure:
-    """The power law and the law (1) beyond the sizes they were fitted to (Figure 5)."""
+    """Return the power law and the law (1) beyond the sizes they were fitted to (Figure 5)."""
     pairs = extrapolation_series(errors)
     styles = mark_styles(list(pairs), None)
     rows = []

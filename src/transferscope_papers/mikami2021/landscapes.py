@@ -13,7 +13,7 @@ ALPHAS, DS = np.linspace(0.02, 1.0, 80), np.linspace(0.02, 2.0, 80)
 
 
 def landscape(data: Observations) -> Float[np.ndarray, "A D"]:
-    """Root mean square residual of errors in one size at every alpha and D of the axes, with the best C >= 0."""
+    """Return root mean square residual of errors in one size at every alpha and D of the axes, with the best C >= 0."""
     power = data.sizes[:, 0] ** -ALPHAS[:, None]  # (A, m)
     left = data.errors - DS[:, None] * power[:, None, :]  # (A, D, m): what C is to explain
     C = np.maximum(left.mean(axis=2, keepdims=True), 0)
@@ -21,7 +21,7 @@ def landscape(data: Observations) -> Float[np.ndarray, "A D"]:
 
 
 def valley_widths(curves: dict[str, Observations]) -> Float[np.ndarray, " curves"]:
-    """By which factor alpha varies where residuals are within 10 % of the smallest."""
+    """Return the factor by which alpha varies while residuals are within 10 % of the smallest."""
     ends = []
     for data in curves.values():
         loss = landscape(data)
@@ -31,7 +31,7 @@ def valley_widths(curves: dict[str, Observations]) -> Float[np.ndarray, " curves
 
 
 def draw_alike() -> Figure:
-    """Two laws with C = 0.5 that look alike (Figure 13 left)."""
+    """Draw two similar laws with C = 0.5 (Figure 13 left)."""
     n = np.geomspace(1_000, 64_000, 50)
     pairs = {f"D = {D:g}, alpha = {alpha:g}": 0.5 + D * n**-alpha for D, alpha in ((0.5, 0.4), (1.0, 0.5))}
     with drawing():
@@ -45,7 +45,7 @@ def draw_alike() -> Figure:
 
 
 def draw_landscapes(curves: dict[str, Observations], *, name: str) -> Figure:
-    """One landscape for each curve (Figures 13 right and 14 of Mikami et al. 2021); dark is a good fit."""
+    """Draw one landscape for each curve (Figures 13 right and 14 of Mikami et al. 2021); dark is a good fit."""
     rows = []
     alpha, D = (axis.ravel().round(5) for axis in np.meshgrid(ALPHAS, DS, indexing="ij"))
     with drawing():

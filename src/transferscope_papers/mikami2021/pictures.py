@@ -30,7 +30,7 @@ class ScenariosFigure(fig.TheoryFigure):
     name: ClassVar[str] = "mikami2021-fig3"
 
     def theory(self) -> fig.Theory:
-        """The law (1) from the first error on, and the error that is wanted."""
+        """Return the law (1) from the first error on, and the error that is wanted."""
         n = np.geomspace(_FIRST, 1e7, 121)
         panels = [fig.Panel("a", "measured", "Pretraining images n", "Target error", x_log=True, y_limits=(0, 0.35))]
         curves = [fig.Curve("a", "law", n[:2], np.full(2, _FIRST_ERROR)), self._wanted("a", n)]
@@ -46,15 +46,15 @@ class ScenariosFigure(fig.TheoryFigure):
         return fig.Curve(panel, "wanted", n, np.full(len(n), _WANTED), dashed=True)
 
     def points(self) -> tuple[fig.Point, ...]:
-        """None: nothing is simulated."""
+        """Return None: nothing is simulated."""
         return ()
 
     def simulate(self, points: Sequence[fig.Point]) -> tuple[Estimate, ...]:
-        """Never asked."""
+        """Return no estimates; not used."""
         raise NotImplementedError
 
     def claims(self) -> tuple[fig.Claim, ...]:
-        """Which scenario reaches the wanted error, and where."""
+        """Return which scenario reaches the target error, and where."""
         source = "mikami2021, section 3.3 and Figure 3"
         return (
             fig.Claim(
@@ -72,7 +72,7 @@ class ScenariosFigure(fig.TheoryFigure):
 
 
 def _reached(drawn: fig.Drawn, panel: str) -> float:
-    """The first n at which the law is at the wanted error; infinite for none."""
+    """Return the first n at which the law is at the wanted error; infinite for none."""
     law, wanted = drawn.line(panel, "law"), drawn.line(panel, "wanted", dashed=True)
     below = law.x[law.y <= wanted.y]
     return float(below[0]) if len(below) else math.inf
@@ -97,7 +97,7 @@ class RenderingsFigure(fig.TheoryFigure):
     seeds: int = fig.setting(10, fig.SEEDS, quick=3)
 
     def theory(self) -> fig.Theory:
-        """Images, a row for each set of attributes."""
+        """Return Images, a row for each set of attributes."""
         panels = (
             fig.Panel("images", "Scenes", "scene", "1 to 4, each without and with texture"),
             fig.Panel("entropy", "Complexity of pixels", _STEPS, "negative entropy (nats per number)"),
@@ -109,11 +109,11 @@ class RenderingsFigure(fig.TheoryFigure):
         return fig.Theory(panels, (), (fig.Diagram("images", x, y, values, shows="darkness", colours="Greys"),))
 
     def points(self) -> tuple[fig.Point, ...]:
-        """The negative entropy of each."""
+        """Return the negative entropy of each."""
         return tuple(_place(name) for name in RENDERINGS)
 
     def simulate(self, points: Sequence[fig.Point]) -> tuple[Estimate, ...]:
-        """Of `n` scenes of 8 x 8 pixels in colour, the mean over seeds."""
+        """Return means over seeds, of `n` scenes of 8 x 8 pixels in colour."""
         names = {_place(name).seed: name for name in RENDERINGS}
         means = []
         for point in points:
@@ -123,7 +123,7 @@ class RenderingsFigure(fig.TheoryFigure):
         return tuple(means)
 
     def claims(self) -> tuple[fig.Claim, ...]:
-        """Entropy rises with the attributes, but with light, which also darkens."""
+        """Return entropy rises with the attributes, but with light, which also darkens."""
         return tuple(
             fig.Claim(
                 f"the negative entropy falls with {words} in most pairs that differ in it alone",
@@ -160,7 +160,7 @@ def _settings(name: str, size: int) -> SceneSettings:
 
 
 def _falling(drawn: fig.Drawn, attributes: tuple[str, ...]) -> float:
-    """In which share of the pairs that differ in one of these attributes alone the value falls with it."""
+    """Return the share of pairs differing only in one of these attributes in which the value falls with it."""
     places = {name: _place(name) for name in RENDERINGS}
     entropies = {name: drawn.points("entropy", at.series)[at.x].value for name, at in places.items()}
     falls = [entropies[more] < entropies[few] for added, few, more in rendering_pairs() if added in attributes]

@@ -31,7 +31,8 @@ class Case:
 
 
 def cases_of(xi: float) -> dict[str, Case]:
-    """The rows of mikami2021 Table 1 by the paper's names, each with values that its conditions allow at this xi.
+    """Return the rows of mikami2021 Table 1 by the paper's names, each with values that its conditions allow at this
+    xi.
 
     Case I is a small learning rate and case II a large one; A is r0 >= r1 and B is r1 > r0 (section E.5.1). The
     conditions, with r = min(r0, r1):
@@ -75,7 +76,7 @@ class RatesFigure(fig.TheoryFigure):
     version: ClassVar[int] = 3
 
     def theory(self) -> fig.Theory:
-        """Axes alone: the bound's slopes are drawn through simulated points, since its constants are open."""
+        """Return only axes: the bound's slopes are drawn through simulated points, since its constants are unknown."""
         title = f"Target = source, {self._few} target examples; dashed: −α"
         panels = (
             fig.Panel("risk", f"ξ = {self.xi:g}; dashed: slope −β of the bound", "target examples", "risk", True, True),
@@ -84,7 +85,7 @@ class RatesFigure(fig.TheoryFigure):
         return fig.Theory(panels)
 
     def points(self) -> tuple[fig.Point, ...]:
-        """Five sizes of each kind for each row of the table."""
+        """Return five sizes of each kind for each row of the table."""
         longest = {"risk": self.longest, "source": self.n_source}
         return tuple(
             fig.Point(panel, name, float(longest[panel] // 4**i))
@@ -94,7 +95,7 @@ class RatesFigure(fig.TheoryFigure):
         )
 
     def simulate(self, points: Sequence[fig.Point]) -> tuple[Estimate, ...]:
-        """Pre-train, then fine-tune with the step size and the regularisation of the table."""
+        """Return Pre-train, then fine-tune with the step size and the regularisation of the table."""
         return tuple(self._risk(point) for point in points)
 
     def _risk(self, point: fig.Point) -> Estimate:
@@ -113,7 +114,7 @@ class RatesFigure(fig.TheoryFigure):
         return averaged_sgd(pair.target, pretrained.weights, tuning).outcomes.means(self.seeds)[0]
 
     def conclude(self, simulated: Sequence[fig.Simulated]) -> fig.Conclusion:
-        """Measured slopes beside the bound's."""
+        """Return measured slopes and those of the bound."""
         parts: dict[str, list[str]] = {"risk": [], "source": []}
         curves = []
         for panel, name in itertools.product(parts, self._cases):
@@ -134,7 +135,7 @@ class RatesFigure(fig.TheoryFigure):
         )
 
     def claims(self) -> tuple[fig.Claim, ...]:
-        """No case decays more slowly than its row of the table allows."""
+        """Return the claim that no case decays more slowly than its row of the table."""
         symbols = {"risk": ("target", "β"), "source": ("source", "α")}
         return tuple(
             fig.Claim(
@@ -188,7 +189,7 @@ class _Decay:
 
 
 def _decay(risks: Mapping[float, Estimate]) -> _Decay:
-    """Least squares through log risk against log size; an unknown error of a mean counts as none."""
+    """Return least squares through log risk against log size; an unknown error of a mean counts as none."""
     x = np.log(np.array(list(risks)))
     y = np.log(np.array([risk.value for risk in risks.values()]))
     centred = (x - x.mean()) / ((x - x.mean()) ** 2).sum()

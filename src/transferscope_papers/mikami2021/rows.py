@@ -49,7 +49,7 @@ FULL_LAW_SHARES = (2, 4, 7, 16, 32, 64)
 
 
 def read_errors(path: Path) -> pd.DataFrame:
-    """One row per run: the columns of `GROUP`, `nparam` (millions), `n`, `s` (images, for ImageNet) and `error`.
+    """Return one row per run: the columns of `GROUP`, `nparam` (millions), `n`, `s` (images, for ImageNet) and `error`.
 
     Args:
         path: The table syn2real_finetune.csv of the authors' repository.
@@ -80,7 +80,8 @@ def read_errors(path: Path) -> pd.DataFrame:
 
 
 def pretrained(errors: pd.DataFrame, *, pscale: str = "64k") -> pd.DataFrame:
-    """Runs pretrained on synthetic images of one series ("64k" or "1280k"), without n = 0 and without ImageNet."""
+    """Return runs pretrained on synthetic images of one series ("64k" or "1280k"), without n = 0 and without
+    ImageNet."""
     return errors[(errors["pdata"] != "imagenet") & (errors["n"] > 0) & (errors["pscale"] == pscale)]
 
 
@@ -97,13 +98,14 @@ class Panel:
 
 
 def task_panels(errors: pd.DataFrame) -> tuple[Panel, ...]:
-    """Figure 1: a panel for each fine-tuning task, a series for each pretraining task (ResNet-50, 1 % of the data)."""
+    """Return Figure 1: a panel for each fine-tuning task, a series for each pretraining task (ResNet-50, 1 % of the
+    data)."""
     rows = _with(pretrained(errors), fratio=1, model="r50", pdata="bop").sort_values("ptask", kind="stable")
     return tuple(Panel(task, _series(_with(rows, ftask=task), "ptask")) for task in ("objdet", "semseg", "sinclass"))
 
 
 def model_panels(errors: pd.DataFrame) -> tuple[Panel, ...]:
-    """Figure 4: mulclass to sinclass and objdet to objdet, a series for each depth of the network."""
+    """Return Figure 4: mulclass to sinclass and objdet to objdet, a series for each depth of the network."""
     rows = _with(pretrained(errors), fratio=1, pdata="bop").sort_values("nparam", kind="stable")
     return tuple(
         Panel(f"{ptask} to {ftask}", _series(_with(rows, ptask=ptask, ftask=ftask), "model"))
@@ -126,7 +128,7 @@ RENDERINGS = {
 
 
 def rendering_panels(errors: pd.DataFrame) -> tuple[Panel, ...]:
-    """Figure 6: objdet to objdet, a series for each of `RENDERINGS` by its attributes."""
+    """Return Figure 6: objdet to objdet, a series for each of `RENDERINGS` by its attributes."""
     rows = _with(pretrained(errors), fratio=1, ptask="objdet", ftask="objdet", model="r50")
     curves = {
         ", ".join(attributes) or "single": _over_n(_with(rows, pdata=name)) for name, attributes in RENDERINGS.items()
@@ -135,7 +137,7 @@ def rendering_panels(errors: pd.DataFrame) -> tuple[Panel, ...]:
 
 
 def rendering_pairs() -> list[tuple[str, str, str]]:
-    """The pairs of `RENDERINGS` that differ in one attribute: it, the name without it, and the name with it."""
+    """Return the pairs of `RENDERINGS` that differ in one attribute: it, the name without it, and the name with it."""
     return [
         (next(iter(set(own) - set(less))), few, more)
         for few, less in RENDERINGS.items()
@@ -145,7 +147,8 @@ def rendering_pairs() -> list[tuple[str, str, str]]:
 
 
 def rendering_steps(errors: pd.DataFrame) -> pd.DataFrame:
-    """What one more attribute of the images does (Figure 6 right): added, before, alpha and C before and after."""
+    """Return the effect of one more attribute of the images (Figure 6 right): added, before, alpha and C before and
+    after."""
     fits = dict(zip(RENDERINGS, panel_fits(rendering_panels(errors)).to_dict("records"), strict=True))
     return pd.DataFrame(
         {
@@ -162,7 +165,8 @@ def rendering_steps(errors: pd.DataFrame) -> pd.DataFrame:
 
 
 def equal_fits(panel: Panel) -> pd.DataFrame:
-    """Two laws with as many parameters: D held and alpha of each series, or one alpha and D of each; C of each in both.
+    """Return two laws with as many parameters: D held and alpha of each series, or one alpha and D of each; C of each
+    in both.
 
     Only where the first leaves less do the rows say that it is alpha which differs. `rmse` is of the error itself.
     """
@@ -182,7 +186,8 @@ def equal_fits(panel: Panel) -> pd.DataFrame:
 
 
 def extrapolation_series(errors: pd.DataFrame) -> dict[str, tuple[Observations, Observations]]:
-    """Figure 5: for each depth, what is fitted (64k series, n <= 16,000) and predicted (1280k series, n >= 80,000).
+    """Return Figure 5: for each depth, the data fitted (64k series, n <= 16,000) and predicted (1280k series, n >=
+    80,000).
 
     The paper fits five sizes of one series; the published rows hold only two of them, so the 64k series stands in.
     """
@@ -196,23 +201,24 @@ def extrapolation_series(errors: pd.DataFrame) -> dict[str, tuple[Observations, 
 
 
 def surface_rows(errors: pd.DataFrame) -> pd.DataFrame:
-    """Figures 2 and 9: mulclass to sinclass, ResNet-50, all fine-tuning sizes of the 64k series."""
+    """Return Figures 2 and 9: mulclass to sinclass, ResNet-50, all fine-tuning sizes of the 64k series."""
     return _with(pretrained(errors), ptask="mulclass", ftask="sinclass", model="r50", pdata="bop")
 
 
 def all_curves(errors: pd.DataFrame) -> dict[str, Observations]:
-    """The curves of appendix D: 1 % of the fine-tuning data, 64k series, one for each of the columns `GROUP`."""
+    """Return the curves of appendix D: 1 % of the fine-tuning data, 64k series, one for each of the columns `GROUP`."""
     rows = _with(pretrained(errors), fratio=1)
     return {", ".join(map(str, key)): _over_n(own) for key, own in rows.groupby(list(GROUP))}
 
 
 def paper_fit(data: Observations) -> LawFit:
-    """The law (1) as the authors' code fits it: D = 0.48 held, alpha in [0.1, 1.5], residuals of the error itself."""
+    """Return the law (1) as the authors' code fits it: D = 0.48 held, alpha in [0.1, 1.5], residuals of the error
+    itself."""
     return fit_law(data.sizes, data.errors, law=PAPER_LAW, loss="linear", fixed={"D": PUBLISHED_D})
 
 
 def panel_fits(panels: tuple[Panel, ...]) -> pd.DataFrame:
-    """Rate and transfer gap of every series (Figures 1, 4, 6, 8), with D held.
+    """Return rate and transfer gap of every series (Figures 1, 4, 6, 8), with D held.
 
     `rmse` and `power_rmse` are what the law with D held and a power law leave of the log error, `straight` is the R^2
     of log(error - C) over log n, and `below` counts points below C, which have no such logarithm.
@@ -247,7 +253,7 @@ def _left(fit: LawFit, data: Observations) -> float:
 
 
 def common_d_table(errors: pd.DataFrame) -> pd.DataFrame:
-    """The common-D procedure from several starts (published: 0.48), over the 29 curves of appendix D."""
+    """Return the common-D procedure from several starts (published: 0.48), over the 29 curves of appendix D."""
     curves = all_curves(errors)
     rows = []
     for start in (0.3, 0.5, 0.7):
@@ -266,7 +272,7 @@ def common_d_table(errors: pd.DataFrame) -> pd.DataFrame:
 
 
 def extrapolation_table(errors: pd.DataFrame) -> pd.DataFrame:
-    """Root mean square errors beyond 64,000 images (Figure 5), with the published ones."""
+    """Return root mean square errors beyond 64,000 images (Figure 5), with the published ones."""
     rows = []
     for model, (seen, unseen) in extrapolation_series(errors).items():
         for law, published in PUBLISHED_FIGURE_5.items():
@@ -279,14 +285,14 @@ def extrapolation_table(errors: pd.DataFrame) -> pd.DataFrame:
 
 
 def full_law_fit(errors: pd.DataFrame, loss: Loss = "linear") -> LawFit:
-    """The full law (2) on the 42 points of Figure 9; by linear residuals it has the printed parameters."""
+    """Return the full law (2) on the 42 points of Figure 9; by linear residuals it has the printed parameters."""
     rows = surface_rows(errors)
     rows = rows[rows["fratio"].isin(FULL_LAW_SHARES)]
     return fit_law(rows[["n", "s"]].to_numpy(), rows["error"].to_numpy(), law="full", loss=loss)
 
 
 def full_law_table(errors: pd.DataFrame) -> pd.DataFrame:
-    """Parameters of the full law (2), by linear residuals as published and by log residuals, s in images."""
+    """Return parameters of the full law (2), by linear residuals as published and by log residuals, s in images."""
     columns: dict[str, Mapping[str, float | str]] = {"published": PUBLISHED_FULL_LAW}
     losses: tuple[Loss, ...] = ("linear", "log")
     for loss in losses:
@@ -303,27 +309,27 @@ def full_law_table(errors: pd.DataFrame) -> pd.DataFrame:
 
 
 def paper_surface(errors: pd.DataFrame) -> Surface:
-    """All laws in (n, s) on the 63 published points."""
+    """Return all laws in (n, s) on the 63 published points."""
     rows = surface_rows(errors)
     return fit_surface(rows["n"], rows["s"], rows["error"])
 
 
 def surface_table(surface: Surface) -> pd.DataFrame:
-    """Held-out scores of every law in (n, s), root mean squares of the log error."""
+    """Return Held-out scores of every law in (n, s), root mean squares of the log error."""
     return pd.DataFrame(
         {"law": law, **asdict(score), "weight": surface.weights[law]} for law, score in surface.scores.items()
     )
 
 
 def _with(errors: pd.DataFrame, **values: float | str) -> pd.DataFrame:
-    """The runs that have these values in these columns."""
+    """Return the runs that have these values in these columns."""
     for column, value in values.items():
         errors = errors[errors[column] == value]
     return errors
 
 
 def _series(rows: pd.DataFrame, column: str) -> dict[str, Observations]:
-    """Curves by the values of a column, in the order of the rows."""
+    """Return curves by the values of a column, in the order of the rows."""
     return {str(name): _over_n(part) for name, part in rows.groupby(column, sort=False)}
 
 

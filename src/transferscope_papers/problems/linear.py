@@ -29,15 +29,15 @@ class Covariance:
         return len(self.eigenvalues)
 
     def to_eigenbasis(self, vectors: Float64[np.ndarray, "*k d"]) -> Float64[np.ndarray, "*k d"]:
-        """Coordinates V'v of each vector v, shape (*k, d)."""
+        """Return coordinates V'v of each vector v, shape (*k, d)."""
         return vectors if self.eigenvectors is None else vectors @ self.eigenvectors
 
     def from_eigenbasis(self, coordinates: Float64[np.ndarray, "*k d"]) -> Float64[np.ndarray, "*k d"]:
-        """Vectors V z with coordinates z, shape (*k, d)."""
+        """Return vectors V z with coordinates z, shape (*k, d)."""
         return coordinates if self.eigenvectors is None else coordinates @ self.eigenvectors.T
 
     def squared_norm(self, vectors: Float64[np.ndarray, "*k d"]) -> Float64[np.ndarray, "*k"]:
-        """v' Sigma v of each vector v: the mean square of v'x."""
+        """Return v' Sigma v of each vector v: the mean square of v'x."""
         return np.asarray(np.sum(self.eigenvalues * self.to_eigenbasis(vectors) ** 2, axis=-1))
 
     def sample(self, n: int, generator: np.random.Generator) -> Float64[np.ndarray, "n d"]:
@@ -46,19 +46,19 @@ class Covariance:
 
 
 def isotropic(d: int) -> Covariance:
-    """The identity in d >= 1 dimensions."""
+    """Return the identity in d >= 1 dimensions."""
     return Covariance(np.ones(d))
 
 
 def two_level(d: int, *, n_top: int) -> Covariance:
-    """n_top eigenvalues of 1.5, from 0 to d of them, above others of 0.3 (shachaf2021: 50 of 1000)."""
+    """Return n_top eigenvalues of 1.5, from 0 to d of them, above others of 0.3 (shachaf2021: 50 of 1000)."""
     if not 0 <= n_top <= d:
         raise out_of_range("n_top", n_top, f"0 to d = {d}")
     return Covariance(np.concatenate([np.full(n_top, 1.5), np.full(d - n_top, 0.3)]))
 
 
 def power_law_covariance(d: int, *, exponent: float) -> Covariance:
-    """Eigenvalues i^-exponent for i = 1..d, with exponent >= 0."""
+    """Return eigenvalues i^-exponent for i = 1..d, with exponent >= 0."""
     return Covariance(np.arange(1, d + 1, dtype=np.float64) ** -exponent)
 
 
@@ -93,7 +93,7 @@ class LinearTeacher:
         return Sample(inputs, inputs @ self.weights + noise)
 
     def risk(self, weights: Float64[np.ndarray, "*k d"]) -> Float64[np.ndarray, "*k"]:
-        """Excess population risk E (x'v - x'w)^2 = (v - w)' Sigma (v - w) of each linear model v, shape (*k,).
+        """Return excess population risk E (x'v - x'w)^2 = (v - w)' Sigma (v - w) of each linear model v, shape (*k,).
 
         The floor sigma^2 of noisy labels is left out, as in both papers.
         """
@@ -134,7 +134,7 @@ def teachers_at_angle(
     covariance: Covariance | None = None,
     generator: np.random.Generator | None = None,
 ) -> LinearTransfer:
-    """Two linear teachers at a given angle (tahir2024, Assumptions 3.1 and 3.2).
+    """Return two linear teachers at a given angle (tahir2024, Assumptions 3.1 and 3.2).
 
     Args:
         d: Number of inputs, at least 2.
@@ -164,6 +164,6 @@ def teachers_apart(
     source: Float64[np.ndarray, " d"],
     covariance: Covariance,
 ) -> LinearTransfer:
-    """A noiseless target that differs from a source theta_S by theta_T - theta_S (shachaf2021, section 4.2)."""
+    """Return a noiseless target that differs from a source theta_S by theta_T - theta_S (shachaf2021, section 4.2)."""
     target = LinearTeacher(source + difference, 0.0, covariance)
     return LinearTransfer(LinearTeacher(source, 0.0, covariance), target)

@@ -46,7 +46,7 @@ class PowerLawTarget:
         return Sample(basis * np.sqrt(self.eigenvalues), basis @ self.coefficients)
 
     def risk(self, weights: Float64[np.ndarray, "*k d"]) -> Float64[np.ndarray, "*k"]:
-        """Population risk E (z'w - phi)^2 of each linear model w of the features, shape (*k,)."""
+        """Return the population risk E (z'w - phi)^2 of each linear model w of the features, shape (*k,)."""
         return np.asarray(np.sum(self.eigenvalues * (weights - self.weights) ** 2, axis=-1))
 
 
@@ -63,7 +63,8 @@ class PowerLawTransfer:
 
 
 def smooth_coefficients(d: int, *, r: float, xi: float, size: float = 1.0) -> Float64[np.ndarray, " d"]:
-    """a_s proportional to s^-(xi r + 1/2): as rough as Assumption (A3), phi in the range of Sigma^r, just allows.
+    """Return a_s proportional to s^-(xi r + 1/2): as rough as Assumption (A3), phi in the range of Sigma^r, just
+    allows.
 
     Args:
         d: Number of eigenfunctions, at least 1.
@@ -76,7 +77,7 @@ def smooth_coefficients(d: int, *, r: float, xi: float, size: float = 1.0) -> Fl
 
 
 def power_law_transfer(d: int, *, r0: float, r1: float, xi: float, added_size: float = 1.0) -> PowerLawTransfer:
-    """The problem of mikami2021 with smoothness r0 of the source and r1 of what the target adds.
+    """Return the problem of mikami2021 with smoothness r0 of the source and r1 of what the target adds.
 
     Args:
         d: Number of eigenfunctions kept, at least 1.

@@ -9,7 +9,8 @@ from transferscope_papers.problems.sample import Sample
 
 
 def cosines(left: Float64[np.ndarray, "m d"], right: Float64[np.ndarray, "k d"]) -> Float64[np.ndarray, "m k"]:
-    """Cosine of the angle between every row of `left` and every row of `right`, within [-1, 1]; 0 for a zero row."""
+    """Return cosine of the angle between every row of `left` and every row of `right`, within [-1, 1]; 0 for a zero
+    row."""
     sizes = np.outer(np.linalg.norm(left, axis=1), np.linalg.norm(right, axis=1))
     inner = left @ right.T
     u = np.divide(inner, sizes, out=np.zeros_like(inner), where=sizes > 0)
@@ -17,7 +18,7 @@ def cosines(left: Float64[np.ndarray, "m d"], right: Float64[np.ndarray, "k d"])
 
 
 def relu_overlap(left: Float64[np.ndarray, "m d"], right: Float64[np.ndarray, "k d"]) -> Float64[np.ndarray, "m k"]:
-    """E relu(w'x) relu(v'x) for x ~ N(0, I): the arc-cosine kernel of degree 1 (Cho and Saul 2009).
+    """Return E relu(w'x) relu(v'x) for x ~ N(0, I): the arc-cosine kernel of degree 1 (Cho and Saul 2009).
 
     ||w|| ||v|| / (2 pi) [ sqrt(1 - u^2) + u (pi - arccos u) ] with u the cosine between w and v.
 
@@ -49,11 +50,11 @@ class ReluNetwork:
         return int(self.neurons.shape[1])
 
     def features(self, inputs: Float64[np.ndarray, "n d"]) -> Float64[np.ndarray, "n m"]:
-        """relu(w_i'x), shape (n, m)."""
+        """Return relu(w_i'x), shape (n, m)."""
         return np.asarray(np.maximum(inputs @ self.neurons.T, 0.0))
 
     def predict(self, inputs: Float64[np.ndarray, "n d"]) -> Float64[np.ndarray, " n"]:
-        """f(x) without noise, shape (n,)."""
+        """Return f(x) without noise, shape (n,)."""
         return np.asarray(self.features(inputs) @ self.heads / len(self.heads))
 
     def sample(self, n: int, generator: np.random.Generator) -> Sample:
@@ -62,18 +63,19 @@ class ReluNetwork:
         return Sample(inputs, self.predict(inputs) + self.sigma * generator.standard_normal(n))
 
     def squared_norm(self) -> float:
-        """E f(x)^2 in closed form (tahir2024, Appendix C)."""
+        """Return E f(x)^2 in closed form (tahir2024, Appendix C)."""
         gram = relu_overlap(self.neurons, self.neurons)
         return float(self.heads @ gram @ self.heads) / len(self.heads) ** 2
 
     def risk(self, student: "ReluNetwork") -> float:
-        """Population risk E (f_student(x) - f(x))^2 in closed form, clipped at 0; the noise floor is left out."""
+        """Return the population risk E (f_student(x) - f(x))^2 in closed form, clipped at 0; the noise floor is left
+        out."""
         cross = relu_overlap(student.neurons, self.neurons)
         inner = float(student.heads @ cross @ self.heads) / (len(student.heads) * len(self.heads))
         return max(student.squared_norm() - 2 * inner + self.squared_norm(), 0.0)
 
     def keep(self, index: Int[np.ndarray, " k"]) -> "ReluNetwork":
-        """The network of the neurons at `index` alone: f = (1/k) sum over those kept (tahir2024, eq. 20)."""
+        """Return the network of the neurons at `index` alone: f = (1/k) sum over those kept (tahir2024, eq. 20)."""
         return ReluNetwork(self.neurons[index], self.heads[index], self.sigma)
 
 
@@ -102,7 +104,8 @@ def relu_teacher(
     head_std: float = 1.0,
     sigma: float = 0.0,
 ) -> ReluNetwork:
-    """A random teacher: neurons uniform on the unit sphere, heads N(head_mean, head_std^2) (tahir2024, section 4).
+    """Return a random teacher: neurons uniform on the unit sphere, heads N(head_mean, head_std^2) (tahir2024, section
+    4).
 
     The paper does not say how its heads are drawn. Its Figure 4 (risks from scratch of 1e-2 to 1e-3 that fall as
     n^-1.18, shares outside the features up to 0.04) comes out with heads of 1, and does not with heads of mean 0.

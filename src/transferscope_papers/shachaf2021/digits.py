@@ -53,7 +53,7 @@ class DigitTable(fig.TheoryFigure):
     version: ClassVar[int] = 4
 
     def theory(self) -> fig.Theory:
-        """The published table, and its levels."""
+        """Return the published table, and its levels."""
         sizes, draws = np.array(_SIZES, dtype=np.float64), np.array([1.0, self.draws])
         published = [(name, np.array(values)) for name, values in _PUBLISHED.items()]
         curves = [fig.Curve("r2", name, sizes, values, dashed=True) for name, values in published]
@@ -68,7 +68,7 @@ class DigitTable(fig.TheoryFigure):
         return fig.Theory(panels, tuple(curves))
 
     def points(self) -> tuple[fig.Point, ...]:
-        """The bounds at five sizes, and in every draw; all from one simulation."""
+        """Return the bounds at five sizes, and in every draw; all from one simulation."""
         names = (*_PUBLISHED, _LARGER_C)
         sizes = [fig.Point("r2", name, float(n), group="draws") for n in _SIZES for name in names]
         draws = [
@@ -77,7 +77,7 @@ class DigitTable(fig.TheoryFigure):
         return (*sizes, *draws)
 
     def simulate(self, points: Sequence[fig.Point]) -> tuple[Estimate, ...]:
-        """Means over draws with their standard errors, and each draw without one."""
+        """Return means over draws with their standard errors, and each draw without one."""
         data = load("mnist")
         tasks = Tasks(self._digits(data.train), self._digits(data.test))
         tables = [bound_table(tasks, self._settings(draw)) for draw in range(self.draws)]
@@ -92,7 +92,8 @@ class DigitTable(fig.TheoryFigure):
         return tuple(estimates)
 
     def claims(self) -> tuple[fig.Claim, ...]:
-        """The order of the bounds, in the mean and draw by draw, and what becomes of all of them with more examples."""
+        """Return the order of the bounds, in the mean and draw by draw, and what becomes of all of them with more
+        examples."""
         first, second, third = _PUBLISHED
         table = "shachaf2021, section 4.2 with Table 1"
         return (
@@ -127,7 +128,7 @@ class DigitTable(fig.TheoryFigure):
         )
 
     def conclude(self, simulated: Sequence[fig.Simulated]) -> fig.Conclusion:
-        """Mean R^2 over sizes and draws, and where the published one lies among the draws."""
+        """Return mean R^2 over sizes and draws, and where the published one lies among the draws."""
         draws = {
             name: np.array([mean.value for mean in fig.simulated_means(simulated, "draws", name).values()])
             for name in (*_PUBLISHED, _LARGER_C)
@@ -163,7 +164,7 @@ class DigitTable(fig.TheoryFigure):
         )
 
     def _digits(self, images: LabelledSet) -> Digits:
-        """The first `images` of each digit."""
+        """Return the first `images` of each digit."""
         labels = np.asarray(images.labels)
         rows = np.concatenate([np.flatnonzero(labels == c)[: self.images] for c in np.unique(labels)])
         return Digits(images.inputs[rows].reshape(len(rows), -1) / 255.0, labels[rows])
@@ -178,11 +179,11 @@ def _by_draw(drawn: fig.Drawn) -> dict[str, np.ndarray]:
 
 
 def _ordered(draws: Mapping[str, np.ndarray]) -> int:
-    """Draws that have the published order."""
+    """Return draws that have the published order."""
     levels = np.stack([draws[name] for name in _PUBLISHED])
     return int((np.diff(levels, axis=0) < 0).all(axis=0).sum())
 
 
 def _below_published(draws: Mapping[str, np.ndarray]) -> dict[str, float]:
-    """The share of draws below each published level."""
+    """Return the share of draws below each published level."""
     return {name: float(np.mean(draws[name] < np.mean(values))) for name, values in _PUBLISHED.items()}

@@ -50,7 +50,7 @@ class AlignmentFigure(LinearTeachersFigure):
     name: ClassVar[str] = "shachaf2021-fig1"
 
     def theory(self) -> fig.Theory:
-        """Mean risk over samples, and the bound of Theorem 4.2 alone and with the trivial one."""
+        """Return mean risk over samples, and the bound of Theorem 4.2 alone and with the trivial one."""
         sizes = np.unique(np.maximum(np.round(np.linspace(0.02, 0.98, 49) * self.d).astype(int), 1))
         curves = []
         for series in _ALIGNED:
@@ -77,7 +77,7 @@ class AlignmentFigure(LinearTeachersFigure):
         return fig.Theory(panels, tuple(curves))
 
     def points(self) -> tuple[fig.Point, ...]:
-        """Six sizes for each alignment."""
+        """Return six sizes for each alignment."""
         return tuple(
             fig.Point("risk", series, float(n), self._expected(series, n))
             for series in _ALIGNED
@@ -85,7 +85,7 @@ class AlignmentFigure(LinearTeachersFigure):
         )
 
     def training(self, point: fig.Point) -> Training:
-        """Linear regression from the source's weights."""
+        """Return linear regression from the source's weights."""
         return Training(self._pair(point.series), int(point.x), Way(1))
 
     def _pair(self, series: str) -> LinearTransfer:
@@ -93,7 +93,7 @@ class AlignmentFigure(LinearTeachersFigure):
         return teachers_apart(self._difference(series), source=np.eye(self.d)[0], covariance=covariance)
 
     def _difference(self, series: str) -> np.ndarray:
-        """A unit vector spread over the directions in which the teachers differ."""
+        """Return a unit vector spread over the directions in which the teachers differ."""
         difference = np.zeros(self.d)
         where = slice(self.n_top, None) if series == "top aligned" else slice(None, self.n_top)
         difference[where] = 1.0
@@ -108,7 +108,7 @@ class AlignmentFigure(LinearTeachersFigure):
         return fine_tuning_bound(self._difference(series), covariance, deviation=deviation)
 
     def claims(self) -> tuple[fig.Claim, ...]:
-        """What risk and bound say of few and of many examples."""
+        """Return claims on risk and bound with few and with many examples."""
         changed = "" if self.n_top * 20 == self.d else "The paper has one large eigenvalue in 20."
         of_c = f"The ranks of the bound depend on its open constant, here c = {self.c:g}." if self.c != 1 else changed
         return (
@@ -150,7 +150,7 @@ _TOP, _BOTTOM = _ALIGNED = ("top aligned", "bottom aligned")
 
 
 def _crossing(drawn: fig.Drawn, panel: str, *, dashed: bool = False) -> float:
-    """Where top aligned, lower at first, comes to lie above; NaN if it does not do so exactly once."""
+    """Return where top aligned, lower at first, crosses above; NaN unless it does so exactly once."""
     top, bottom = (drawn.line(panel, series, dashed=dashed) for series in _ALIGNED)
     higher = np.flatnonzero(top.y > bottom.y)
     if len(higher) in (0, len(top.y)) or len(higher) != len(top.y) - higher[0]:
@@ -159,7 +159,8 @@ def _crossing(drawn: fig.Drawn, panel: str, *, dashed: bool = False) -> float:
 
 
 def _apart(drawn: fig.Drawn, first: str, second: str, *, at: int) -> float:
-    """first - second at the smallest (0) or largest (-1) size in standard errors, 0 where it is within 2 of them."""
+    """Return first - second at the smallest (0) or largest (-1) size in standard errors, 0 where it is within 2 of
+    them."""
     one, other = (list(drawn.points("risk", series).values())[at] for series in (first, second))
     distance = (one.value - other.value) / math.hypot(one.stderr or math.inf, other.stderr or math.inf)
     return distance if abs(distance) > 2 else 0.0
@@ -187,7 +188,7 @@ class DepthFigure(TeachersFigure):
     name: ClassVar[str] = "shachaf2021-fig2a"
 
     def theory(self) -> fig.Theory:
-        """Risk against the multiple for every depth."""
+        """Return risk against the multiple for every depth."""
         alpha = np.linspace(0.2, 4, 77)
         curves = tuple(
             fig.Curve("risk", _layers(depth), alpha, np.array([self._risk(x, depth, ON_LINES) for x in alpha]))
@@ -197,7 +198,7 @@ class DepthFigure(TeachersFigure):
         return fig.Theory((fig.Panel("risk", title, "scale α", "risk after fine-tuning"),), curves)
 
     def points(self) -> tuple[fig.Point, ...]:
-        """Four multiples for each depth."""
+        """Return four multiples for each depth."""
         return tuple(
             fig.Point("risk", _layers(depth), alpha, self._risk(alpha, depth), {"depth": depth})
             for depth in DEPTHS
@@ -205,13 +206,13 @@ class DepthFigure(TeachersFigure):
         )
 
     def training(self, point: fig.Point) -> Training:
-        """All layers from the source."""
+        """Return all layers from the source."""
         theta, norm = math.atan2(self.noise, point.x), math.hypot(self.noise, point.x)
         pair = teachers_at_angle(self.d, theta=theta, target_norm=norm)
         return Training(pair, self._n, Way(int(point.parameters["depth"])))
 
     def claims(self) -> tuple[fig.Claim, ...]:
-        """Depth forgives the scale of the target."""
+        """Return the claim that depth corrects the scale of the target."""
         changed = self.unlike_the_paper("noise")
         return (
             fig.Claim(
@@ -242,13 +243,13 @@ class DepthFigure(TeachersFigure):
         return round(self.d / 10)
 
     def _risk(self, alpha: float, depth: float, draws: int = 20_000) -> float:
-        """The noise is orthogonal to the source, as it is in high dimension."""
+        """Return the noise is orthogonal to the source, as it is in high dimension."""
         theta, norm = math.atan2(self.noise, alpha), math.hypot(self.noise, alpha)
         return fine_tuned_average(theta, self._n, self.d, target_norm=norm, depth=depth, draws=draws).risk.value
 
 
 def _spread(lines: Sequence[fig.Curve], *, at: float) -> float:
-    """Range over lines of their values at one place, relative to the smallest."""
+    """Return range over lines of their values at one place, relative to the smallest."""
     values = [float(np.interp(at, line.x, line.y)) for line in lines]
     return max(values) / min(values) - 1
 
@@ -277,7 +278,7 @@ class ScaleFigure(TeachersFigure):
     version: ClassVar[int] = 2
 
     def theory(self) -> fig.Theory:
-        """Risk against the factor, for either teacher, at both numbers of examples."""
+        """Return risk against the factor, for either teacher, at both numbers of examples."""
         factors = np.linspace(0.25, 4, 76)
         curves, panels = [], []
         for panel, share in _FRACTIONS.items():
@@ -289,7 +290,7 @@ class ScaleFigure(TeachersFigure):
         return fig.Theory(tuple(panels), tuple(curves))
 
     def points(self) -> tuple[fig.Point, ...]:
-        """Four factors for either teacher at both numbers of examples."""
+        """Return four factors for either teacher at both numbers of examples."""
         return tuple(
             fig.Point(panel, series, factor, self._risk(panel, series, factor))
             for panel in _FRACTIONS
@@ -298,13 +299,13 @@ class ScaleFigure(TeachersFigure):
         )
 
     def training(self, point: fig.Point) -> Training:
-        """All layers from the source."""
+        """Return all layers from the source."""
         source, target = (point.x, 1.0) if point.series == "source scaled" else (1.0, point.x)
         pair = teachers_at_angle(self.d, theta=self._theta, source_norm=source, target_norm=target)
         return Training(pair, self._n(point.panel), Way(self.depth))
 
     def claims(self) -> tuple[fig.Claim, ...]:
-        """The norm of the target harms more than that of the source."""
+        """Return the norm of the target harms more than that of the source."""
         changed = self.unlike_the_paper("depth", "apart")
         return tuple(
             fig.Claim(
@@ -357,14 +358,14 @@ class FrozenFigure(TeachersFigure):
     name: ClassVar[str] = "shachaf2021-fig3"
 
     def theory(self) -> fig.Theory:
-        """Risk of two-layer networks against the number of target examples."""
+        """Return risk of two-layer networks against the number of target examples."""
         sizes = np.arange(3, self.d).astype(float)
         curves = tuple(fig.Curve("risk", series, sizes, self._risk(series, sizes)) for series in _WAYS)
         title = f"Two layers, θ = {self.theta:.3g} rad, d = {self.d}"
         return fig.Theory((fig.Panel("risk", title, "target examples n", "risk", y_limits=(0, 1.2)),), curves)
 
     def points(self) -> tuple[fig.Point, ...]:
-        """Five sizes for each way."""
+        """Return five sizes for each method."""
         return tuple(
             fig.Point("risk", series, float(n), self._expected(series, n))
             for series in _WAYS
@@ -372,12 +373,12 @@ class FrozenFigure(TeachersFigure):
         )
 
     def training(self, point: fig.Point) -> Training:
-        """Two layers, or one above a frozen one."""
+        """Return two layers, or one above a frozen one."""
         way = Way(2, 1 if point.series == "frozen" else 0, "scratch" if point.series == "from scratch" else "transfer")
         return Training(teachers_at_angle(self.d, theta=self.theta), int(point.x), way)
 
     def claims(self) -> tuple[fig.Claim, ...]:
-        """The frozen model fails, and fine-tuning needs fewer examples."""
+        """Return the frozen model fails, and fine-tuning needs fewer examples."""
         near = (
             "" if self.theta < math.pi / 3 else "Beyond π/3 fine-tuning transfers negatively (tahir2024, Theorem 3.9)."
         )

@@ -45,7 +45,7 @@ class Agreement:
 
 
 def z_score(estimate: Estimate, expected: float, *, known_error: float = 0.0) -> float:
-    """How many standard errors a simulated mean lies from what theory expects.
+    """Return the distance of a simulated mean from theory, in standard errors.
 
     The standard error of S seeds is itself an estimate, so (mean - expected)/stderr follows Student's t; it is mapped
     to the normal score of equal probability, or few seeds would give too many large scores.

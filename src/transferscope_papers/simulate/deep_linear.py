@@ -26,7 +26,7 @@ INITIAL_WEIGHTS = 100
 
 
 def balanced_start(beta: Float[Tensor, "B d"], *, depth: int, width: int = 1) -> Weights:
-    """Exactly 0-balanced rank-one layers whose product is `beta` (shachaf2021 Definition 5.1).
+    """Return exactly 0-balanced rank-one layers whose product is `beta` (shachaf2021 Definition 5.1).
 
     Args:
         beta: End-to-end vectors, not zero: the pretrained solution, or a tiny vector for training from scratch.
@@ -45,18 +45,19 @@ def balanced_start(beta: Float[Tensor, "B d"], *, depth: int, width: int = 1) ->
 
 
 def random_start(seeds: Sequence[int], n_inputs: int, *, depth: int, width: int, scale: float) -> Weights:
-    """Layers of independent N(0, scale^2) entries, nearly balanced when `scale` is small (tahir2024 Appendix D)."""
+    """Return layers of independent N(0, scale^2) entries, nearly balanced when `scale` is small (tahir2024 Appendix
+    D)."""
     shapes = [(n_inputs,)] if depth == 1 else [(n_inputs, width), *[(width, width)] * (depth - 2), (width,)]
     return tuple(scale * normal(seeds, shape, stream=INITIAL_WEIGHTS + j) for j, shape in enumerate(shapes))
 
 
 def end_to_end(weights: Weights) -> Float[Tensor, "B d"]:
-    """beta = W_1 W_2 ... W_L."""
+    """Return beta = W_1 W_2 ... W_L."""
     return _products(weights)[0]
 
 
 def train(loss: LeastSquares, start: Weights, settings: DescentSettings, *, n_frozen: int = 0) -> Descent:
-    """Gradient descent on every layer (but the first `n_frozen`) of B deep linear networks.
+    """Return gradient descent on every layer (but the first `n_frozen`) of B deep linear networks.
 
     Args:
         loss: The training losses; population losses pretrain.
@@ -83,7 +84,7 @@ class _DeepLinear:
     n_frozen: int
 
     def slope(self, weights: Weights) -> Slope:
-        """Back-propagation through a product of matrices, in closed form."""
+        """Return Back-propagation through a product of matrices, in closed form."""
         products = _products(weights)
         error = self.spectrum * products[0] - self.cross  # gradient in beta
         gradient = _gradients(weights, products, error)
@@ -91,7 +92,8 @@ class _DeepLinear:
         return Slope((*frozen, *gradient[self.n_frozen :]), self._curvature(weights, error))
 
     def residual(self, weights: Weights) -> Tensor:
-        """norm(P(X beta - y))/norm(P y), P on the column space of X; with frozen layers the relative gradient."""
+        """Return norm(P(X beta - y))/norm(P y), P on the column space of X; with frozen layers the relative
+        gradient."""
         if self.n_frozen > 0:  # in units of norm(b) times the product of the other layers
             sizes = norms(weights)
             scale = torch.linalg.vector_norm(self.cross, dim=1) * sizes.prod(0) / sizes
@@ -102,11 +104,11 @@ class _DeepLinear:
         return ((weight * error**2).sum(1) / (weight * self.cross**2).sum(1)).sqrt()
 
     def take(self, index: Int[Tensor, " K"]) -> "_DeepLinear":
-        """The objectives at `index`."""
+        """Return the objectives at `index`."""
         return _DeepLinear(self.spectrum[index], self.largest[index], self.cross[index], self.n_frozen)
 
     def _curvature(self, weights: Weights, error: Tensor) -> Tensor:
-        """lambda_max sum_j prod_(i != j) norm(W_i)^2 + norm(error) sum_(i != j) prod_(k != i, j) norm(W_k)."""
+        """Return lambda_max sum_j prod_(i != j) norm(W_i)^2 + norm(error) sum_(i != j) prod_(k != i, j) norm(W_k)."""
         sizes = norms(weights)
         product, inverse = sizes.prod(0), 1 / sizes
         squares = inverse.square().sum(0)
@@ -116,7 +118,7 @@ class _DeepLinear:
 
 
 def _products(weights: Weights) -> tuple[Tensor, ...]:
-    """W_j ... W_L for j = 1..L: shape (B, d) for j = 1, else (B, h)."""
+    """Return W_j ... W_L for j = 1..L: shape (B, d) for j = 1, else (B, h)."""
     products = [weights[-1]]
     for layer in reversed(weights[:-1]):
         products.append(_times(layer, products[-1]))
@@ -124,7 +126,7 @@ def _products(weights: Weights) -> tuple[Tensor, ...]:
 
 
 def _gradients(weights: Weights, products: tuple[Tensor, ...], error: Tensor) -> Weights:
-    """dL/dW_j = (W_1 ... W_(j-1))' error (W_(j+1) ... W_L)'."""
+    """Return dL/dW_j = (W_1 ... W_(j-1))' error (W_(j+1) ... W_L)'."""
     gradients, upstream = [], error
     for layer, downstream in zip(weights[:-1], products[1:], strict=True):
         gradients.append(upstream.unsqueeze(2) * downstream.unsqueeze(1))
@@ -134,5 +136,5 @@ def _gradients(weights: Weights, products: tuple[Tensor, ...], error: Tensor) ->
 
 
 def _times(matrix: Tensor, vector: Tensor) -> Tensor:
-    """Matrix times vector for each element; batched products are slow on single columns."""
+    """Return matrix times vector for each element; batched products are slow on single columns."""
     return matrix[:, :, 0] * vector if matrix.shape[2] == 1 else times(matrix, vector)

@@ -44,15 +44,15 @@ class Objective(Protocol):
     """B training objectives that `descend` can go down."""
 
     def slope(self, weights: Weights) -> Slope:
-        """Gradient and curvature at `weights`."""
+        """Return gradient and curvature at `weights`."""
         ...
 
     def residual(self, weights: Weights) -> Tensor:
-        """A relative distance from a minimum, shape (B,): converged when it is below the tolerance."""
+        """Return a relative distance from a minimum, shape (B,): converged when it is below the tolerance."""
         ...
 
     def take(self, index: Int[Tensor, " K"]) -> "Objective":
-        """The objectives at `index`, for the weights at `index`."""
+        """Return the objectives at `index`, for the weights at `index`."""
         ...
 
 
@@ -173,17 +173,17 @@ class _Motion:
 
 
 def norms(layers: Weights) -> Tensor:
-    """Euclidean norm of each layer of each element, shape (L, B)."""
+    """Return Euclidean norm of each layer of each element, shape (L, B)."""
     return torch.stack([torch.linalg.vector_norm(layer.flatten(1), dim=1) for layer in layers])
 
 
 def times(matrix: Tensor, vector: Tensor) -> Tensor:
-    """Matrix (B, n, m) times vector (B, m) for each element, shape (B, n)."""
+    """Return matrix (B, n, m) times vector (B, m) for each element, shape (B, n)."""
     return torch.bmm(matrix, vector.unsqueeze(2)).squeeze(2)
 
 
 def lengths(vectors: Tensor, *, keepdim: bool = False) -> Tensor:
-    """Euclidean norm along the last axis."""
+    """Return Euclidean norm along the last axis."""
     length: Tensor = torch.linalg.vector_norm(vectors, dim=-1, keepdim=keepdim)
     return length
 
@@ -199,5 +199,5 @@ def _move(weights: Weights, slope: Slope, settings: DescentSettings) -> Weights:
 
 
 def _along(values: Tensor, layer: Tensor) -> Tensor:
-    """One value per element, shape (B, 1, ...), to multiply its layer with."""
+    """Return one factor per element for its layer, shape (B, 1, ...)."""
     return values.view(-1, *[1] * (layer.ndim - 1))

@@ -42,11 +42,12 @@ class Digits:
     labels: Int[np.ndarray, " N"]
 
     def standardised(self, pixels: "Digits") -> "Digits":
-        """Images less the mean of all of `pixels`, over their standard deviation: two numbers, usual for MNIST."""
+        """Return images less the mean of all of `pixels`, over their standard deviation: two numbers, usual for
+        MNIST."""
         return Digits((self.images - pixels.images.mean()) / pixels.images.std(), self.labels)
 
     def task(self, positive: int, negative: int) -> "Task":
-        """The images of two classes, labelled +1 and -1."""
+        """Return the images of two classes, labelled +1 and -1."""
         rows = np.flatnonzero(np.isin(self.labels, (positive, negative)))
         return Task(self.images[rows], np.where(self.labels[rows] == positive, 1.0, -1.0))
 
@@ -65,13 +66,14 @@ class Task:
         return Covariance(np.maximum(eigenvalues[::-1], 0.0), np.ascontiguousarray(vectors[:, ::-1]))
 
     def mirrored(self) -> "Task":
-        """The same images with the labels exchanged."""
+        """Return the same images with the labels exchanged."""
         other = Task(self.images, -self.signs)
         other.__dict__["covariance"] = self.covariance
         return other
 
     def descend(self, start: Float[np.ndarray, " d"], steps: int) -> Float[np.ndarray, " d"]:
-        """Weights after `steps` steps of size 1/lambda_1 of gradient descent on the mean squared error, exactly."""
+        """Return weights after `steps` steps of size 1/lambda_1 of gradient descent on the mean squared error,
+        exactly."""
         sigma = self.covariance
         lam = sigma.eigenvalues
         cross = sigma.to_eigenbasis(self.signs @ self.images / len(self.signs))
@@ -80,7 +82,7 @@ class Task:
         return sigma.from_eigenbasis(learnt * cross + left * sigma.to_eigenbasis(start))
 
     def error(self, weights: Float[np.ndarray, "k d"]) -> Float[np.ndarray, " k"]:
-        """Share of images on the wrong side for each model."""
+        """Return share of images on the wrong side for each model."""
         return np.asarray(((self.images @ weights.T) * self.signs[:, None] <= 0).mean(axis=0))
 
 
@@ -110,7 +112,8 @@ class TableSettings:
 
 
 def draw_pairs(classes: Sequence[int], n_pairs: int, seed: int) -> Int[np.ndarray, "K 4"]:
-    """Distinct rows (source +, source -, target +, target -), sorted: two independent draws of two classes each."""
+    """Return distinct rows (source +, source -, target +, target -), sorted: two independent draws of two classes
+    each."""
     stream, rows = generator(seed, PAIRS), set[tuple[int, ...]]()
     while len(rows) < n_pairs:
         draws = [stream.permutation(np.array(classes))[:2] for _ in range(2)]
@@ -137,7 +140,7 @@ class Tasks:
         self._made: dict[tuple[int, int], tuple[Task, Task]] = {}
 
     def pairs(self, n_pairs: int, seed: int) -> tuple[TaskPair, ...]:
-        """A draw of pairs."""
+        """Return a draw of pairs."""
         rows = draw_pairs(sorted({int(c) for c in self._train.labels}), n_pairs, seed).tolist()
         return tuple(TaskPair(self._of(a, b)[0], *self._of(c, d), i) for i, (a, b, c, d) in enumerate(rows))
 
@@ -150,7 +153,7 @@ class Tasks:
 
 
 def bound_table(tasks: Tasks, settings: TableSettings) -> dict[str, Float[np.ndarray, " sizes"]]:
-    """How well each bound ranks a draw of pairs of tasks: its squared correlation with the test error at every size.
+    """Return the squared correlation of each bound, over a draw of pairs of tasks, with the test error at every size.
 
     The correlation is over the pairs, and the mean of its square over repeats. The bounds are "theorem 4.2, c = 0.1"
     and so on, "bartlett" and "distance".
@@ -185,7 +188,8 @@ def _measure(pair: TaskPair, settings: TableSettings) -> tuple[np.ndarray, Mappi
 def _fine_tuned(
     target: Task, start: Float[np.ndarray, " d"], shape: tuple[int, int], stream: np.random.Generator
 ) -> Float[np.ndarray, "k d"]:
-    """theta_S + X^+ (y - X theta_S) on each of k samples of n random images, `shape` = (k, n) (shachaf2021, eq. 1)."""
+    """Return theta_S + X^+ (y - X theta_S) on each of k samples of n random images, `shape` = (k, n) (shachaf2021, eq.
+    1)."""
     n_samples, n = shape
     rows = np.stack([stream.choice(len(target.signs), size=n, replace=False) for _ in range(n_samples)])
     x, y = target.images[rows], target.signs[rows]

@@ -27,16 +27,16 @@ class LeastSquares:
     cross: Float[Tensor, "B d"]
 
     def rotate(self, vectors: Float[Tensor, "B d *k"]) -> Float[Tensor, "B d *k"]:
-        """Vectors (or matrices with d rows) in the eigenbasis."""
+        """Return vectors (or matrices with d rows) in the eigenbasis."""
         return torch.einsum("bij,bi...->bj...", self.basis, vectors)
 
     def rotate_back(self, vectors: Float[Tensor, "B d *k"]) -> Float[Tensor, "B d *k"]:
-        """The inverse of `rotate`."""
+        """Return the inverse of `rotate`."""
         return torch.einsum("bij,bj...->bi...", self.basis, vectors)
 
 
 def from_moments(gram: Float[Tensor, "B d d"], cross: Float[Tensor, "B d"], rank: Int[Tensor, " B"]) -> LeastSquares:
-    """The losses (1/2) beta'G beta - b'beta for given G and b; the population loss when they are expectations.
+    """Return the losses (1/2) beta'G beta - b'beta for given G and b; the population loss when they are expectations.
 
     Args:
         gram: G, symmetric and positive semi-definite.
@@ -52,7 +52,7 @@ def from_moments(gram: Float[Tensor, "B d d"], cross: Float[Tensor, "B d"], rank
 
 
 def isotropic_population(teacher: Float[Tensor, "B d"]) -> LeastSquares:
-    """The population losses for inputs N(0, I_d) and a linear teacher: G = I, b = theta."""
+    """Return the population losses for inputs N(0, I_d) and a linear teacher: G = I, b = theta."""
     n_elements, d = teacher.shape
     basis = torch.eye(d, dtype=teacher.dtype).expand(n_elements, d, d)
     return LeastSquares(basis, torch.ones_like(teacher), teacher)

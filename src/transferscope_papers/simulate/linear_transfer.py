@@ -39,7 +39,7 @@ class TransferBatch:
         return torch.from_numpy(np.stack([problem.source.weights for problem in self.problems]))
 
     def outcomes(self, beta: Float[Tensor, "B d"], status: np.ndarray) -> Outcomes:
-        """The risks of end-to-end vectors, with how they came about."""
+        """Return the risks of end-to-end vectors, with how they came about."""
         rows = zip(self.problems, beta.numpy(), strict=True)
         return Outcomes(np.array([float(problem.target.risk(row)) for problem, row in rows]), status)
 
@@ -65,7 +65,7 @@ def draw(problems: Sequence[LinearTransfer], sizes: Sequence[int], seeds: Sequen
 
 
 def perfectly_pretrained(batch: TransferBatch, *, depth: int) -> Weights:
-    """Networks that have learnt the source exactly from a vanishing start (tahir2024, Thm. 3.4)."""
+    """Return networks that have learnt the source exactly from a vanishing start (tahir2024, Thm. 3.4)."""
     return balanced_start(batch.source, depth=depth)
 
 

@@ -29,13 +29,14 @@ class Outcomes:
         object.__setattr__(self, "risk", np.where(self.status == "non_finite", np.nan, self.risk))
 
     def means(self, n_seeds: int) -> tuple[Estimate, ...]:
-        """Mean risk (`mean_estimate`) of each run of `n_seeds` consecutive elements: the seed must vary fastest."""
+        """Return mean risk (`mean_estimate`) of each run of `n_seeds` consecutive elements: the seed must vary
+        fastest."""
         groups = self.risk.reshape(-1, n_seeds), self.status.reshape(-1, n_seeds)
         return tuple(mean_estimate(risk, status) for risk, status in zip(*groups, strict=True))
 
 
 def mean_estimate(values: Float[np.ndarray, " S"], status: StatusArray | None = None) -> Estimate:
-    """Mean and standard error of independent simulated values.
+    """Return mean and standard error of independent simulated values.
 
     Args:
         values: One number per seed.
@@ -57,7 +58,8 @@ def mean_estimate(values: Float[np.ndarray, " S"], status: StatusArray | None = 
 
 
 def mean_of_all(values: Float[np.ndarray, " S"], status: StatusArray) -> Estimate:
-    """Mean over every run that has a value, those that ran out of steps included, with the status of `mean_estimate`.
+    """Return mean over every run that has a value, those that ran out of steps included, with the status of
+    `mean_estimate`.
 
     For models whose training is cut off as a rule, where the survivors alone would be a biased sample.
 

@@ -95,7 +95,7 @@ class QuadraticRun:
 
 
 def best_restarts(objective: Float[np.ndarray, " B"], n_restarts: int) -> Int[np.ndarray, " G"]:
-    """Of each `n_restarts` consecutive elements, the index of the one with the lowest training objective."""
+    """Return the index of the lowest training objective among each `n_restarts` consecutive elements."""
     groups = np.where(np.isfinite(objective), objective, np.inf).reshape(-1, n_restarts)
     return np.asarray(groups.argmin(1) + n_restarts * np.arange(len(groups)))
 
@@ -103,7 +103,7 @@ def best_restarts(objective: Float[np.ndarray, " B"], n_restarts: int) -> Int[np
 def draw_targets(
     problem: QuadraticProblem, n_target: int | Sequence[int], seeds: Sequence[int], *, n_signal: int | Sequence[int]
 ) -> TargetSamples:
-    """Target samples for a source distribution.
+    """Return target samples for a source distribution.
 
     Args:
         problem: The target (k = 1).
@@ -128,7 +128,8 @@ def draw_targets(
 
 
 def noisy_start(seeds: Sequence[int], n_inputs: int, *, width: int, noise: float) -> Weights:
-    """Small independent weights: phi (B, d, m) with entries of size noise/sqrt(d), theta (B, m) of size noise."""
+    """Return small independent weights: phi (B, d, m) with entries of size noise/sqrt(d), theta (B, m) of size
+    noise."""
     phi = noise / n_inputs**0.5 * normal(seeds, (n_inputs, width), stream=FEATURES)
     return phi, noise * normal(seeds, (width,), stream=FEATURES + 2)
 
@@ -136,7 +137,7 @@ def noisy_start(seeds: Sequence[int], n_inputs: int, *, width: int, noise: float
 def start_at_feature(
     seeds: Sequence[int], n_inputs: int, *, feature: int, width: int, penalty: float, noise: float = 0.02
 ) -> Weights:
-    """The sparse source minimum on one coordinate, plus noise on every weight.
+    """Return the sparse source minimum on one coordinate, plus noise on every weight.
 
     Args:
         feature: Index j of e_j from 0: 0 is the feature that the target shares.
@@ -198,7 +199,7 @@ def merlin(data: TargetSamples, start: Weights, settings: QuadraticSettings) -> 
 
 
 def ridge_head(hidden: Float[Tensor, "*B n m"], labels: Float[Tensor, "*B n"], ridge: float) -> Float[Tensor, "*B m"]:
-    """theta = H'(HH' + ridge I)^-1 y by Cholesky (merlin2020 eq. 7 with its shape corrected: H' in front).
+    """Return theta = H'(HH' + ridge I)^-1 y by Cholesky (merlin2020 eq. 7 with its shape corrected: H' in front).
 
     With fewer features than examples it is (H'H + ridge I)^-1 H'y, which is the same.
     """
@@ -213,7 +214,7 @@ def ridge_head(hidden: Float[Tensor, "*B n m"], labels: Float[Tensor, "*B n"], r
 def population_loss(
     phi: Float[Tensor, "B d m"], head: Float[Tensor, "B m"], telling: Float[Tensor, "B d"]
 ) -> Float[Tensor, " B"]:
-    """E (x'Ax - y)^2 of networks A = phi diag(head) phi' in closed form, differentiable.
+    """Return E (x'Ax - y)^2 of networks A = phi diag(head) phi' in closed form, differentiable.
 
     It is (1/3) M_0 + (2/3) (M_1 - 2 E[x'Ax | y = 1] + 1) with M_y = E[(x'Ax)^2 | y].
     Given y, the entries of x are independent and symmetric; those that tell y have variance v_i = y and the others 2/3,
@@ -232,7 +233,8 @@ def population_loss(
 def _run(
     data: TargetSamples, start: Weights, objective: Callable[[Weights, int], Tensor], settings: QuadraticSettings
 ) -> QuadraticRun:
-    """Adam with cosine decay on the sum of the elements' objectives: Adam acts entry by entry, so none sees another."""
+    """Run Adam with cosine decay on the sum of the elements' objectives; Adam acts entry by entry, so they are
+    independent."""
     weights = tuple(layer.clone().requires_grad_() for layer in start)
     optimiser = torch.optim.Adam(weights, lr=settings.lr)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, settings.steps)
@@ -274,7 +276,7 @@ class _PopulationLoss(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, phi: Tensor, head: Tensor, telling: Tensor) -> Tensor:
-        """The loss, shape (B,); keeps its gradients."""
+        """Return the loss, shape (B,); keeps its gradients."""
         other = 1 - telling
         diagonal = times(phi.square(), head)
         told, rest = (diagonal * telling).sum(1), (diagonal * other).sum(1)
@@ -298,7 +300,7 @@ class _PopulationLoss(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor, Tensor, None]:
-        """Gradients along phi and head."""
+        """Return gradients along phi and head."""
         along_phi, along_head = ctx.saved_tensors
         return upstream.view(-1, 1, 1) * along_phi, upstream.view(-1, 1) * along_head, None
 
@@ -329,7 +331,7 @@ class Halves:
         return Halves(torch.from_numpy(fit), torch.from_numpy(check), sizes - sizes // 2)
 
     def pieces(self, n_splits: int) -> list["Halves"]:
-        """Consecutive ones with this many splits each."""
+        """Return consecutive parts with this many splits each."""
         ends = range(n_splits, self.fit.shape[1] + 1, n_splits)
         return [
             Halves(self.fit[:, end - n_splits : end], self.check[:, end - n_splits : end], self.n_checked)
@@ -338,7 +340,7 @@ class Halves:
 
 
 def validation_loss(data: TargetSamples, phi: Tensor, halves: Halves, ridge: float) -> Tensor:
-    """Mean squared error on second halves of heads fitted on first halves, shape (B,)."""
+    """Return mean squared error on second halves of heads fitted on first halves, shape (B,)."""
     value: Tensor = _ValidationLoss.apply(  # type: ignore[no-untyped-call]
         _hidden(phi, data.inputs), data.labels, halves.fit, halves.check, halves.n_checked, ridge
     )
@@ -352,7 +354,8 @@ class _ValidationLoss(torch.autograd.Function):
     def forward(
         ctx: Any, hidden: Tensor, labels: Tensor, fit: Tensor, check: Tensor, n_checked: Tensor, ridge: float
     ) -> Tensor:
-        """The loss, shape (B,), of hidden (B, n, m) and labels (B, n) in halves (B, splits, n); keeps its gradient."""
+        """Return the loss, shape (B,), of hidden (B, n, m) and labels (B, n) in halves (B, splits, n); keeps its
+        gradient."""
         each = hidden.unsqueeze(1)
         gram = (each * fit.unsqueeze(3)).mT @ each  # (B, splits, m, m)
         factor = torch.linalg.cholesky(gram + ridge * torch.eye(hidden.shape[2], dtype=hidden.dtype))
@@ -369,16 +372,16 @@ class _ValidationLoss(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor, None, None, None, None, None]:
-        """Gradient along hidden."""
+        """Return gradient along hidden."""
         (gradient,) = ctx.saved_tensors
         return upstream.view(-1, 1, 1) * gradient, None, None, None, None, None
 
 
 def _solved(factor: Tensor, vectors: Tensor) -> Tensor:
-    """Vectors (..., m) divided by the matrices of which these are the Cholesky factors."""
+    """Return vectors (..., m) divided by the matrices of which these are the Cholesky factors."""
     return torch.cholesky_solve(vectors.unsqueeze(3), factor).squeeze(3)
 
 
 def _hidden(phi: Tensor, inputs: Tensor) -> Tensor:
-    """(phi'x)^2, shape (B, n, m)."""
+    """Return (phi'x)^2, shape (B, n, m)."""
     return (inputs @ phi).square()

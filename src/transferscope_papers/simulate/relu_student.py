@@ -52,14 +52,14 @@ class Students:
 
 
 def random_students(seeds: Sequence[int], n_inputs: int, *, width: int) -> Weights:
-    """Neurons uniform on the sphere and heads near 0: the layers (B, m, d) and (B, m)."""
+    """Return neurons uniform on the sphere and heads near 0: the layers (B, m, d) and (B, m)."""
     neurons = normal(seeds, (width, n_inputs), stream=STUDENT_NEURONS)
     heads = INITIAL_HEAD * normal(seeds, (width,), stream=STUDENT_HEADS)
     return neurons / neurons.norm(dim=2, keepdim=True), heads
 
 
 def pretrain(teachers: Sequence[ReluNetwork], start: Weights, settings: DescentSettings = PRETRAINING) -> Students:
-    """Gradient descent on the population loss (1/2) E (f - f*)^2.
+    """Return gradient descent on the population loss (1/2) E (f - f*)^2.
 
     Args:
         teachers: One per student, all with the same numbers of inputs and neurons.
@@ -70,7 +70,7 @@ def pretrain(teachers: Sequence[ReluNetwork], start: Weights, settings: DescentS
 
 
 def train_from_scratch(samples: Sequence[Sample], start: Weights, settings: DescentSettings = FLOW) -> Students:
-    """Gradient descent on the sample loss (1/2n) sum (f(x_i) - y_i)^2.
+    """Return gradient descent on the sample loss (1/2n) sum (f(x_i) - y_i)^2.
 
     Args:
         samples: One per student, all of the same size.
@@ -82,7 +82,7 @@ def train_from_scratch(samples: Sequence[Sample], start: Weights, settings: Desc
 
 
 def refit_heads(students: Students, samples: Sequence[Sample], *, rcond: float | None = None) -> Students:
-    """Linear transfer: a new head on each student's frozen features.
+    """Run linear transfer: a new head on each student's frozen features.
 
     By default that of gradient descent as in tahir2024 App. D.2: from 0, at rate 0.01 m, 1e5 steps or until the loss
     (1/2n) sum (f(x_i) - y_i)^2 is 1e-6. On the eigenvectors of the Gram matrix k(x_i, x_j)/n of the features, with
@@ -112,7 +112,7 @@ HEAD_RATE, HEAD_STEPS, HEAD_LOSS = 0.01, 100_000, 1e-6
 
 
 def _descended_head(features: np.ndarray, targets: np.ndarray) -> np.ndarray:
-    """The head of gradient descent on features (n, m) that are divided by m, by their singular vectors."""
+    """Return the head of gradient descent on features (n, m) that are divided by m, by their singular vectors."""
     n, m = features.shape
     left, sizes, right = np.linalg.svd(features, full_matrices=False)
     along = left.T @ targets
@@ -130,7 +130,7 @@ def _descended_head(features: np.ndarray, targets: np.ndarray) -> np.ndarray:
 
 
 def risks(students: Students, targets: Sequence[ReluNetwork]) -> Outcomes:
-    """Population risk E (f - f*)^2 of each student on its target, in closed form."""
+    """Return the population risk E (f - f*)^2 of each student on its target, in closed form."""
     values = [target.risk(student) for student, target in zip(students.networks, targets, strict=True)]
     return Outcomes(np.array(values), students.status)
 
@@ -145,14 +145,14 @@ class _Population:
 
     @staticmethod
     def of(teachers: Sequence[ReluNetwork]) -> "_Population":
-        """The objectives of a list of teachers."""
+        """Return the objectives of a list of teachers."""
         heads = np.stack([teacher.heads / len(teacher.heads) for teacher in teachers])
         neurons = torch.from_numpy(np.stack([teacher.neurons for teacher in teachers]))
         power = torch.tensor([teacher.squared_norm() for teacher in teachers], dtype=torch.float64)
         return _Population(neurons, torch.from_numpy(heads), power)
 
     def slope(self, weights: Weights) -> Slope:
-        """Gradients by the chain rule through k(w, v) = <relu(w.x), relu(v.x)>."""
+        """Return gradients by the chain rule through k(w, v) = <relu(w.x), relu(v.x)>."""
         neurons, heads = weights
         m = heads.shape[1]
         own, other = _Overlap.of(neurons, neurons), _Overlap.of(neurons, self.neurons)
@@ -162,7 +162,7 @@ class _Population:
         return Slope((_tangent(neurons, share.unsqueeze(2) * pull), by_head), _curvature(heads))
 
     def residual(self, weights: Weights) -> Tensor:
-        """norm(f - f*)/norm(f*) in L2."""
+        """Return norm(f - f*)/norm(f*) in L2."""
         neurons, heads = weights
         share = heads / heads.shape[1]
         own, other = _Overlap.of(neurons, neurons), _Overlap.of(neurons, self.neurons)
@@ -170,7 +170,7 @@ class _Population:
         return ((inner + self.power).clamp_min(0) / self.power).sqrt()
 
     def take(self, index: Tensor) -> "_Population":
-        """The objectives at `index`."""
+        """Return the objectives at `index`."""
         return _Population(self.neurons[index], self.heads[index], self.power[index])
 
 
@@ -182,7 +182,7 @@ class _OnSample:
     labels: Tensor
 
     def slope(self, weights: Weights) -> Slope:
-        """Back-propagation through the hidden layer, in closed form."""
+        """Return Back-propagation through the hidden layer, in closed form."""
         neurons, heads = weights
         n, m = self.labels.shape[1], heads.shape[1]
         hidden = (self.inputs @ _unit(neurons).mT).relu_()  # (B, n, m)
@@ -193,13 +193,13 @@ class _OnSample:
         return Slope((_tangent(neurons, by_neuron), by_head), _curvature(heads))
 
     def residual(self, weights: Weights) -> Tensor:
-        """norm(f(X) - y)/norm(y)."""
+        """Return norm(f(X) - y)/norm(y)."""
         neurons, heads = weights
         outputs = times(torch.relu(self.inputs @ _unit(neurons).mT), heads) / heads.shape[1]
         return lengths(outputs - self.labels) / lengths(self.labels)
 
     def take(self, index: Tensor) -> "_OnSample":
-        """The objectives at `index`."""
+        """Return the objectives at `index`."""
         return _OnSample(self.inputs[index], self.labels[index])
 
 
@@ -214,7 +214,7 @@ class _Overlap:
 
     @staticmethod
     def of(neurons: Tensor, others: Tensor) -> "_Overlap":
-        """All pairs of unit vectors along `neurons` (B, m, d) with `others` (B, p, d)."""
+        """Return all pairs of unit vectors along `neurons` (B, m, d) with `others` (B, p, d)."""
         size = lengths(others).unsqueeze(1)
         cosine = (_unit(neurons) @ _unit(others).mT).clamp_(-1, 1)  # in place: half of the time is getting memory
         sine = cosine.square().neg_().add_(1).sqrt_().mul_(size)
@@ -222,7 +222,8 @@ class _Overlap:
         return _Overlap(cosine.mul_(wedge).add_(sine).div_(2 * math.pi), sine, wedge)
 
     def pull(self, neurons: Tensor, others: Tensor, weights: Tensor) -> Tensor:
-        """sum_j weight_j dk(w_i, v_j)/dw_i at unit w_i = (1/2 pi) sum_j weight_j (norm(v) sin phi w + (pi - phi) v)."""
+        """Return sum_j weight_j dk(w_i, v_j)/dw_i at unit w_i = (1/2 pi) sum_j weight_j (norm(v) sin phi w + (pi - phi)
+        v)."""
         along_own = times(self.sine, weights).unsqueeze(2) * _unit(neurons)
         return (along_own + self.wedge @ (weights.unsqueeze(2) * _unit(others))) / (2 * math.pi)
 
@@ -234,7 +235,7 @@ def _students(descent: Descent) -> Students:
 
 
 def _curvature(heads: Tensor) -> Tensor:
-    """(1 + mean c^2)/(2 m): features have mean square 1/2 and move m^-1 c each; a stand-in, not a bound."""
+    """Return (1 + mean c^2)/(2 m): features have mean square 1/2 and move m^-1 c each; a stand-in, not a bound."""
     return (1 + heads.square().mean(1)) / (2 * heads.shape[1])
 
 
@@ -244,7 +245,7 @@ def _to_sphere(weights: Weights) -> Weights:
 
 
 def _tangent(neurons: Tensor, gradient: Tensor) -> Tensor:
-    """The gradient in w of a function of w/norm(w) whose gradient in the unit vector is `gradient`."""
+    """Return the gradient in w of a function of w/norm(w) whose gradient in the unit vector is `gradient`."""
     unit, size = _unit(neurons), lengths(neurons, keepdim=True)
     return (gradient - (gradient * unit).sum(2, keepdim=True) * unit) / size
 

@@ -12,7 +12,7 @@ SAMPLE = 1
 
 
 def generator(seed: int, stream: int = SAMPLE) -> np.random.Generator:
-    """The random numbers for one purpose of one element.
+    """Return the random numbers for one purpose of one element.
 
     Args:
         seed: The element's seed, at least 0.
@@ -23,5 +23,5 @@ def generator(seed: int, stream: int = SAMPLE) -> np.random.Generator:
 
 
 def normal(seeds: Sequence[int], shape: tuple[int, ...], *, stream: int) -> Float[Tensor, "B ..."]:
-    """Standard normal float64 numbers of shape (B, *shape), each row from the `generator` of its own seed."""
+    """Return standard normal float64 numbers of shape (B, *shape), each row from the `generator` of its own seed."""
     return torch.from_numpy(np.stack([generator(seed, stream).standard_normal(shape) for seed in seeds]))

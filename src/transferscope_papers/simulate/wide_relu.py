@@ -58,7 +58,7 @@ class Labelled:
 
 
 def paired_start(seeds: Sequence[int], n_inputs: int, *, width: int) -> Float[Tensor, "B m d"]:
-    """Antisymmetric neurons of N(0, 1) entries: rows r and r + width/2 are equal, their signs are +1 and -1."""
+    """Return antisymmetric neurons of N(0, 1) entries: rows r and r + width/2 are equal, their signs are +1 and -1."""
     if width % 2:
         raise out_of_range("width", width, "an even number, for paired neurons")
     half = normal(seeds, (width // 2, n_inputs), stream=PAIRED_WEIGHTS)
@@ -145,27 +145,27 @@ class _Wide:
 
     @staticmethod
     def of(data: Labelled, width: int) -> "_Wide":
-        """The objective on `data` for networks of a given width."""
+        """Return the objective on `data` for networks of a given width."""
         signs = torch.ones(width, dtype=data.inputs.dtype)
         signs[width // 2 :] = -1
         largest = [float(np.linalg.eigvalsh(relu_gram(rows.numpy()))[-1]) for rows in data.inputs]
         return _Wide(data.inputs, data.labels, signs / width**0.5, torch.tensor(largest, dtype=data.inputs.dtype))
 
     def outputs(self, neurons: Tensor) -> Tensor:
-        """u = f(X), shape (B, n)."""
+        """Return u = f(X), shape (B, n)."""
         return torch.relu(self.inputs @ neurons.mT) @ self.signs
 
     def slope(self, weights: Weights) -> Slope:
-        """dL/dw_r = (a_r/sqrt(m)) sum_i (u_i - y_i) 1[w_r'x_i > 0] x_i."""
+        """Return dL/dw_r = (a_r/sqrt(m)) sum_i (u_i - y_i) 1[w_r'x_i > 0] x_i."""
         hidden = self.inputs @ weights[0].mT  # (B, n, m)
         error = torch.relu(hidden) @ self.signs - self.labels
         active = (hidden > 0).to(hidden.dtype) * error.unsqueeze(2) * self.signs
         return Slope((active.mT @ self.inputs,), self.curvature)
 
     def residual(self, weights: Weights) -> Tensor:
-        """norm(u - y)/norm(y)."""
+        """Return norm(u - y)/norm(y)."""
         return lengths(self.outputs(weights[0]) - self.labels) / lengths(self.labels)
 
     def take(self, index: Tensor) -> "_Wide":
-        """The objectives at `index`."""
+        """Return the objectives at `index`."""
         return _Wide(self.inputs[index], self.labels[index], self.signs, self.curvature[index])

@@ -35,7 +35,7 @@ def read_half_images(spec: DataSpec, seed: int) -> Dataset:
 
 
 def half_images(dataset: Dataset, *, parts: Parts, seed: int, noise: float = NOISE_STD) -> Dataset:
-    """The semi-synthetic data of the MeRLin paper, from any set of images.
+    """Return the semi-synthetic data of the MeRLin paper, from any set of images.
 
     The upper half is that of the image. In the lower half, pixels are independent draws from N(c / 10, noise^2) for
     class index c, which gives the class away: its mean is easier to find than what the upper half shows, and useless
@@ -112,7 +112,7 @@ def half_images(dataset: Dataset, *, parts: Parts, seed: int, noise: float = NOI
 
 
 def channel_means(images: Num[np.ndarray, "N C H W"]) -> Float[np.ndarray, " C"]:
-    """Mean of every channel over all images and pixels, white being 1; float64."""
+    """Return mean of every channel over all images and pixels, white being 1; float64."""
     chunks = (images[first : first + _CHUNK] for first in range(0, len(images), _CHUNK))
     total = sum(chunk.sum(axis=(0, 2, 3), dtype=np.float64) for chunk in chunks)
     n, _, height, width = images.shape
@@ -122,7 +122,7 @@ def channel_means(images: Num[np.ndarray, "N C H W"]) -> Float[np.ndarray, " C"]
 def signature(
     labels: Int[np.ndarray, " n"], shape: tuple[int, int, int], *, noise: float, seed: int, start: int
 ) -> Float[np.ndarray, "n C H W"]:
-    """Draws from N(c / 10, noise^2) for class indices c, one for every pixel and channel.
+    """Return draws from N(c / 10, noise^2) for class indices c, one for every pixel and channel.
 
     Returns:
         Pixels before clamping, white being 1; float64.

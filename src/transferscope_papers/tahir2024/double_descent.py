@@ -56,7 +56,7 @@ class DoubleDescentFigure(LinearTeachersFigure):
     name: ClassVar[str] = "tahir2024-double-descent"
 
     def theory(self) -> fig.Theory:
-        """Risks against n/d for equal and unequal variances, and where the limit would be exact."""
+        """Return risks against n/d for equal and unequal variances, and where the limit is exact."""
         sizes = np.arange(3, 2 * self.d + 1, dtype=np.float64)
         gamma, fine = sizes / self.d, np.linspace(0.02, 2, 397)
         transfer = linear_transfer_risk(self.theta, sizes, sigma=self.sigma)
@@ -85,7 +85,7 @@ class DoubleDescentFigure(LinearTeachersFigure):
         return fig.Theory(panels, tuple(curves))
 
     def points(self) -> tuple[fig.Point, ...]:
-        """Both sides of the peak, and growing d at one place of it."""
+        """Return both sides of the peak, and growing d at one place of it."""
         planned = []
         sizes = [n for n in (round(gamma * self.d) for gamma in _GAMMAS) if abs(n - self.d) >= _APART]
         task = _unequal(self.d, self.sigma)
@@ -105,7 +105,7 @@ class DoubleDescentFigure(LinearTeachersFigure):
         return (*planned, *own)
 
     def groups(self) -> list[list[fig.Point]]:
-        """Trained networks together, and the learners that are solved for by their inputs."""
+        """Return trained networks together, and solved learners by their inputs."""
         solved: dict[tuple[str, float], list[fig.Point]] = {}
         for point in self.points():
             if point.panel != "equal":
@@ -114,13 +114,14 @@ class DoubleDescentFigure(LinearTeachersFigure):
         return [*trained, *solved.values()]
 
     def training(self, point: fig.Point) -> Training:
-        """Two-layer networks, from scratch or on frozen features."""
+        """Return Two-layer networks, from scratch or on frozen features."""
         pair = teachers_at_angle(self.d, theta=self.theta, sigma=self.sigma)
         way = Way(_DEPTH, _DEPTH - 1) if point.series == _TRANSFER else Way(_DEPTH, shows="scratch")
         return Training(pair, int(point.parameters["n"]), way)
 
     def simulate(self, points: Sequence[fig.Point]) -> tuple[Estimate, ...]:
-        """Trained networks, or least squares and the best ridge on the same samples, which are those of the first."""
+        """Simulate trained networks, or least squares and the best ridge on the same samples, which are those of the
+        first."""
         if points[0].panel == "equal":
             return super().simulate(points)
         n, d = (int(points[0].parameters[name]) for name in ("n", "d"))
@@ -137,7 +138,7 @@ class DoubleDescentFigure(LinearTeachersFigure):
         return tuple(mean_estimate(row) for row in risks)
 
     def claims(self) -> tuple[fig.Claim, ...]:
-        """The peak, what it does to transferability, what cures it, and what the limit leaves out."""
+        """Return the peak, what it does to transferability, what cures it, and what the limit leaves out."""
         noisy = "" if self.sigma >= _NOISY else f"Without noise there is no peak (here σ = {self.sigma:g})."
         theta = self.unlike_the_paper("theta", says="It was found at")
         return (
@@ -175,7 +176,7 @@ _NOISY = 0.2
 
 @lru_cache(maxsize=16)
 def _unequal(d: int, sigma: float) -> LinearTeacher:
-    """A teacher in a random direction, inputs with variances 1/i scaled to a mean of 1."""
+    """Return a teacher in a random direction, inputs with variances 1/i scaled to a mean of 1."""
     variances = power_law_covariance(d, exponent=1).eigenvalues
     inputs = Covariance(variances / variances.mean())
     pair = teachers_at_angle(d, theta=0.0, sigma=sigma, covariance=inputs, generator=generator(d, _TEACHERS))
@@ -183,7 +184,7 @@ def _unequal(d: int, sigma: float) -> LinearTeacher:
 
 
 def _ridge(task: LinearTeacher, learner: str, n: Numbers) -> np.ndarray:
-    """lambda of a learner at each n."""
+    """Return lambda of a learner at each n."""
     return regression_from_scratch(task).best_ridge(n) if learner == _RIDGED else np.zeros(np.shape(n))
 
 

@@ -30,7 +30,7 @@ class FineTuningDiagram(SlicedDiagram):
     known_error: ClassVar[float] = 1e-6  # training stops at a relative residual of 1e-7; for n > d nothing else is left
 
     def theory(self) -> fig.Theory:
-        """Both diagrams, where their signs differ, and slices."""
+        """Return both diagrams, where their signs differ, and slices."""
         gamma, theta = np.linspace(0.005, 2, 200), np.linspace(0, math.pi / 2, 200)
         ours, printed = self._gain(theta, gamma[:, None]), printed_transferability(theta, gamma[:, None])
         differ = np.where(np.sign(ours) == np.sign(printed), 0.0, np.sign(ours))
@@ -52,15 +52,15 @@ class FineTuningDiagram(SlicedDiagram):
         )
 
     def training(self, point: fig.Point) -> Training:
-        """Networks from scratch and from the pretrained start."""
+        """Return networks from scratch and from the pretrained start."""
         return Training(self.pair(point.parameters["theta"]), int(point.parameters["n"]), Way(self.depth, shows="gain"))
 
     def pair(self, theta: float) -> LinearTransfer:
-        """The teachers at an angle, the source with its norm."""
+        """Return the teachers at an angle, the source with its norm."""
         return teachers_at_angle(self.d, theta=theta, sigma=self.sigma, source_norm=self.source_norm)
 
     def claims(self) -> tuple[fig.Claim, ...]:
-        """60 degrees as printed, 60 degrees as corrected, and no transfer beyond n = d."""
+        """Return 60 degrees as printed, 60 degrees as corrected, and no transfer beyond n = d."""
         changed = self.unlike_the_paper("sigma", "depth", "source_norm")
         return (
             fig.Claim(
@@ -99,7 +99,8 @@ class FineTuningDiagram(SlicedDiagram):
         return result.transferability
 
     def expected(self, theta: float, n: float) -> float:
-        """The mean over samples; the lines put the mean of the data into the root, which is nearly the same here."""
+        """Return the mean over samples; the lines put the mean of the data into the root, which is nearly the same
+        here."""
         settings = {"sigma": self.sigma, "source_norm": self.source_norm, "depth": self.depth}
         return fine_tuned_average(theta, int(n), self.d, **settings).transferability.value
 
@@ -120,7 +121,7 @@ def _positive_below_60_degrees(drawn: fig.Drawn, panel: str) -> bool:
 
 
 def _trained_at_slices(drawn: fig.Drawn) -> bool:
-    """The signs of means beyond their error, for n < d; each slice has one."""
+    """Return the signs of means beyond their error, for n < d; each slice has one."""
     for name, angle in ANGLES.items():
         below = [mean for x, mean in drawn.points("slices", name).items() if x < 1]
         clear = [mean.value > 0 for mean in below if fig.clear_sign(mean)]
@@ -146,7 +147,7 @@ class DecidingFigure(LinearTeachersFigure):
     name: ClassVar[str] = "tahir2024-fine-tuning-sign"
 
     def theory(self) -> fig.Theory:
-        """Transferability against the angle at one sample size."""
+        """Return transferability against the angle at one sample size."""
         theta = np.linspace(0, math.pi / 2, 181)
         degrees = np.degrees(theta)
         finite = fine_tuning_finite(theta, self._n, self.d, sigma=self.sigma, depth=self.depth).transferability
@@ -160,19 +161,19 @@ class DecidingFigure(LinearTeachersFigure):
         return fig.Theory((panel,), curves)
 
     def points(self) -> tuple[fig.Point, ...]:
-        """Six angles, 54 degrees among them."""
+        """Return six angles, including 54 degrees."""
         return tuple(
             fig.Point("gain", "corrected", degrees, self._expected(math.radians(degrees)))
             for degrees in (30.0, 42.0, 48.0, 54.0, 60.0, 75.0)
         )
 
     def training(self, point: fig.Point) -> Training:
-        """Networks from scratch and from the pretrained start."""
+        """Return networks from scratch and from the pretrained start."""
         pair = teachers_at_angle(self.d, theta=math.radians(point.x), sigma=self.sigma)
         return Training(pair, self._n, Way(self.depth, shows="gain"))
 
     def claims(self) -> tuple[fig.Claim, ...]:
-        """Gradient descent decides for the corrected formula."""
+        """Return gradient descent decides for the corrected formula."""
         changed = self.unlike_the_paper("gamma", "sigma", "depth", says="It was found at")
         return (
             fig.Claim(

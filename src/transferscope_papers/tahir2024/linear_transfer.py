@@ -53,18 +53,18 @@ class SlicedDiagram(LinearTeachersFigure):
 
     @abstractmethod
     def expected(self, theta: float, n: float) -> float:
-        """The mean transferability over samples."""
+        """Return the mean transferability over samples."""
 
     def pair(self, theta: float) -> LinearTransfer:
-        """The teachers at an angle."""
+        """Return the teachers at an angle."""
         return teachers_at_angle(self.d, theta=theta, sigma=self.sigma)
 
     def points(self) -> tuple[fig.Point, ...]:
-        """Three slices."""
+        """Return three slices."""
         return self.along_slices(_GAMMAS)
 
     def along_slices(self, gammas: Sequence[float]) -> tuple[fig.Point, ...]:
-        """Points on every slice at these n/d."""
+        """Return points on every slice at these n/d."""
         return tuple(
             fig.Point("slices", name, n / self.d, self.expected(angle, n), {"theta": angle, "n": n})
             for name, angle in ANGLES.items()
@@ -79,7 +79,7 @@ class LinearTransferDiagram(SlicedDiagram):
     name: ClassVar[str] = "tahir2024-fig1"
 
     def points(self) -> tuple[fig.Point, ...]:
-        """Three slices, and the double-descent peak on them as far as its mean can be told from few samples."""
+        """Return three slices, and their double-descent peak as far as few samples determine its mean."""
         away = self.along_slices(_GAMMAS)
         known = {(point.series, point.x) for point in away}
         near = [
@@ -90,7 +90,7 @@ class LinearTransferDiagram(SlicedDiagram):
         return (*away, *near)
 
     def theory(self) -> fig.Theory:
-        """The sign diagram of eq. 13 and its slices."""
+        """Return the sign diagram of eq. 13 and its slices."""
         sizes = np.arange(3, 2 * self.d + 1, dtype=np.float64)
         curves = [fig.Curve("slices", name, sizes / self.d, self._gain(angle, sizes)) for name, angle in ANGLES.items()]
         panels = (
@@ -100,11 +100,11 @@ class LinearTransferDiagram(SlicedDiagram):
         return fig.Theory(panels, tuple(curves), (_diagram("diagram", self.sigma),))
 
     def training(self, point: fig.Point) -> Training:
-        """Two-layer networks, from scratch and on frozen features."""
+        """Return Two-layer networks, from scratch and on frozen features."""
         return Training(self.pair(point.parameters["theta"]), int(point.parameters["n"]), _GAIN)
 
     def claims(self) -> tuple[fig.Claim, ...]:
-        """Where transfer is negative, and the positive transfer between."""
+        """Return claims on where transfer is negative, and on positive transfer between."""
         noisy = "" if 0 < self.sigma < 1 else "This is about label noise between 0 and the norm of the target."
         return (
             fig.Claim(
@@ -135,7 +135,7 @@ class LinearTransferDiagram(SlicedDiagram):
         return np.asarray((region.lower < gamma) & (gamma < region.upper) | (gamma > region.from_above))
 
     def expected(self, theta: float, n: float) -> float:
-        """The closed form at finite n and d."""
+        """Return the closed form at finite n and d."""
         return float(self._gain(theta, float(n)))
 
     def _gain(self, angle: float, n: float | np.ndarray) -> np.ndarray:
@@ -157,7 +157,7 @@ def _negative_where(
     low: float = 0.0,
     high: float = math.inf,
 ) -> bool:
-    """Whether the map is negative where a rule says so, for gamma between two values, and nowhere else there."""
+    """Return whether the map is negative where a rule says so, for gamma between two values, and nowhere else there."""
     diagram = drawn.map("diagram")
     theta, gamma = np.meshgrid(diagram.x, diagram.y)
     counted = (gamma > low) & (gamma < high) & (np.abs(diagram.values) > _BORDER)
@@ -165,7 +165,7 @@ def _negative_where(
 
 
 def _separated_at_right_angles(drawn: fig.Drawn) -> bool:
-    """Negative, then positive around gamma = 1, then negative, in the last column of the map."""
+    """Return Negative, then positive around gamma = 1, then negative, in the last column of the map."""
     diagram = drawn.map("diagram")
     gains = diagram.values[:, -1]
     signs = np.sign(gains[np.abs(gains) > _BORDER])
@@ -182,7 +182,7 @@ class NoiselessDiagram(LinearTransferDiagram):
     name: ClassVar[str] = "tahir2024-fig6"
 
     def claims(self) -> tuple[fig.Claim, ...]:
-        """Where transfer is negative without noise."""
+        """Return claims on where transfer is negative without noise."""
         changed = self.unlike_the_paper("sigma")
         return (
             fig.Claim(
@@ -222,7 +222,7 @@ class SimulatedDiagram(LinearTeachersFigure):
     name: ClassVar[str] = "tahir2024-fig7"
 
     def theory(self) -> fig.Theory:
-        """The diagram on a fine grid."""
+        """Return the diagram on a fine grid."""
         panels = (
             fig.Panel("theory", "Transferability, σ = 0: theory", *AXES),
             fig.Panel("simulation", f"Simulation, d = {self.d}", *AXES),
@@ -230,7 +230,7 @@ class SimulatedDiagram(LinearTeachersFigure):
         return fig.Theory(panels, diagrams=(_diagram("theory", 0.0),))
 
     def points(self) -> tuple[fig.Point, ...]:
-        """A grid that leaves out gamma = 1, where gradient descent takes forever."""
+        """Return a grid that leaves out gamma = 1, where gradient descent takes forever."""
         gammas = np.concatenate([np.linspace(0.1, 0.8, self.grid // 2), np.linspace(1.3, 1.95, self.grid // 2)])
         sizes = [round(gamma * self.d) for gamma in gammas]
         return tuple(
@@ -247,11 +247,11 @@ class SimulatedDiagram(LinearTeachersFigure):
         )
 
     def training(self, point: fig.Point) -> Training:
-        """Two-layer networks, from scratch and on frozen features."""
+        """Return Two-layer networks, from scratch and on frozen features."""
         return Training(teachers_at_angle(self.d, theta=point.x), int(point.parameters["n"]), _GAIN)
 
     def claims(self) -> tuple[fig.Claim, ...]:
-        """The simulated diagram is the computed one."""
+        """Return the simulated diagram is the computed one."""
         return (
             fig.Claim(
                 "simulated transferabilities have the signs of the diagram",
@@ -285,7 +285,7 @@ class RidgeFigure(LinearTeachersFigure):
     name: ClassVar[str] = "tahir2024-fig2"
 
     def theory(self) -> fig.Theory:
-        """The exact risk, the paper's limit, and a small sample where the best ridge is not 0."""
+        """Return the exact risk, the paper's limit, and a small sample where the best ridge is not 0."""
         ridge = _RIDGES
         curves = (
             fig.Curve("risk", _size(self.n), ridge, ridge_risk(ridge, self.theta, self.n, sigma=self.sigma)),
@@ -300,7 +300,7 @@ class RidgeFigure(LinearTeachersFigure):
         return fig.Theory(panels, curves)
 
     def points(self) -> tuple[fig.Point, ...]:
-        """Seven ridges for each sample size."""
+        """Return seven ridges for each sample size."""
         return tuple(
             fig.Point(panel, _size(n), lam, float(ridge_risk(lam, self.theta, n, sigma=self.sigma)), {"n": n})
             for panel, n in (("risk", self.n), ("few", _FEW))
@@ -308,11 +308,11 @@ class RidgeFigure(LinearTeachersFigure):
         )
 
     def groups(self) -> list[list[fig.Point]]:
-        """A head is solved for and not trained, so that nothing is gained by doing points together."""
+        """Return a head is solved for and not trained, so that nothing is gained by doing points together."""
         return [[point] for point in self.points()]
 
     def training(self, point: fig.Point) -> Training:
-        """A two-layer network on frozen features."""
+        """Return a two-layer network on frozen features."""
         pair = teachers_at_angle(self.d, theta=self.theta, sigma=self.sigma)
         return Training(pair, int(point.parameters["n"]), Way(_DEPTH, _DEPTH - 1))
 
@@ -327,7 +327,7 @@ class RidgeFigure(LinearTeachersFigure):
         return tuple(estimates)
 
     def claims(self) -> tuple[fig.Claim, ...]:
-        """A ridge hurts in the limit; with few examples it does not, which the paper leaves out."""
+        """Return a ridge hurts in the limit; with few examples it does not, which the paper leaves out."""
         series, best = _size(self.n), float(optimal_ridge(self.theta, self.n, sigma=self.sigma))
         known = f"With {self.n} examples the best ridge is {best:.2g} rather than 0 (errata, tahir2024 Theorem 3.8)."
         return (
@@ -376,7 +376,7 @@ class DistanceFigure(LinearTeachersFigure):
     name: ClassVar[str] = "tahir2024-fig5"
 
     def theory(self) -> fig.Theory:
-        """Transferability against KL and W1 for three sample sizes."""
+        """Return transferability against KL and W1 for three sample sizes."""
         theta = np.linspace(0, math.pi, 181)
         kl, (lower, upper) = kl_divergence(theta, sigma=self.sigma), _w1(self.sigma, theta.tobytes())
         curves = []
@@ -391,7 +391,7 @@ class DistanceFigure(LinearTeachersFigure):
         return fig.Theory(panels, tuple(curves))
 
     def points(self) -> tuple[fig.Point, ...]:
-        """Five angles per sample size."""
+        """Return five angles per sample size."""
         return tuple(
             fig.Point(
                 "kl",
@@ -405,12 +405,12 @@ class DistanceFigure(LinearTeachersFigure):
         )
 
     def training(self, point: fig.Point) -> Training:
-        """Two-layer networks, from scratch and on frozen features."""
+        """Return Two-layer networks, from scratch and on frozen features."""
         pair = teachers_at_angle(self.d, theta=point.parameters["theta"], sigma=self.sigma)
         return Training(pair, int(point.parameters["n"]), _GAIN)
 
     def claims(self) -> tuple[fig.Claim, ...]:
-        """Distances are not negatively correlated with transferability."""
+        """Return the claim that distances are not negatively correlated with transferability."""
         names = {"kl": "the Kullback-Leibler divergence", "w1": "W1"}
         noisy = "" if self.sigma <= 1 else "With so much noise transfer always helps."
         farthest = tuple(
@@ -447,7 +447,7 @@ class DistanceFigure(LinearTeachersFigure):
 
 @cache
 def _w1(sigma: float, angles: bytes) -> tuple[np.ndarray, np.ndarray]:
-    """Bounds of W1 at angles from 0 to pi: the better of the certified and the sampled ones."""
+    """Return bounds of W1 at angles from 0 to pi: the better of the certified and the sampled ones."""
     theta = np.frombuffer(angles)
     known = wasserstein_1(theta, sigma=sigma)
     places = np.linspace(0, math.pi, 7)[1:]

@@ -74,7 +74,7 @@ class PretrainedFigure(fig.TheoryFigure):
     known_share: ClassVar[float] = 0.05  # a ratio of means for a mean of ratios; ends of descent
 
     def theory(self) -> fig.Theory:
-        """Spectrum against scale and width, error against scale and source examples."""
+        """Return spectrum against scale and width, error against scale and source examples."""
         widths = np.geomspace(_WIDTHS[0], _WIDTHS[-1], 25)
         curves = []
         for depth, tried in _DEPTHS.items():
@@ -106,7 +106,7 @@ class PretrainedFigure(fig.TheoryFigure):
         return fig.Theory(panels, tuple(curves))
 
     def points(self) -> tuple[fig.Point, ...]:
-        """One simulation for each depth and scale, width, and number of source examples."""
+        """Return one simulation for each depth and scale, width, and number of source examples."""
         planned = []
         for depth in _DEPTHS:
             for alpha in _DEPTHS[depth]:
@@ -140,7 +140,7 @@ class PretrainedFigure(fig.TheoryFigure):
         return tuple(planned)
 
     def simulate(self, points: Sequence[fig.Point]) -> tuple[Estimate, ...]:
-        """Pre-train the networks of all points of one depth and width at once, each start of a scale once."""
+        """Return Pre-train the networks of all points of one depth and width at once, each start of a scale once."""
         starts = list(dict.fromkeys((point.parameters["scale"], point.parameters["source"]) for point in points))
         own = points[0].parameters
         depth, width, first = int(own["depth"]), int(own["width"]), points[0].seed
@@ -156,7 +156,7 @@ class PretrainedFigure(fig.TheoryFigure):
         )
 
     def conclude(self, simulated: Sequence[fig.Simulated]) -> fig.Conclusion:
-        """Up to which scale the error is that of the limit."""
+        """Return the scale up to which the error is that of the limit."""
         parts = []
         for depth in _HEADED:
             for head in self._heads:
@@ -167,7 +167,7 @@ class PretrainedFigure(fig.TheoryFigure):
         return fig.Conclusion(f"the risk is within {200 * _NEAR:.0f} % of Theorem 3.7: {'; '.join(parts)}")
 
     def claims(self) -> tuple[fig.Claim, ...]:
-        """Features sparsify, and what the limit does not say."""
+        """Return the claim that features sparsify, and claims beyond the limit."""
         ridge = self.unlike_the_paper("ridge", says="It was found at")
         return (
             fig.Claim(
@@ -249,7 +249,7 @@ class PretrainedFigure(fig.TheoryFigure):
         return [leftover_features(source, scale=alpha, depth=depth, width=width, generator=one) for one in streams]
 
     def _source(self, n: float, seeds: Sequence[int]) -> LeastSquares:
-        """The losses of pretraining, one for each seed."""
+        """Return the losses of pretraining, one for each seed."""
         theta = self._pair.source.weights
         if math.isinf(n):
             return isotropic_population(torch.from_numpy(np.tile(theta, (len(seeds), 1))))
@@ -261,7 +261,8 @@ class PretrainedFigure(fig.TheoryFigure):
         return from_moments(torch.from_numpy(gram), torch.from_numpy(cross), rank)
 
     def _measured(self, trained: Descent, i: int, seeds: Sequence[int]) -> dict[str, Estimate]:
-        """The means of one start over its networks: the ratio of singular values, and the risk with each head."""
+        """Return the means of one start over its networks: the ratio of singular values, and the risk with each
+        head."""
         rows = slice(i * self.seeds, (i + 1) * self.seeds)
         features = trained.weights[0][rows]
         for layer in trained.weights[1:-1]:
@@ -284,7 +285,7 @@ class PretrainedFigure(fig.TheoryFigure):
         return {name: mean_estimate(np.array(own), status) for name, own in values.items()}
 
     def _weights(self, head: str, sample: Sample, features: np.ndarray) -> np.ndarray:
-        """End-to-end weights of a head on frozen features: of least norm, or with the ridge."""
+        """Return End-to-end weights of a head on frozen features: of least norm, or with the ridge."""
         seen = sample.inputs @ features
         if head == _RIDGED:
             return np.asarray(features @ ridge_weights(seen, sample.targets, self.ridge))

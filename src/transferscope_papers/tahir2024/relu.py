@@ -75,7 +75,8 @@ class ReluFigure(fig.TheoryFigure):
             )
 
     def theory(self) -> fig.Theory:
-        """The share of the target outside the features of the ablated source, over the teachers that are simulated."""
+        """Return the share of the target outside the features of the ablated source, over the teachers that are
+        simulated."""
         mu = np.array(_SHARES)
         outside = np.array([np.mean(self._outside(x)) for x in _SHARES])
         panels = (
@@ -87,7 +88,7 @@ class ReluFigure(fig.TheoryFigure):
         return fig.Theory(panels, (fig.Curve("outside", _SOURCE, mu, outside),))
 
     def points(self) -> tuple[fig.Point, ...]:
-        """Each share is one simulation, each size from scratch another.
+        """Return each share is one simulation, each size from scratch another.
 
         Scored are new heads on the source's own neurons, whose limit is the closed form.
         """
@@ -131,7 +132,8 @@ class ReluFigure(fig.TheoryFigure):
         return tuple(estimates)
 
     def conclude(self, simulated: Sequence[fig.Simulated]) -> fig.Conclusion:
-        """The power law of the risk from scratch, the boundary that it gives with the closed form, and the map."""
+        """Return the power law of the risk from scratch, the boundary that it gives with the closed form, and the
+        map."""
         own = fig.simulated_means(simulated, "scratch", _SCRATCH)
         own = {n: mean for n, mean in own.items() if mean.value > 0}
         if len(own) < 2:
@@ -159,7 +161,7 @@ class ReluFigure(fig.TheoryFigure):
         return fig.Conclusion(sentence, curves)
 
     def claims(self) -> tuple[fig.Claim, ...]:
-        """What the paper says of the panels of its Figure 4."""
+        """Return the claims of the paper on its Figure 4."""
         heads = self.unlike_the_paper("head_mean", "head_std")
         sizes = self.unlike_the_paper("d", "n_teacher", "width", "largest", "head_mean", "head_std")
         return (
@@ -233,13 +235,13 @@ class ReluFigure(fig.TheoryFigure):
         return tuple(self.largest * i // 5 for i in range(1, 6))
 
     def _pairs(self, mu: float) -> list[AblatedTeachers]:
-        """One pair per seed; the target of a seed is the same for every share."""
+        """Return one pair per seed; the target of a seed is the same for every share."""
         heads = {"head_mean": self.head_mean, "head_std": self.head_std}
         streams = [generator(seed, _TEACHER) for seed in range(self.seeds)]
         return [ablate(relu_teacher(self.d, self.n_teacher, own, **heads), mu, own) for own in streams]
 
     def _outside(self, mu: float) -> np.ndarray:
-        """Share of the target outside the source's features, shape (seeds,)."""
+        """Return share of the target outside the source's features, shape (seeds,)."""
         pairs = self._pairs(mu)
         outside = [outside_features(pair.source.neurons, pair.target).value for pair in pairs]
         return np.asarray(np.array(outside) / _norms(pairs))
@@ -250,7 +252,7 @@ def _transfer(mu: float) -> str:
 
 
 def _on_source_neurons(pairs: Sequence[AblatedTeachers], outside: np.ndarray, seed: int) -> Estimate:
-    """The limit of endless data from n, 2n and 4n examples: (R(n) - 6 R(2n) + 8 R(4n))/3 is off by O(n^-3).
+    """Return the limit of endless data from n, 2n and 4n examples: (R(n) - 6 R(2n) + 8 R(4n))/3 is off by O(n^-3).
 
     The teachers are those of the closed form `outside`, so the error of the mean is that of its difference to it.
     """
@@ -262,7 +264,8 @@ def _on_source_neurons(pairs: Sequence[AblatedTeachers], outside: np.ndarray, se
 
 
 def _risk_of_source_heads(pairs: Sequence[AblatedTeachers], n: int, seed: int) -> np.ndarray:
-    """Risk of least-squares heads on the source's own neurons, the mean over `_SAMPLES` samples; shape (pairs,)."""
+    """Return risk of least-squares heads on the source's own neurons, the mean over `_SAMPLES` samples; shape
+    (pairs,)."""
     sources = tuple(pair.source for pair in pairs)
     given = Students(sources, np.full(len(pairs), "ok"))
     targets = [pair.target for pair in pairs]
@@ -280,7 +283,7 @@ def _norms(pairs: Sequence[AblatedTeachers]) -> np.ndarray:
 def _gains(
     scratch: Mapping[float, Estimate], simulated: Sequence[fig.Simulated]
 ) -> dict[tuple[float, float], Estimate]:
-    """Transferability by share and size, where both risks are there; the two come from different samples."""
+    """Return transferability by share and size, where both risks are there; the two come from different samples."""
     return {
         (item.point.parameters["mu"], item.point.x): _difference(scratch[item.point.x], item.estimate)
         for item in simulated
@@ -289,7 +292,7 @@ def _gains(
 
 
 def _difference(first: Estimate, second: Estimate) -> Estimate:
-    """Of two independent means."""
+    """Return the difference of two independent means."""
     variance = sum(np.nan if mean.stderr is None else mean.stderr**2 for mean in (first, second))
     stderr = None if np.isnan(variance) else float(np.sqrt(variance))
     return Estimate(first.value - second.value, stderr, min(first.n, second.n))
@@ -304,7 +307,7 @@ class _Sides:
 
 
 def _sides(gains: Mapping[tuple[float, float], Estimate], law: PowerLaw, outside: Mapping[float, float]) -> _Sides:
-    """How many simulated signs are clear (2 standard errors), and how many of those the boundary gets right."""
+    """Return the number of clear simulated signs (2 standard errors), and of those that the boundary predicts."""
     clear = {place: gain for place, gain in gains.items() if abs(gain.value) > 2 * (gain.stderr or np.inf)}
     right = sum((law.amplitude * n**-law.exponent > outside[mu]) == (gain.value > 0) for (mu, n), gain in clear.items())
     return _Sides(len(clear), int(right))
@@ -316,12 +319,13 @@ def _kernels_agree(drawn: fig.Drawn) -> bool:
 
 
 def _power_law(risks: Mapping[float, Estimate]) -> PowerLaw:
-    """The law through risks by sample size; NaN where a risk is not above 0, so that no law goes through them."""
+    """Return the law through risks by sample size; NaN where a risk is not above 0, so that no law goes through
+    them."""
     values = np.array([mean.value for mean in risks.values()])
     return fit_power_law(np.array(list(risks)), values) if (values > 0).all() else PowerLaw(np.nan, np.nan)
 
 
 def _r_squared(risks: Mapping[float, Estimate]) -> float:
-    """Share of the variance of log risk that a power law explains: the squared correlation with log n."""
+    """Return share of the variance of log risk that a power law explains: the squared correlation with log n."""
     n, values = np.array(list(risks)), np.array([mean.value for mean in risks.values()])
     return float(np.corrcoef(np.log(n), np.log(values))[0, 1] ** 2)

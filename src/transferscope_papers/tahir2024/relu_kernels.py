@@ -46,7 +46,7 @@ class KernelFigure(fig.TheoryFigure):
     name: ClassVar[str] = "tahir2024-fig4-kernels"
 
     def theory(self) -> fig.Theory:
-        """The source's own matrix, and where equal kernels lie."""
+        """Return the source's own matrix, and where equal kernels lie."""
         order, matrix = np.arange(self.n, dtype=np.float64), self._source
         ends = np.array([0.0, float(matrix.max())])
         panels = (
@@ -59,7 +59,7 @@ class KernelFigure(fig.TheoryFigure):
         return fig.Theory(panels, (fig.Curve("pairs", "equal kernels", ends, ends, dashed=True),), (source,))
 
     def points(self) -> tuple[fig.Point, ...]:
-        """The kernel of every pair of inputs, before and after pretraining; all from the same students."""
+        """Return the kernel of every pair of inputs, before and after pretraining; all from the same students."""
         pairs = itertools.combinations_with_replacement(range(self.n), 2)
         places = [({"i": i, "j": j}, float(self._source[i, j])) for i, j in pairs]
         return tuple(
@@ -69,7 +69,7 @@ class KernelFigure(fig.TheoryFigure):
         )
 
     def simulate(self, points: Sequence[fig.Point]) -> tuple[Estimate, ...]:
-        """Pre-train the students once, and evaluate their kernels on the inputs."""
+        """Return Pre-train the students once, and evaluate their kernels on the inputs."""
         start = random_students(range(self.seeds), self.d, width=self.width)
         students = pretrain([self._pair.source] * self.seeds, start)
         neurons = {_BEFORE: list(start[0].numpy()), _AFTER: [student.neurons for student in students.networks]}
@@ -82,7 +82,7 @@ class KernelFigure(fig.TheoryFigure):
         )
 
     def conclude(self, simulated: Sequence[fig.Simulated]) -> fig.Conclusion:
-        """The students' matrices, and how far they are from the source's."""
+        """Return the students' matrices, and how far they are from the source's."""
         matrices = {"start": np.zeros((self.n, self.n)), "pretrained": np.zeros((self.n, self.n))}
         for item in simulated:
             i, j = (int(item.point.parameters[name]) for name in ("i", "j"))
@@ -100,7 +100,7 @@ class KernelFigure(fig.TheoryFigure):
         return fig.Conclusion(sentence, diagrams=tuple(diagrams))
 
     def claims(self) -> tuple[fig.Claim, ...]:
-        """The two matrices look alike."""
+        """Return the two matrices look alike."""
         return (
             fig.Claim(
                 "the Gram matrices of the pretrained students and of the source are nearly indistinguishable "
@@ -128,7 +128,7 @@ class KernelFigure(fig.TheoryFigure):
         return self._kernel(self._pair.source.neurons)
 
     def _kernel(self, neurons: np.ndarray) -> np.ndarray:
-        """The Gram matrix of these features on the inputs, shape (n, n)."""
+        """Return the Gram matrix of these features on the inputs, shape (n, n)."""
         inputs = generator(0, _INPUTS).standard_normal((self.n, self.d))
         features = np.maximum(inputs @ neurons.T, 0.0)
         return np.asarray(features @ features.T / len(neurons))
@@ -140,7 +140,8 @@ _NEURONS_EACH = 10
 
 
 def _distance(drawn: fig.Drawn, series: str) -> float:
-    """Of the two matrices in the Frobenius norm, relative to the source's; a pair off the diagonal counts twice."""
+    """Return the distance of the two matrices in the Frobenius norm, relative to the source's; off-diagonal pairs count
+    twice."""
     pairs = [item for item in drawn.simulated if item.point.series == series]
     if len(pairs) < sum(point.series == series for point in drawn.planned) or not pairs:
         raise LookupError(f"pairs {series} are missing")

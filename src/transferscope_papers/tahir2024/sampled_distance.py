@@ -20,7 +20,7 @@ from transferscope_papers.simulate.outcomes import mean_estimate
 
 
 def reduced(pair: LinearTransfer) -> LinearTransfer:
-    """The same two tasks over the two inputs in the plane of their teachers: all distances stay as they are.
+    """Return the same two tasks over the two inputs in the plane of their teachers: all distances stay as they are.
 
     Raises:
         SettingsError: The inputs are not isotropic.
@@ -53,7 +53,7 @@ class SampledBracket:
 def sampled_bracket(
     pair: LinearTransfer, n: int, generator: np.random.Generator, *, repeats: int = 3, fresh: int = 10_000
 ) -> SampledBracket:
-    """Bounds of W1 from samples of n points, narrower than those of `theory.distances.wasserstein_1`.
+    """Return bounds of W1 from samples of n points, narrower than those of `theory.distances.wasserstein_1`.
 
         E min_j(|z - t_j| - v_j) over z of the one task - the same over the other  <=  W1  <=  E W1(samples)
 

@@ -20,13 +20,13 @@ _REFINEMENTS = 32
 
 
 def teacher_distance(theta: Numbers, *, source_norm: Numbers = 1.0, target_norm: Numbers = 1.0) -> Array:
-    """||beta_s - beta_t||, without cancellation for nearly equal teachers."""
+    """Return ||beta_s - beta_t||, without cancellation for nearly equal teachers."""
     s, tau = at_least("source_norm", source_norm, 0), at_least("target_norm", target_norm, 0)
     return np.asarray(np.sqrt((s - tau) ** 2 + 4 * s * tau * np.sin(angle(theta) / 2) ** 2))
 
 
 def kl_divergence(theta: Numbers, *, sigma: Numbers, source_norm: Numbers = 1.0, target_norm: Numbers = 1.0) -> Array:
-    """KL(p_s || p_t) = ||beta_s - beta_t||^2 / (2 sigma^2), in nats (tahir2024, eq. 34).
+    """Return KL(p_s || p_t) = ||beta_s - beta_t||^2 / (2 sigma^2), in nats (tahir2024, eq. 34).
 
     Without noise it is infinite, unless the teachers are equal.
     """
@@ -36,7 +36,7 @@ def kl_divergence(theta: Numbers, *, sigma: Numbers, source_norm: Numbers = 1.0,
 
 
 def wasserstein_2(theta: Numbers, *, sigma: Numbers, source_norm: Numbers = 1.0, target_norm: Numbers = 1.0) -> Array:
-    """W2 of the joint distributions of (x, y), by Bures' formula in three dimensions.
+    """Return W2 of the joint distributions of (x, y), by Bures' formula in three dimensions.
 
         W2^2 = tr S_0 + tr S_1 - 2 tr (S_0^(1/2) S_1 S_0^(1/2))^(1/2)
 
@@ -52,7 +52,7 @@ def wasserstein_2(theta: Numbers, *, sigma: Numbers, source_norm: Numbers = 1.0,
 def wasserstein_1(
     theta: Numbers, *, sigma: Numbers, source_norm: Numbers = 1.0, target_norm: Numbers = 1.0
 ) -> tuple[Array, Array]:
-    """Certified bounds of W1 of the joint distributions of (x, y), below and above; no closed form is known.
+    """Return certified bounds of W1 of the joint distributions of (x, y), below and above; no closed form is known.
 
         max_a sqrt(2/pi) |sqrt(a'S_0 a) - sqrt(a'S_1 a)|  <=  W1  <=  min( W2, sqrt(2/pi) ||beta_s - beta_t|| )
 
@@ -78,7 +78,8 @@ class _Plane:
         self.target = np.stack([tau * np.cos(theta), tau * np.sin(theta)], axis=-1)
 
     def gap(self, polar: Numbers, azimuth: Numbers) -> Array:
-        """|sqrt(a'S_0 a) - sqrt(a'S_1 a)| for a = (sin polar (cos azimuth, sin azimuth), cos polar), shape (..., k)."""
+        """Return |sqrt(a'S_0 a) - sqrt(a'S_1 a)| for a = (sin polar (cos azimuth, sin azimuth), cos polar), shape (...,
+        k)."""
         u, v = np.sin(polar), np.cos(polar)
         spread = []
         for b in (self.source, self.target):
@@ -88,7 +89,7 @@ class _Plane:
         return np.asarray(np.abs(spread[0] - spread[1]))
 
     def largest_gap(self) -> Array:
-        """The largest gap over the half sphere: best of a grid, then a pattern search around it."""
+        """Return the largest gap over the half sphere: best of a grid, then a pattern search around it."""
         polar = np.repeat(np.linspace(0, np.pi / 2, _GRID), 2 * _GRID)
         azimuth = np.tile(np.linspace(0, 2 * np.pi, 2 * _GRID, endpoint=False), _GRID)
         gaps = self.gap(polar, azimuth)  # (..., grid)
@@ -105,7 +106,7 @@ class _Plane:
 
 
 def _factor(b: Array, sigma: Array) -> Array:
-    """F_b = [[I, 0], [b', sigma]], shape (..., 3, 3)."""
+    """Return F_b = [[I, 0], [b', sigma]], shape (..., 3, 3)."""
     factor = np.zeros((*sigma.shape, 3, 3))
     factor[..., 0, 0] = factor[..., 1, 1] = 1.0
     factor[..., 2, :2] = b

@@ -38,7 +38,7 @@ _TIE = 1e-12
 
 
 def recovery_probability(n: int, k: Numbers) -> Array:
-    """Probability that the shared feature alone has the least validation loss among the source's k.
+    """Return probability that the shared feature alone has the least validation loss among the source's k.
 
     Args:
         n: Target examples, from 2 to `MOST_EXAMPLES`.
@@ -58,7 +58,7 @@ def recovery_probability(n: int, k: Numbers) -> Array:
 
 
 def examples_needed(k: float, *, failure: float) -> int:
-    """The fewest target examples from which on the shared feature is recovered with probability 1 - failure.
+    """Return the fewest target examples from which on the shared feature is recovered with probability 1 - failure.
 
     Args:
         k: Features that solve the source, at least 1.
@@ -80,7 +80,7 @@ def examples_needed(k: float, *, failure: float) -> int:
 
 
 def sufficient_examples(k: Numbers, *, failure: float) -> Array:
-    """The target examples that the proof of Theorem 2 takes: max(18 log(2/failure), 3 log(2k/failure)).
+    """Return the target examples that the proof of Theorem 2 takes: max(18 log(2/failure), 3 log(2k/failure)).
 
     The first has more than half of the examples positive, so that every half shows the shared feature; the second has
     no other feature fit all of them.
@@ -102,7 +102,7 @@ def sufficient_examples(k: Numbers, *, failure: float) -> Array:
 
 @lru_cache(maxsize=MOST_EXAMPLES)
 def _worse(n: int) -> Float64[np.ndarray, " n_plus_1"]:
-    """P(V(a, b) > V(m, 0)) of a source-specific feature, for m = 0..n."""
+    """Return P(V(a, b) > V(m, 0)) of a source-specific feature, for m = 0..n."""
     loss = _fitted_loss(n)  # without (m - a)/n
     chances = np.empty(n + 1)
     for m in range(n + 1):
@@ -114,7 +114,7 @@ def _worse(n: int) -> Float64[np.ndarray, " n_plus_1"]:
 
 
 def _fitted_loss(n: int) -> Float64[np.ndarray, "n_plus_1 n_plus_1"]:
-    """E[(a - t)(1 - head)^2 + (b - u) head^2]/(n - h) for a and b from 0 to n, a + b <= n."""
+    """Return E[(a - t)(1 - head)^2 + (b - u) head^2]/(n - h) for a and b from 0 to n, a + b <= n."""
     half = n // 2
     top, below = np.arange(n + 1)[:, None], np.arange(n + 1)
     left = np.maximum(top - below, 0)

@@ -74,7 +74,8 @@ def fine_tuning(
     target_norm: Numbers = 1.0,
     depth: Numbers = 2,
 ) -> FineTuning:
-    """Fine-tuning for n, d -> infinity at n/d = gamma (shachaf2021, Thm. 5.2 with noise; corrects tahir2024, Thm. 3.9).
+    """Return Fine-tuning for n, d -> infinity at n/d = gamma (shachaf2021, Thm. 5.2 with noise; corrects tahir2024,
+    Thm. 3.9).
 
         t^(L-1) (t - (1-gamma) s^(2/L)) = gamma tau^2 + sigma^2 gamma/(1-gamma),    kappa = (t^(L/2)/s)^((L-1)/L)
         risk = scratch risk + (1-gamma) (kappa^2 s^2 - 2 kappa s tau c)
@@ -96,7 +97,8 @@ def fine_tuning_finite(
     target_norm: Numbers = 1.0,
     depth: Numbers = 2,
 ) -> FineTuning:
-    """Fine-tuning at n >= 0 and d >= 1: `fine_tuning` with the exact variance sigma^2 n/(d-n-1) of the pseudo-inverse.
+    """Return Fine-tuning at n >= 0 and d >= 1: `fine_tuning` with the exact variance sigma^2 n/(d-n-1) of the
+    pseudo-inverse.
 
     Exact for L = 1; for deeper networks the root of the mean stands for the mean of the root: some per cent off at
     small n and large L, see `fine_tuning_average` for the mean itself.
@@ -112,7 +114,7 @@ def fine_tuned_weights(
     *,
     depth: float = 2,
 ) -> FineTunedWeights:
-    """The end-to-end weights that fine-tuning reaches on given examples (shachaf2021, Theorem 5.2, eq. 5 and 6).
+    """Return the end-to-end weights that fine-tuning reaches on given examples (shachaf2021, Theorem 5.2, eq. 5 and 6).
 
     Args:
         inputs: X, shape (n, d).
@@ -152,7 +154,7 @@ def fine_tuning_average(
     draws: int = 20_000,
     seed: int = 0,
 ) -> AveragedFineTuning:
-    """The mean over examples of shachaf2021 Theorem 5.2 (with label noise; eq. 5 and 6).
+    """Return the mean over examples of shachaf2021 Theorem 5.2 (with label noise; eq. 5 and 6).
 
         risk = ||X^+ eps||^2 + ||P_perp (kappa theta_S - theta_T)||^2
         transferability = 2 kappa theta_S'P_perp theta_T - kappa^2 ||P_perp theta_S||^2
@@ -201,7 +203,8 @@ def fine_tuning_average(
 
 
 def printed_transferability(theta: Numbers, gamma: Numbers) -> Array:
-    """Transferability as tahir2024 prints it (eq. 17), for comparison only: (gamma - 1)(1 - 2 cos theta), 0 beyond 1.
+    """Return transferability as tahir2024 prints it (eq. 17), for comparison only: (gamma - 1)(1 - 2 cos theta), 0
+    beyond 1.
 
     Right for L = 1 and equal norms; see the correction at the top of this file.
     """
@@ -224,7 +227,8 @@ def _fine_tuning(
 
 
 def _kept_share(fitted: Numbers, share: Numbers, s: Numbers, depth: Numbers) -> Array:
-    """kappa = (r/s)^((L-1)/L), the root of the theorem at A = `fitted` and ||P_perp theta_S||^2/s^2 = `share`."""
+    """Return kappa = (r/s)^((L-1)/L), the root of the theorem at A = `fitted` and ||P_perp theta_S||^2/s^2 =
+    `share`."""
     finite = np.where(np.isinf(depth), 2.0, depth)
     t = balanced_root(*np.broadcast_arrays(fitted, share * s ** (2 / finite), finite))
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -234,7 +238,7 @@ def _kept_share(fitted: Numbers, share: Numbers, s: Numbers, depth: Numbers) -> 
 
 
 def _wishart(degrees: int, draws: int, generator: np.random.Generator) -> Float64[np.ndarray, "draws 2 2"]:
-    """Z'Z of a degrees x 2 matrix of standard normals, by Bartlett's triangle."""
+    """Return Z'Z of a degrees x 2 matrix of standard normals, by Bartlett's triangle."""
     first = generator.chisquare(degrees, draws)
     second = generator.chisquare(degrees - 1, draws) if degrees > 1 else np.zeros(draws)
     cross = generator.standard_normal(draws)
@@ -262,7 +266,7 @@ _STEPS = 100
 def balanced_root(
     a: Float64[np.ndarray, "..."], b: Float64[np.ndarray, "..."], depth: Float64[np.ndarray, "..."]
 ) -> Float64[np.ndarray, "..."]:
-    """The positive root t of t^(L-1) (t - b) = a.
+    """Return the positive root t of t^(L-1) (t - b) = a.
 
     For a, b >= 0 (not both 0) and finite L >= 1 there is exactly one, in [max(b, a^(1/L)), b + a^(1/L)]. In
     w = log(t - b) the equation reads (L - 1) log(b + e^w) + w = log a, whose left side is convex with slopes in [1, L];

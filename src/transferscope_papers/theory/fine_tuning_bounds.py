@@ -15,7 +15,7 @@ from transferscope_papers.problems import Covariance
 
 
 def deviation_bound(eigenvalues: Float64[np.ndarray, " d"], n: int, *, constant: float = 1.0) -> float:
-    """g of Theorem 4.2: a bound on ||Sigma~ - Sigma|| that holds with probability 1 - 1/e (delta = 1).
+    """Return g of Theorem 4.2: a bound on ||Sigma~ - Sigma|| that holds with probability 1 - 1/e (delta = 1).
 
         g = c lambda_1 max( sqrt(r/n), r/n ),    r = sum(lambda)/lambda_1 >= delta
 
@@ -47,7 +47,7 @@ class BoundOverM(NamedTuple):
 
 
 def fine_tuning_bound(difference: Float64[np.ndarray, " d"], covariance: Covariance, *, deviation: float) -> BoundOverM:
-    """Theorem 4.2 of shachaf2021 for every m.
+    """Return Theorem 4.2 of shachaf2021 for every m.
 
         R <= 2 g^3 ||P_<=m D||^2 / lambda_m^2 + 2 g ||P_>m D||^2    for any g >= ||Sigma~ - Sigma||
 
@@ -73,7 +73,8 @@ def fine_tuning_bound(difference: Float64[np.ndarray, " d"], covariance: Covaria
 def benign_overfitting_bound(
     difference: Float64[np.ndarray, " d"], eigenvalues: Float64[np.ndarray, " d"], n: int
 ) -> float:
-    """Thm. 4 of Bartlett et al. 2020 with theta* replaced by D = theta_T - theta_S (shachaf2021, sec. 4.2, footnote 1).
+    """Return Thm. 4 of Bartlett et al. 2020 with theta* replaced by D = theta_T - theta_S (shachaf2021, sec. 4.2,
+    footnote 1).
 
         ||D||^2 lambda_1 max( sqrt(r_0/n), r_0/n, sqrt(log(1/delta)/n) ),    r_0 = sum(lambda)/lambda_1
 

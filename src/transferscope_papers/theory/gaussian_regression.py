@@ -63,7 +63,7 @@ class GaussianRegression:
         return float(self.eigenvalues @ self.squares)
 
     def risk(self, n: Numbers, ridge: Numbers = 0.0) -> Array:
-        """The mean risk, without the floor of noisy labels.
+        """Return the mean risk, without the floor of noisy labels.
 
         Args:
             n: Number of examples, at least 1.
@@ -84,14 +84,14 @@ class GaussianRegression:
         return np.array([self.floor + self._risk(*pair) for pair in pairs]).reshape(n.shape)
 
     def is_exact(self, n: Numbers, ridge: Numbers = 0.0) -> Bool[np.ndarray, "..."]:
-        """Whether `risk` is exact there, rather than the limit of many inputs."""
+        """Return whether `risk` is exact there, rather than the limit of many inputs."""
         n, ridge = np.broadcast_arrays(n, ridge)
         p = len(self.eigenvalues)
         equal = bool(p > 0 and self.eigenvalues.max() <= self.eigenvalues.min() * (1 + _RELATIVE))
         return np.asarray((p <= 1) | np.isinf(ridge) | ((ridge == 0) & (equal | (n >= p - 1))))
 
     def best_ridge(self, n: Numbers) -> Array:
-        """The lambda >= 0 of the least mean risk over n >= 1 examples.
+        """Return the lambda >= 0 of the least mean risk over n >= 1 examples.
 
         With equal eigenvalues g it is v p/(n sum_i D_i^2), which is also the best for one direction at every size.
 
@@ -141,7 +141,7 @@ class GaussianRegression:
         return max(kappa * (1 - float(np.sum(g / (g + kappa))) / n), 0.0)
 
     def _kappa(self, n: float, ridge: float) -> float:
-        """The effective ridge: the root of kappa - kappa df1(kappa)/n - lambda, which is convex in kappa."""
+        """Return the effective ridge: the root of kappa - kappa df1(kappa)/n - lambda, which is convex in kappa."""
         g = self.eigenvalues
         if ridge == 0 and n >= len(g):
             return 0.0
@@ -154,7 +154,7 @@ class GaussianRegression:
         return float(optimize.brentq(excess, ridge, ridge + total / n, xtol=1e-15 * float(g.min()), maxiter=1000))
 
     def _terms(self, kappa: Float64[np.ndarray, " k"], n: float) -> tuple[np.ndarray, np.ndarray]:
-        """The bias, and the variance per unit of noise, for each kappa."""
+        """Return the bias, and the variance per unit of noise, for each kappa."""
         g, squares = self.eigenvalues, self.squares
         shrunk = g / (g + kappa[:, None])  # (k, p)
         df2 = np.sum(shrunk**2, axis=1)
@@ -163,13 +163,14 @@ class GaussianRegression:
 
 
 def regression_from_scratch(task: LinearTeacher) -> GaussianRegression:
-    """Of the task's targets on its inputs, from 0."""
+    """Return the regression of the task's targets on its inputs, from 0."""
     inputs = task.covariance
     return GaussianRegression(inputs.eigenvalues, inputs.to_eigenbasis(task.weights) ** 2, task.sigma**2)
 
 
 def regression_on_features(task: LinearTeacher, features: Float64[np.ndarray, "d r"]) -> GaussianRegression:
-    """Of the task's targets on features Phi'x, from 0; what they leave of it is noise, and the floor of the risk.
+    """Return the regression of the task's targets on features Phi'x, from 0; the remainder is noise, and the floor of
+    the risk.
 
     The part of the target outside the features is independent of them, because the inputs are Gaussian.
 
@@ -187,7 +188,8 @@ def regression_on_features(task: LinearTeacher, features: Float64[np.ndarray, "d
 
 
 def mean_fine_tuned_risk(difference: Float64[np.ndarray, " d"], covariance: Covariance, n: int) -> float:
-    """Mean over Gaussian inputs of the risk of fine-tuned linear regression (shachaf2021, eq. 2), for many inputs.
+    """Return mean over Gaussian inputs of the risk of fine-tuned linear regression (shachaf2021, eq. 2), for many
+    inputs.
 
         E ||Sigma^(1/2) P_perp D||^2  ->  kappa^2 sum_i lambda_i D_i^2 / (lambda_i + kappa)^2 / (1 - df2/n)
 
@@ -207,7 +209,7 @@ def mean_fine_tuned_risk(difference: Float64[np.ndarray, " d"], covariance: Cova
 def ridge_weights(
     inputs: Float64[np.ndarray, "n d"], targets: Float64[np.ndarray, " n"], ridge: float
 ) -> Float64[np.ndarray, " d"]:
-    """The minimiser of (1/2n) ||X w - y||^2 + (ridge/2) ||w||^2; that of least norm without a ridge."""
+    """Return the minimiser of (1/2n) ||X w - y||^2 + (ridge/2) ||w||^2; that of least norm without a ridge."""
     if math.isinf(ridge):
         return np.zeros(inputs.shape[1])
     if ridge == 0:

@@ -12,7 +12,7 @@ from transferscope_papers.parameters import Array, Numbers, above, at_least
 
 
 def scratch_risk(gamma: Numbers, *, sigma: Numbers, target_norm: Numbers = 1.0) -> Array:
-    """Risk from scratch in the limit n, d -> infinity at n/d = gamma >= 0 (tahir2024, Theorem 3.6, eq. 10).
+    """Return risk from scratch in the limit n, d -> infinity at n/d = gamma >= 0 (tahir2024, Theorem 3.6, eq. 10).
 
         gamma < 1:  tau^2 (1 - gamma) + sigma^2 gamma / (1 - gamma)
         gamma > 1:  sigma^2 / (gamma - 1)
@@ -28,7 +28,7 @@ def scratch_risk(gamma: Numbers, *, sigma: Numbers, target_norm: Numbers = 1.0) 
 
 
 def scratch_risk_finite(n: Numbers, d: Numbers, *, sigma: Numbers, target_norm: Numbers = 1.0) -> Array:
-    """Risk from scratch, exact for every n >= 0 and d >= 1.
+    """Return risk from scratch, exact for every n >= 0 and d >= 1.
 
         n < d - 1:  tau^2 (1 - n/d) + sigma^2 n / (d - n - 1)
         n > d + 1:  sigma^2 d / (n - d - 1)
@@ -41,7 +41,7 @@ def scratch_risk_finite(n: Numbers, d: Numbers, *, sigma: Numbers, target_norm: 
 
 
 def scratch_risk_ridged(n: Numbers, d: Numbers, *, sigma: Numbers, target_norm: Numbers = 1.0) -> Array:
-    """Risk from scratch with the best ridge, lambda = sigma^2 d / (n tau^2) on the mean of squares.
+    """Return risk from scratch with the best ridge, lambda = sigma^2 d / (n tau^2) on the mean of squares.
 
         R = (sqrt(a^2 + 4 gamma^2 sigma^2 tau^2) - a) / (2 gamma)
         a = tau^2 (1 - gamma) + sigma^2 gamma,    gamma = d/n
@@ -62,14 +62,15 @@ def scratch_risk_ridged(n: Numbers, d: Numbers, *, sigma: Numbers, target_norm: 
 
 
 def variance_limit(gamma: Numbers, sigma: Numbers) -> Array:
-    """E ||X^+ eps||^2 for n, d -> infinity: sigma^2 gamma/(1 - gamma) below gamma = 1, sigma^2/(gamma - 1) above."""
+    """Return E ||X^+ eps||^2 for n, d -> infinity: sigma^2 gamma/(1 - gamma) below gamma = 1, sigma^2/(gamma - 1)
+    above."""
     with np.errstate(divide="ignore", invalid="ignore"):
         inflation = np.minimum(gamma, 1) / np.abs(1 - gamma)
     return _noise(sigma, inflation)
 
 
 def variance_finite(n: Numbers, d: Numbers, sigma: Numbers) -> Array:
-    """E ||X^+ eps||^2 for n examples of N(0, I_d), exact: sigma^2 min(n, d) / (|n - d| - 1)."""
+    """Return E ||X^+ eps||^2 for n examples of N(0, I_d), exact: sigma^2 min(n, d) / (|n - d| - 1)."""
     excess = np.abs(n - d) - 1
     with np.errstate(divide="ignore"):
         inflation = np.where(excess > 0, np.minimum(n, d) / excess, np.inf)
@@ -77,6 +78,6 @@ def variance_finite(n: Numbers, d: Numbers, sigma: Numbers) -> Array:
 
 
 def _noise(sigma: Numbers, inflation: Numbers) -> Array:
-    """sigma^2 times its inflation, with 0 times infinity taken as 0: no noise, no variance."""
+    """Return sigma^2 times its inflation, with 0 times infinity taken as 0: no noise, no variance."""
     with np.errstate(invalid="ignore"):
         return np.asarray(np.where(sigma == 0, 0.0, sigma**2 * inflation))

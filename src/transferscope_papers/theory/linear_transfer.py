@@ -20,7 +20,7 @@ from transferscope_papers.theory.linear_scratch import scratch_risk, scratch_ris
 
 
 def linear_transfer_risk(theta: Numbers, n: Numbers, *, sigma: Numbers, target_norm: Numbers = 1.0) -> Array:
-    """Risk of linear transfer, exact for every number of inputs (tahir2024, Theorem 3.7).
+    """Return risk of linear transfer, exact for every number of inputs (tahir2024, Theorem 3.7).
 
         tau^2 sin^2 + (tau^2 sin^2 + sigma^2) / (n - 2)
 
@@ -36,7 +36,7 @@ def linear_transfer_risk(theta: Numbers, n: Numbers, *, sigma: Numbers, target_n
 
 
 def linear_transferability(theta: Numbers, gamma: Numbers, *, sigma: Numbers, target_norm: Numbers = 1.0) -> Array:
-    """Risk from scratch minus risk of linear transfer for n, d -> infinity at n/d = gamma (tahir2024, eq. 13).
+    """Return risk from scratch minus risk of linear transfer for n, d -> infinity at n/d = gamma (tahir2024, eq. 13).
 
     Positive is good. It is plus infinity at gamma = 1 with noise, where training from scratch fails.
     """
@@ -46,7 +46,7 @@ def linear_transferability(theta: Numbers, gamma: Numbers, *, sigma: Numbers, ta
 def linear_transferability_finite(
     theta: Numbers, n: Numbers, d: Numbers, *, sigma: Numbers, target_norm: Numbers = 1.0
 ) -> Array:
-    """Risk from scratch minus risk of linear transfer, exact for every n and d.
+    """Return risk from scratch minus risk of linear transfer, exact for every n and d.
 
     Where both are infinite (n <= 2 and d - 1 <= n <= d + 1 with noise) it is minus infinity: neither can be used.
     """
@@ -72,7 +72,7 @@ class NegativeTransfer:
 
 
 def negative_transfer(theta: Numbers, *, sigma: Numbers) -> NegativeTransfer:
-    """The boundaries of eq. 13 in gamma (tahir2024, section 3.3).
+    """Return the boundaries of eq. 13 in gamma (tahir2024, section 3.3).
 
     With c = cos(theta), sigma in units of tau and b = 1 + c^2 - sigma^2, transfer is negative for
 
@@ -97,7 +97,8 @@ def negative_transfer(theta: Numbers, *, sigma: Numbers) -> NegativeTransfer:
 
 
 def unlearnable(theta: Numbers, target_norm: Numbers) -> Array:
-    """tau^2 sin^2(theta): the part of the target outside the source's feature; exactly 0 for theta of 0 or pi."""
+    """Return tau^2 sin^2(theta): the part of the target outside the source's feature; exactly 0 for theta of 0 or
+    pi."""
     sine = np.sin(angle(theta))
     return np.asarray(at_least("target_norm", target_norm, 0) ** 2 * np.where(sine < 1e-15, 0.0, sine) ** 2)
 
@@ -105,7 +106,7 @@ def unlearnable(theta: Numbers, target_norm: Numbers) -> Array:
 def head_on_features(
     features: Float64[np.ndarray, "n k"], targets: Float64[np.ndarray, " n"], *, rcond: float = 1e-3
 ) -> Float64[np.ndarray, " k"]:
-    """The least-squares head on frozen features, of minimum norm, with small singular values cut off.
+    """Return the least-squares head on frozen features, of minimum norm, with small singular values cut off.
 
     "Initialisation to zero" and "minimum-norm head" do not commute: after pretraining at scale alpha the features of a
     deep linear network have singular values of relative size O(alpha^(L-1)) besides the one that the theory knows, and

@@ -22,7 +22,7 @@ from transferscope.numerics.ntk import CHECK_RIDGE, RIDGE, TOLERATED_CHANGE, rel
 
 
 def kernel_norm(inputs: Float64[np.ndarray, "n d"], labels: Float64[np.ndarray, " n"]) -> Estimate:
-    """sqrt(y'H^-1 y): how far the weights of a wide network travel to fit y from an output of 0.
+    """Return sqrt(y'H^-1 y): how far the weights of a wide network travel to fit y from an output of 0.
 
     Args:
         inputs: Unit-norm rows, shape (n, d), no two alike.
@@ -55,7 +55,7 @@ class Convergence:
 def convergence(
     inputs: Float64[np.ndarray, "n d"], residual: Float64[np.ndarray, " n"], *, rate: float, steps: Sequence[int]
 ) -> Convergence:
-    """Squared training error of a wide network along gradient descent, and the bound of liu2019 on it.
+    """Return squared training error of a wide network along gradient descent, and the bound of liu2019 on it.
 
     Args:
         inputs: Unit-norm rows, shape (n, d).
@@ -97,7 +97,8 @@ class LinearKernelBound:
 
 
 def linear_kernel_bound(inputs: Float64[np.ndarray, "n d"], difference: Float64[np.ndarray, " d"]) -> LinearKernelBound:
-    """How far a wide network travels from one linear teacher to another (shachaf2021, Corollary 6.2, sharpened).
+    """Return the bound on the distance of a wide network from one linear teacher to another (shachaf2021, Corollary
+    6.2, sharpened).
 
     Args:
         inputs: Unit-norm rows, shape (n, d), no two alike.

@@ -50,7 +50,7 @@ class SourceMinimum:
 
 
 def source_minimum(penalty: Numbers) -> SourceMinimum:
-    """Minimum of (2/3)(1-mu)^2 + lambda (theta^2 + ||phi||^2) over one neuron (merlin2020, Lemma 4).
+    """Return minimum of (2/3)(1-mu)^2 + lambda (theta^2 + ||phi||^2) over one neuron (merlin2020, Lemma 4).
 
     With v = mu^(1/3) it is the larger root of v - v^4 = 3 2^(-2/3) lambda / 2, found by Newton's method from v = 1,
     which comes down to it without overshooting.

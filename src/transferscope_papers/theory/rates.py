@@ -42,7 +42,7 @@ class Rates:
 
 
 def fine_tuning_rates(r0: Numbers, r1: Numbers, xi: Numbers, *, zeta: Numbers = 0.0) -> Rates:
-    """The exponents of Table 1, with r = min(r0, r1):
+    """Return the exponents of Table 1, with r = min(r0, r1):
 
         0 <= zeta <= r/(2r+1):   beta = 2r/(2r+1),         nu = 2r/(2r+1),   lambda_1 = T_1^(-1/(2r+1)) R_0^(1/(2r+1))
         r/(2r+1) < zeta < 1:     beta = 2r(1-zeta)/(r+1),  nu = r/(r+1),     lambda_1 = T_1^(-(1-zeta)/(r+1))

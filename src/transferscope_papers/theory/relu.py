@@ -21,7 +21,7 @@ _CUT_OFF, _CHECKS, _TOLERATED_CHANGE = 1e-8, (1e-6, 1e-10), 1e-3
 
 
 def outside_features(neurons: Float64[np.ndarray, "m d"], target: ReluNetwork) -> Estimate:
-    """The target's squared norm outside the span of ReLU features (tahir2024, Appendix C, eq. 155).
+    """Return the target's squared norm outside the span of ReLU features (tahir2024, Appendix C, eq. 155).
 
         ||f*||^2 - c' Gt' G^+ Gt c / m*^2
 
@@ -47,7 +47,8 @@ def outside_features(neurons: Float64[np.ndarray, "m d"], target: ReluNetwork) -
 
 
 def kernel_alignment(neurons: Float64[np.ndarray, "m d"], others: Float64[np.ndarray, "k d"]) -> float:
-    """Cosine between the kernels of two sets of ReLU features, in L2 over pairs of inputs (tahir2024, Fig. 4a-b).
+    """Return cosine between the kernels of two sets of ReLU features, in L2 over pairs of inputs (tahir2024, Fig.
+    4a-b).
 
     For k(x, x') = (1/m) sum_i relu(w_i'x) relu(w_i'x') and x, x' ~ N(0, I), the mean product of the kernels of w and v
     is the mean over i and j of <w_i, v_j>^2, with the overlap <w, v> = E relu(w'x) relu(v'x).
@@ -74,7 +75,7 @@ class PowerLaw:
 
 
 def fit_power_law(n: Float64[np.ndarray, " k"], risk: Float64[np.ndarray, " k"]) -> PowerLaw:
-    """Least squares of log risk on log n (tahir2024, Figure 4c; the paper finds nu = 1.18 from scratch).
+    """Return least squares of log risk on log n (tahir2024, Figure 4c; the paper finds nu = 1.18 from scratch).
 
     Args:
         n: Sample sizes, shape (k,), at least two different ones.
@@ -90,7 +91,8 @@ def fit_power_law(n: Float64[np.ndarray, " k"], risk: Float64[np.ndarray, " k"])
 
 
 def negative_transfer_size(outside: Numbers, scratch: PowerLaw) -> Array:
-    """The sample size beyond which training from scratch wins: A n^-nu = ||P_perp f*||^2 (tahir2024, sec. 4, Fig. 4e).
+    """Return the sample size beyond which training from scratch wins: A n^-nu = ||P_perp f*||^2 (tahir2024, sec. 4,
+    Fig. 4e).
 
     Args:
         outside: The target's squared norm outside the features, at least 0; 0 gives infinity.

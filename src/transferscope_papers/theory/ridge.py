@@ -29,7 +29,7 @@ def ridge_risk(
     target_norm: Numbers = 1.0,
     depth: Numbers = 2,
 ) -> Array:
-    """Risk of linear transfer with a ridge, exact for every n by quadrature over u ~ chi^2_n.
+    """Return risk of linear transfer with a ridge, exact for every n by quadrature over u ~ chi^2_n.
 
         tau^2 + tau^2 c^2 E[u^2/(u+a)^2] + (tau^2 sin^2 + sigma^2) E[u/(u+a)^2] - 2 tau^2 c^2 E[u/(u+a)]
 
@@ -45,7 +45,8 @@ def ridge_risk(
 
 
 def ridge_risk_limit(ridge: Numbers, theta: Numbers) -> Array:
-    """The limit n -> infinity at tau = s = 1: 1 - c^2 (1 + 2 lambda)/(1 + lambda)^2 (tahir2024, Theorem 3.8, eq. 15).
+    """Return the limit n -> infinity at tau = s = 1: 1 - c^2 (1 + 2 lambda)/(1 + lambda)^2 (tahir2024, Theorem 3.8, eq.
+    15).
 
     It is increasing in lambda, and below the risk at finite n (by 7 % at n = 20, lambda = 0.3, theta = pi/6,
     sigma = 0.5).
@@ -63,7 +64,7 @@ def optimal_ridge(
     target_norm: Numbers = 1.0,
     depth: Numbers = 2,
 ) -> Array:
-    """The ridge of least risk: (sigma^2 + tau^2 sin^2) / (n tau^2 c^2) times s^(2(L-1)/L).
+    """Return the ridge of least risk: (sigma^2 + tau^2 sin^2) / (n tau^2 c^2) times s^(2(L-1)/L).
 
     It is optimal for every draw of the inputs, not just on average. For orthogonal teachers it is infinite: the feature
     is useless and the best head is 0. tau is above 0.
@@ -77,12 +78,12 @@ def optimal_ridge(
 
 
 def _feature_norm_squared(source_norm: Numbers, depth: Numbers) -> Array:
-    """s^(2(L-1)/L): the squared norm of the one feature of a balanced network."""
+    """Return s^(2(L-1)/L): the squared norm of the one feature of a balanced network."""
     return np.asarray(above("source_norm", source_norm, 0) ** (2 * (1 - 1 / at_least("depth", depth, 2))))
 
 
 def _chi_squared_means(n: Numbers, a: Numbers) -> tuple[Array, Array, Array]:
-    """E[u/(u+a)], E[u^2/(u+a)^2] and E[u/(u+a)^2] for u ~ chi^2_n.
+    """Return E[u/(u+a)], E[u^2/(u+a)^2] and E[u/(u+a)^2] for u ~ chi^2_n.
 
     By the trapezoidal rule in t = log u, whose integrand is analytic and decays at both ends: error below 1e-12. The
     nodes cover chi^2_n down to a density of 1e-17 of its peak.

@@ -25,7 +25,7 @@ from transferscope_papers.theory.linear_scratch import variance_finite
 def remaining_features(
     scale: Numbers, n_inputs: Numbers, *, depth: Numbers, width: Numbers, source_norm: Numbers = 1.0
 ) -> Array:
-    """The second singular value of the features over the first, for a start of small scale.
+    """Return the second singular value of the features over the first, for a start of small scale.
 
         alpha^(L-1) sqrt( min_z (1+z)/z (h + d z)^(L-1) ) / s^((L-1)/L)
 
@@ -52,7 +52,7 @@ def remaining_features(
 def leftover_features(
     source: Float64[np.ndarray, " d"], *, scale: float, depth: int, width: int, generator: np.random.Generator
 ) -> Float64[np.ndarray, "d h"]:
-    """Features as pretraining leaves them: the source's direction beside a draw of what the start leaves.
+    """Return features after pretraining: the source's direction and a draw of the remains of the start.
 
     Args:
         source: theta_S, shape (d,), not zero.
@@ -79,7 +79,7 @@ def leftover_features(
 def estimated_source_outside(
     theta: Numbers, n_source: Numbers, d: Numbers, *, sigma: Numbers, source_norm: Numbers = 1.0
 ) -> Array:
-    """The share of a target that is outside the one feature of a finite noisy source, in place of sin^2(theta).
+    """Return the share of a target that is outside the one feature of a finite noisy source, in place of sin^2(theta).
 
     The feature is the direction of b = X^+ y, the interpolator of least norm or least squares on n_S source examples.
     With t the target's direction, c = cos(theta) and v = E ||X^+ eps||^2 (`variance_finite`),
@@ -113,7 +113,7 @@ def estimated_source_outside(
 
 
 def _largest(d: float, depth: float, width: float) -> float:
-    """Largest singular value of E_1...E_(L-1), of shapes (d, h), (h, h), ..., for d and h large."""
+    """Return largest singular value of E_1...E_(L-1), of shapes (d, h), (h, h), ..., for d and h large."""
 
     def log_square(log_z: float) -> float:
         z = np.exp(log_z)

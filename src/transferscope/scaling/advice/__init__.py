@@ -1,1 +1,1 @@
-"""From fitted laws to a decision: more data, other data, or more labels?"""
+"""Decisions from fitted laws: more data, other data, or more labels."""

@@ -1,4 +1,4 @@
-"""One answer to one question: should I make more pretraining data?
+"""Advice on pretraining data: whether more of it reaches a target error.
 
 Can it alone reach a target error, with how much, and what would other data gain?
 """
@@ -42,14 +42,14 @@ Of 480 simulated questions of truths of six laws, .91 of the 213 that were named
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What the laws say about a target error.
+    """Probabilities and sizes for a target error.
 
     Attributes:
         largest_size: The largest size that counts as feasible.
         reachable: Probability that the transfer gap is below the target.
         feasible: Probability that the target is reached at or below `largest_size`.
-        size_needed: The size that reaches it; infinite where the transfer gap is above it.
-        falls: Whether a law that falls agrees with the curve; without it nothing is known of the gap.
+        size_needed: The size that reaches it; infinite if the transfer gap is above it.
+        falls: Whether a falling law fits the curve; otherwise the gap is unknown.
     """
 
     target_error: float
@@ -72,7 +72,7 @@ PAIRS = 4000
 
 @dataclass(frozen=True, slots=True)
 class VariantGain:
-    """A variant of the pretraining data against a baseline.
+    """A variant of the pretraining data compared with a baseline.
 
     Attributes:
         gap: Transfer gap of the variant minus that of the baseline; negative is good.
@@ -107,8 +107,9 @@ class Advice:
     Attributes:
         decision: Probabilities and intervals for the target; None without a target.
         forecast: Errors predicted at 2, 4, 8 and 16 times the largest measured size.
-        next_run: The pretraining size whose measurement would sharpen the decision most; None without a target.
-        averaged: The curves of several laws that the data allow: what the decision rests on.
+        next_run: The pretraining size whose measurement would be most informative for the decision; None without a
+            target.
+        averaged: Posterior curves of several laws, on which the decision is based.
     """
 
     decision: Decision | None
@@ -136,7 +137,7 @@ def advise(
     Args:
         sizes: Pretraining sizes n, shape (m,).
         errors: Target errors, shape (m,).
-        target_error: The error that is wanted, above 0; None for a forecast only.
+        target_error: The target error, above 0; None for a forecast only.
         costs: Costs of data and runs, by which the next run is chosen; None to choose it by time, taken as
             proportional to n.
         largest_size: The largest feasible n; None for FEASIBLE_FACTOR times the largest measured.

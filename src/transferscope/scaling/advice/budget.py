@@ -127,7 +127,7 @@ def splits(
 
 
 def rest_of(surface: Surface, costs: Cost, budget: float, n: Float[np.ndarray, " k"]) -> Float[np.ndarray, "k 2"]:
-    """n with the s that the rest of the budget pays for."""
+    """Return n with the s that the rest of the budget pays for."""
     least = np.full(len(n), surface.smallest[1])
     return np.stack([n, affordable(lambda s: costs.of(n, s), budget, least)], axis=1)
 

@@ -1,4 +1,4 @@
-"""What a run on two sizes costs: a price for one of each, or a formula such as the operations of training."""
+"""Costs of a run on two sizes: unit prices, or a formula such as the operations of training."""
 
 import ast
 import operator
@@ -75,7 +75,7 @@ class Formula(Cost):
         text: The formula: N, D and numbers with + * / ^ and brackets.
 
     Raises:
-        SettingsError: It is none, or does not rise with N and D.
+        SettingsError: The formula is invalid, or does not rise with N and D.
     """
 
     text: str = "6*N*D"

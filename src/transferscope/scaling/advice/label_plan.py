@@ -1,4 +1,4 @@
-"""How many labels: where training from scratch catches up with transfer, what a score takes, what to measure next."""
+"""Numbers of labels: where training from scratch catches up with transfer, for a target score, and to measure next."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -62,7 +62,7 @@ class CurveDraws:
         fitted: Error of each draw at the measured sizes, shape (N, m).
         noise: Relative noise of one measurement (a mean over seeds where there are seeds) around the curve.
         largest: The largest measured number of labels, where the error may be 0.
-        may_take_off: Whether it may be at chance still (`may_take_off`), so that its interval is wide.
+        may_take_off: Whether it may still be at chance (`may_take_off`), so that its interval is wide.
     """
 
     observations: Observations
@@ -89,7 +89,7 @@ class CurveDraws:
         return Forecast((size,), middle, interval, (size / self.largest,), basis)
 
     def fall(self, more: float) -> tuple[float, Interval]:
-        """Return by how much the error falls with `more` labels beyond the largest measured number."""
+        """Return the decrease of the error with `more` labels beyond the largest measured number."""
         return middle_and_interval(self.at(self.largest) - self.at(min(self.largest + more, self.sizes[-1])))
 
 
@@ -112,7 +112,7 @@ def draw_curve(
         data: Errors at numbers of labels above 0, with standard errors where they are known.
         grid: From `label_grid`.
         chance: The error of guessing, such as 1 - 1/K of K classes; None when unknown.
-        share: Whether errors are a share, or percent, of answers: then a curve may be at chance still (`may_take_off`).
+        share: Whether errors are fractions or percentages: then a curve may still be at chance (`may_take_off`).
 
     Returns:
         DRAWS curves. A curve that does not fall is taken as level, with its uncertainty. From the size on from which
@@ -169,7 +169,7 @@ def unevenness(data: Observations) -> float:
 
 @dataclass(frozen=True)
 class Pairs:
-    """Rows of draws of training from scratch and of one way of transfer, taken together, with weights that sum to 1."""
+    """Joint draws of training from scratch and one transfer arm, with weights that sum to 1."""
 
     scratch: Int[np.ndarray, " P"]
     transfer: Int[np.ndarray, " P"]
@@ -249,8 +249,8 @@ def catch_up(scratch: CurveDraws, transfer: CurveDraws, pairs: Pairs, *, margin:
     It is 0 where transfer is never better within the sizes that are followed, infinite where it is at their end.
 
     Args:
-        transfer: Curves of one way of transfer, on the same sizes.
-        margin: How much lower the error of transfer must be to count as better, at least 0.
+        transfer: Curves of one transfer arm, on the same sizes.
+        margin: Smallest advantage of transfer that counts, in units of the error, at least 0.
     """
     return _needed(catch_up_draws(scratch, transfer, pairs, margin=margin), pairs.weights, scratch)
 
@@ -258,7 +258,7 @@ def catch_up(scratch: CurveDraws, transfer: CurveDraws, pairs: Pairs, *, margin:
 def catch_up_draws(
     scratch: CurveDraws, transfer: CurveDraws, pairs: Pairs, *, margin: float = 0.0
 ) -> Float[np.ndarray, " P"]:
-    """`catch_up` of each pair of draws."""
+    """Return `catch_up` of each pair of draws."""
     gain = scratch.errors[pairs.scratch] - transfer.errors[pairs.transfer] - margin  # (P, G)
     better = gain > 0
     ever = better.any(axis=1)
@@ -274,7 +274,7 @@ def labels_for(curve: CurveDraws, error: float) -> SizeNeeded:
 
 
 def label_draws(curve: CurveDraws, error: float) -> Float[np.ndarray, " N"]:
-    """`labels_for` of each draw."""
+    """Return `labels_for` of each draw."""
     reached = curve.errors <= error
     first = np.where(reached.any(axis=1), reached.argmax(axis=1), len(curve.sizes))
     size = crossings(curve.sizes, np.log(curve.errors) - np.log(max(error, TINY)), first)
@@ -293,18 +293,18 @@ def next_sizes(
     costs: Costs | None,
     labelled: float,
 ) -> list[NextRun]:
-    """Return the numbers of labels whose measurement reduces the uncertainty of a decision most, the best first.
+    """Return the numbers of labels whose measurement reduces the uncertainty of a decision most, best first.
 
     Args:
         predicted: What each draw predicts for a measurement at each candidate, above 0.
         decision: What the decision turns on, for each draw.
         noise: Standard deviation of the logarithm of a measurement.
-        costs: Of a label beyond those there are, and of a run; None to look at information alone.
-        labelled: How many labels there are already.
+        costs: Cost of a further label and of a run; None to compare information only.
+        labelled: Number of existing labels.
 
     Returns:
-        The best, then others that tell at least half as much and lie at least a factor of 1.4 from those before; empty
-        where no measurement would tell anything.
+        The best, then others with at least half of its information and a factor of 1.4 away from earlier ones; empty if
+        no measurement is informative.
     """
     gains = information(predicted, decision, np.full(len(decision), 1 / len(decision)), noise=noise)
     spent = None

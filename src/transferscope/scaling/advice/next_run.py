@@ -1,4 +1,4 @@
-"""Which measurement would sharpen a decision most."""
+"""The most informative next measurement for a decision."""
 
 from dataclasses import dataclass, replace
 from math import pi
@@ -55,7 +55,8 @@ def next_run(
 def next_run_by_cost(
     candidates: Float[np.ndarray, "R v"], gains: Float[np.ndarray, " R"], costs: Costs | None
 ) -> NextRun:
-    """`next_run` by costs; where they are not known or a run is free, by its time, taken as proportional to n + s."""
+    """Return the `next_run` by costs; where they are not known or a run is free, by its time, taken as proportional to
+    n + s."""
     spent = None if costs is None else np.array([costs.of(*sizes) for sizes in candidates])
     if spent is None or not (spent > 0).all():
         return replace(next_run(candidates, gains, candidates.sum(axis=1)), cost=None)

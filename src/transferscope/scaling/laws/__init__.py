@@ -1,6 +1,6 @@
 """Scaling laws in one size (`curves`) and in two (`surfaces`): formula, gradient, domain, meaning of each parameter.
 
-`LAWS` maps names to laws; `law_named` answers a wrong name with the nearest ones.
+`LAWS` maps names to laws; `law_named` suggests the nearest names for an unknown one.
 """
 
 from transferscope.errors import unknown_name

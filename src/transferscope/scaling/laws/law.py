@@ -1,4 +1,4 @@
-"""What a scaling law is: a non-negative combination of basis functions of the sizes."""
+"""Scaling laws: non-negative combinations of basis functions of the sizes."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -124,7 +124,7 @@ class Law:
         return np.asarray(np.isfinite(x).all(axis=1) & allowed.all(axis=1))
 
     def bounds(self, unit: Float[np.ndarray, " v"]) -> Float[np.ndarray, "2 p"]:
-        """Lower and upper ends of theta for sizes whose geometric mean is `unit`."""
+        """Return lower and upper ends of theta for sizes whose geometric mean is `unit`."""
         ends = np.array([[p.low for p in self.parameters], [p.high for p in self.parameters]])
         return np.asarray(ends * self._factor(self.parameters, unit))
 

@@ -23,7 +23,7 @@ _DEFAULT = SceneSettings()
 
 
 def scenes(n: int, settings: SceneSettings = _DEFAULT, *, seed: int, start: int = 0) -> LabelledSet:
-    """Images of solids on a floor before a wall, with cast shadows, seen from a camera that moves.
+    """Return images of solids on a floor before a wall, with cast shadows, seen from a camera that moves.
 
     The i-th image of a seed is the same however many are made and in however many calls, and whatever its task.
 
@@ -56,7 +56,7 @@ def scenes(n: int, settings: SceneSettings = _DEFAULT, *, seed: int, start: int 
 
 @lru_cache(maxsize=_CHUNKS_KEPT)
 def _chunk(settings: SceneSettings, n: int, seed: int, start: int) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Images with the labels of all tasks, kept because studies ask for several tasks of the same images."""
+    """Return images with the labels of all tasks, kept because studies ask for several tasks of the same images."""
     made = render(n, settings, seed=seed, start=start)
     labels = LABELS if settings.size % settings.grid else {**LABELS, **ON_GRID}
     return made.images, {task: label(made, settings) for task, label in labels.items()}
@@ -65,7 +65,7 @@ def _chunk(settings: SceneSettings, n: int, seed: int, start: int) -> tuple[np.n
 def load_scenes(
     *, n_train: int = 10_000, n_test: int = 2_000, settings: SceneSettings = _DEFAULT, seed: int = 0
 ) -> Dataset:
-    """A data set of rendered scenes; training and test images come from separate ranges of indices.
+    """Return a data set of rendered scenes; training and test images come from separate ranges of indices.
 
     Args:
         n_train: Number of training images, 1 to 2^40.

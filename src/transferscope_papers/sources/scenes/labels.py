@@ -11,13 +11,13 @@ _SEEN = 0.01
 
 
 def areas(scenes: Scenes) -> Int[np.ndarray, "n m"]:
-    """Number of rays that meet each solid first."""
+    """Return number of rays that meet each solid first."""
     slots = range(scenes.kind.shape[1])
     return np.stack([(scenes.owner == slot).sum(axis=(1, 2)) for slot in slots], axis=1)
 
 
 def visible(scenes: Scenes) -> Bool[np.ndarray, "n m"]:
-    """Which solids are seen in 1 % of an image at least; where none is, the one that is seen most."""
+    """Return which solids cover at least 1 % of an image; if none does, the largest one."""
     area = areas(scenes)
     seen = area >= _SEEN * scenes.owner[0].size
     first = np.arange(area.shape[1]) == area.argmax(axis=1)[:, None]
@@ -25,24 +25,25 @@ def visible(scenes: Scenes) -> Bool[np.ndarray, "n m"]:
 
 
 def class_of_largest(scenes: Scenes, settings: SceneSettings) -> Int[np.ndarray, " n"]:
-    """Kind of the solid that takes up most of each image."""
+    """Return kind of the solid that takes up most of each image."""
     return np.asarray(scenes.kind[np.arange(len(scenes.kind)), areas(scenes).argmax(axis=1)])
 
 
 def kinds_seen(scenes: Scenes, settings: SceneSettings) -> Bool[np.ndarray, "n k"]:
-    """Whether each kind is seen in an image."""
+    """Return whether each kind is seen in an image."""
     seen = visible(scenes)
     kinds = range(len(settings.kinds))
     return np.stack([(seen & (scenes.kind == kind)).any(axis=1) for kind in kinds], axis=1)
 
 
 def count(scenes: Scenes, settings: SceneSettings) -> Int[np.ndarray, " n"]:
-    """How many solids are seen, less one: a class of 1 to `objects`."""
+    """Return the number of visible solids minus one: a class of 1 to `objects`."""
     return np.asarray(visible(scenes).sum(axis=1) - 1)
 
 
 def box_of_largest(scenes: Scenes, settings: SceneSettings) -> Float[np.ndarray, "n 4"]:
-    """Middle (from the left, from the top), width and height of what is seen of the largest solid, over the side."""
+    """Return centre (from the left, from the top), width and height of the visible part of the largest solid, over the
+    side."""
     largest = areas(scenes).argmax(axis=1)
     shown = scenes.owner == largest[:, None, None]
     side = shown.shape[1]
@@ -55,7 +56,8 @@ def box_of_largest(scenes: Scenes, settings: SceneSettings) -> Float[np.ndarray,
 
 
 def segmentation(scenes: Scenes, settings: SceneSettings) -> Int[np.ndarray, "n g g"]:
-    """What most rays of each cell meet: 0 for floor and wall, 1 + its kind for a solid; of equal numbers the first."""
+    """Return what most rays of each cell of the grid meet: 0 for floor and wall, 1 + its kind for a solid; of equal
+    numbers the first."""
     owner, g = scenes.owner, settings.grid
     slot = np.maximum(owner.reshape(len(owner), -1), 0).astype(np.int64)
     shown = np.where(owner >= 0, 1 + np.take_along_axis(scenes.kind, slot, axis=1).reshape(owner.shape), 0)
@@ -65,7 +67,7 @@ def segmentation(scenes: Scenes, settings: SceneSettings) -> Int[np.ndarray, "n 
 
 
 def normals(scenes: Scenes, settings: SceneSettings) -> Float[np.ndarray, "n 3 g g"]:
-    """Mean normal of each cell, as a unit vector in the camera's coordinates."""
+    """Return mean normal of each cell, as a unit vector in the camera's coordinates."""
     n, side, _, _ = scenes.normal.shape
     g = settings.grid
     mean = scenes.normal.reshape(n, g, side // g, g, side // g, 3).mean(axis=(2, 4))
@@ -81,7 +83,7 @@ ON_GRID = {"segmentation": segmentation, "normals": normals}
 
 
 def names(settings: SceneSettings) -> tuple[str, ...] | None:
-    """Names of classes or labels; None for numbers."""
+    """Return names of classes or labels; None for numbers."""
     if settings.task in ("box", "normals"):
         return None
     if settings.task == "segmentation":

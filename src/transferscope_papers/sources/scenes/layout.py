@@ -67,7 +67,7 @@ class View:
 
 
 def draw_objects(n: int, settings: SceneSettings, *, seed: int, start: int) -> Objects:
-    """The solids of the scenes start, ..., start + n - 1 of a seed.
+    """Return the solids of the scenes start, ..., start + n - 1 of a seed.
 
     The first solid stands near the middle and is the largest; the others stand around it, turned by the golden angle
     from one to the next, so that they hide each other and seldom run into each other. All are turned at random, by
@@ -112,7 +112,7 @@ def _rotations(draws: Float[np.ndarray, "n m 3"]) -> Float[np.ndarray, "n m 3 3"
 
 
 def draw_view(n: int, settings: SceneSettings, *, seed: int, start: int) -> View:
-    """Camera, light and walls of the scenes start, ..., start + n - 1 of a seed.
+    """Return Camera, light and walls of the scenes start, ..., start + n - 1 of a seed.
 
     The camera moves in height, distance, aim, roll and angle of view; that it goes around the scene is in the random
     places of the solids.
@@ -147,7 +147,7 @@ def draw_view(n: int, settings: SceneSettings, *, seed: int, start: int) -> View
 
 
 def _lights(n: int, settings: SceneSettings, *, seed: int, start: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Direction, colour times strength, and ambient light; fixed: from above on the camera's left, white."""
+    """Return Direction, colour times strength, and ambient light; fixed: from above on the camera's left, white."""
     if settings.light == "fixed":
         towards = np.array([-0.5, -0.6, 0.75], np.float32) / np.sqrt(np.float32(1.1725))
         return np.tile(towards, (n, 1)), np.full((n, 3), 0.8, np.float32), np.full(n, 0.3, np.float32)
@@ -159,7 +159,7 @@ def _lights(n: int, settings: SceneSettings, *, seed: int, start: int) -> tuple[
 
 
 def _paints(n: int, settings: SceneSettings, *, seed: int, start: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Colours, waves and sharpness of floor and wall; fixed: grey, the wall darker than the floor."""
+    """Return Colours, waves and sharpness of floor and wall; fixed: grey, the wall darker than the floor."""
     if settings.background == "fixed":
         flat = np.broadcast_to(np.array([0.35, 0.22], np.float32)[None, :, None, None], (n, 2, 2, 3))
         return flat, np.zeros((n, 2, 1, 3), np.float32), np.ones((n, 2), np.float32)

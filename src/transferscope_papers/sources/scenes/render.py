@@ -39,7 +39,7 @@ class Scenes:
 
 
 def render(n: int, settings: SceneSettings, *, seed: int, start: int) -> Scenes:
-    """The scenes start, ..., start + n - 1 of a seed."""
+    """Return the scenes start, ..., start + n - 1 of a seed."""
     objects, view = draw_objects(n, settings, seed=seed, start=start), draw_view(n, settings, seed=seed, start=start)
     solids = _Solids(objects, settings.kinds)
     side = _SAMPLES * settings.size
@@ -81,7 +81,7 @@ def render(n: int, settings: SceneSettings, *, seed: int, start: int) -> Scenes:
 
 
 def _glossy(x: np.ndarray) -> np.ndarray:
-    """x^24, by products, which are the same everywhere."""
+    """Return x^24, by products, which are the same everywhere."""
     power = x * x * x
     for _ in range(3):
         power = power * power
@@ -97,7 +97,8 @@ def _dot(one: Vectors, other: Vectors) -> np.ndarray:
 
 
 def _rays(view: View, side: int) -> Vectors:
-    """Unit vectors from the eye through the middles of side x side samples, row by row from the top; shape (n, P)."""
+    """Return unit vectors from the eye through the middles of side x side samples, row by row from the top; shape (n,
+    P)."""
     steps = ((np.arange(side, dtype=np.float32) + np.float32(0.5)) * 2 - side) / side
     across, up = np.tile(steps, side), np.repeat(-steps, side)
     scale = np.sqrt(1 + np.square(view.spread[:, None]) * (across * across + up * up))
@@ -128,7 +129,7 @@ class _Solids:
             depth[at], owner[at] = met[here][nearer], slot
 
     def lit(self, point: Vectors, light: Vectors, owner: np.ndarray, facing: np.ndarray) -> np.ndarray:
-        """1 where the light reaches a point, 0 where a solid stands before it."""
+        """Return 1 where the light reaches a point, 0 where a solid stands before it."""
         scene, ray, _, met = self._met(point, light, owner, facing > 0)
         lit = np.ones(facing.shape, np.float32)
         shaded = np.isfinite(met)
@@ -138,7 +139,8 @@ class _Solids:
     def _met(
         self, begin: Vectors, direction: Vectors, owner: np.ndarray | None, wanted: np.ndarray | None
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Pairs of a ray and a solid whose bounding sphere it meets: scene, ray, solid and distance along the ray.
+        """Return pairs of a ray and a solid whose bounding sphere it meets: scene, ray, solid and distance along the
+        ray.
 
         With `owner` the rays are those of shadows: they begin at a surface, and a convex solid does not shade itself.
         """
@@ -173,7 +175,7 @@ class _Solids:
         return scene, ray, which, met
 
     def _own(self, vectors: Vectors, scene: np.ndarray, which: np.ndarray, *, place: bool) -> Vectors:
-        """Points (with `place`) or directions in the own coordinates of solids."""
+        """Return points (with `place`) or directions in the own coordinates of solids."""
         o = self.objects
         if place:
             radius, centre = o.radius[scene, which], o.centre[scene, which]
@@ -185,7 +187,7 @@ class _Solids:
         )
 
     def surfaces(self, point: Vectors, owner: np.ndarray) -> tuple[Vectors, "_OnSolids"]:
-        """Normals (n, P), 0 where there is no solid, and the points on solids."""
+        """Return normals (n, P), 0 where there is no solid, and the points on solids."""
         normal: Vectors = (np.zeros_like(point[0]), np.zeros_like(point[0]), np.zeros_like(point[0]))
         scene, ray = np.nonzero(owner >= 0)
         which = owner[scene, ray].astype(np.int64)
@@ -216,12 +218,13 @@ class _OnSolids:
 
 
 def _at(values: np.ndarray, scene: np.ndarray, ray: np.ndarray) -> np.ndarray:
-    """Values (n, P), or (n, 1) for all rays, of pairs."""
+    """Return values (n, P), or (n, 1) for all rays, of pairs."""
     return np.asarray(values[scene, 0] if values.shape[1] == 1 else values[scene, ray])
 
 
 def _background(view: View, point: Vectors, owner: np.ndarray) -> list[np.ndarray]:
-    """Colours of floor and wall at every point, red, green and blue: two paints mixed by waves; shape (n, P) each."""
+    """Return colours of floor and wall at every point, red, green and blue: two paints mixed by waves; shape (n, P)
+    each."""
     on_wall = owner == WALL
     along = view.wall[:, 0, None] * point[1] - view.wall[:, 1, None] * point[0]  # horizontally on the wall
     u, v = np.where(on_wall, along, point[0]), np.where(on_wall, point[2], point[1])

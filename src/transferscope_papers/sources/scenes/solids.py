@@ -22,7 +22,7 @@ _DELTA = np.float32(0.01)  # step of the finite differences that normals are mad
 
 
 def _corner(u: Numbers, v: Numbers) -> Numbers:
-    """Distance to the quarter plane u <= 0, v <= 0."""
+    """Return distance to the quarter plane u <= 0, v <= 0."""
     outside = np.sqrt(np.square(np.maximum(u, 0)) + np.square(np.maximum(v, 0)))
     return np.asarray(outside + np.minimum(np.maximum(u, v), 0))
 
@@ -34,26 +34,26 @@ def _box_of(x: Numbers, y: Numbers, z: Numbers, half: tuple[Numbers, Numbers, Nu
 
 
 def sphere(x: Numbers, y: Numbers, z: Numbers, a: Numbers, b: Numbers) -> Numbers:
-    """The unit sphere."""
+    """Return the unit sphere."""
     return np.asarray(np.sqrt(x * x + y * y + z * z) - 1)
 
 
 def box(x: Numbers, y: Numbers, z: Numbers, a: Numbers, b: Numbers) -> Numbers:
-    """A cuboid whose shorter sides are 0.5 to 1 times the longest; its corners lie on the unit sphere."""
+    """Return a cuboid whose shorter sides are 0.5 to 1 times the longest; its corners lie on the unit sphere."""
     second, third = 0.5 + 0.5 * a, 0.5 + 0.5 * b
     half = 1 / np.sqrt(1 + second * second + third * third)
     return _box_of(x, y, z, (half, half * second, half * third))
 
 
 def cylinder(x: Numbers, y: Numbers, z: Numbers, a: Numbers, b: Numbers) -> Numbers:
-    """A cylinder about the z axis, 0.5 to 1.7 times as high as wide."""
+    """Return a cylinder about the z axis, 0.5 to 1.7 times as high as wide."""
     ratio = 0.5 + 1.2 * a
     radius = 1 / np.sqrt(1 + ratio * ratio)
     return _corner(np.sqrt(x * x + y * y) - radius, np.abs(z) - ratio * radius)
 
 
 def cone(x: Numbers, y: Numbers, z: Numbers, a: Numbers, b: Numbers) -> Numbers:
-    """A circular cone with its apex at z = 1 and its base at z = -0.35 to -0.75 on the unit sphere."""
+    """Return a circular cone with its apex at z = 1 and its base at z = -0.35 to -0.75 on the unit sphere."""
     base = 0.35 + 0.4 * a
     radius, height = np.sqrt(1 - base * base), 1 + base
     slant = np.sqrt(radius * radius + height * height)
@@ -62,21 +62,21 @@ def cone(x: Numbers, y: Numbers, z: Numbers, a: Numbers, b: Numbers) -> Numbers:
 
 
 def torus(x: Numbers, y: Numbers, z: Numbers, a: Numbers, b: Numbers) -> Numbers:
-    """A torus about the z axis; its tube has a radius of 0.18 to 0.33."""
+    """Return a torus about the z axis; its tube has a radius of 0.18 to 0.33."""
     tube = 0.18 + 0.15 * a
     across = np.sqrt(x * x + y * y) - (1 - tube)
     return np.asarray(np.sqrt(across * across + z * z) - tube)
 
 
 def capsule(x: Numbers, y: Numbers, z: Numbers, a: Numbers, b: Numbers) -> Numbers:
-    """A cylinder about the z axis with half spheres at its ends; its radius is 0.3 to 0.5."""
+    """Return a cylinder about the z axis with half spheres at its ends; its radius is 0.3 to 0.5."""
     radius = 0.3 + 0.2 * a
     beyond = np.maximum(np.abs(z) - (1 - radius), 0)
     return np.asarray(np.sqrt(x * x + y * y + beyond * beyond) - radius)
 
 
 def superquadric(x: Numbers, y: Numbers, z: Numbers, a: Numbers, b: Numbers) -> Numbers:
-    """|x|^4 + |y|^4 + |z / q|^4 = r^4 with q from 0.5 to 1: a rounded box.
+    """Return |x|^4 + |y|^4 + |z / q|^4 = r^4 with q from 0.5 to 1: a rounded box.
 
     The gradient of the 4-norm has 4/3-norm 1, hence 2-norm of at most 1; dividing z by q < 1 is undone by the factor q.
     """
@@ -86,7 +86,7 @@ def superquadric(x: Numbers, y: Numbers, z: Numbers, a: Numbers, b: Numbers) -> 
 
 
 def pyramid(x: Numbers, y: Numbers, z: Numbers, a: Numbers, b: Numbers) -> Numbers:
-    """A pyramid with a square base at z = -0.3 to -0.6 and its apex at z = 1."""
+    """Return a pyramid with a square base at z = -0.3 to -0.6 and its apex at z = 1."""
     base = 0.3 + 0.3 * a
     half, height = np.sqrt((1 - base * base) / 2), 1 + base
     slant = np.sqrt(half * half + height * height)
@@ -95,18 +95,19 @@ def pyramid(x: Numbers, y: Numbers, z: Numbers, a: Numbers, b: Numbers) -> Numbe
 
 
 def tetrahedron(x: Numbers, y: Numbers, z: Numbers, a: Numbers, b: Numbers) -> Numbers:
-    """The regular tetrahedron with the corners (1, 1, 1), (1, -1, -1), (-1, 1, -1), (-1, -1, 1) over sqrt 3."""
+    """Return the regular tetrahedron with the corners (1, 1, 1), (1, -1, -1), (-1, 1, -1), (-1, -1, 1) over sqrt 3."""
     first, second = np.maximum(-x - y - z, -x + y + z), np.maximum(x - y + z, x + y - z)
     return np.asarray(np.maximum(first, second) / np.float32(sqrt(3)) - np.float32(1 / 3))
 
 
 def octahedron(x: Numbers, y: Numbers, z: Numbers, a: Numbers, b: Numbers) -> Numbers:
-    """The regular octahedron |x| + |y| + |z| <= 1."""
+    """Return the regular octahedron |x| + |y| + |z| <= 1."""
     return np.asarray((np.abs(x) + np.abs(y) + np.abs(z) - 1) / np.float32(sqrt(3)))
 
 
 def prism(x: Numbers, y: Numbers, z: Numbers, a: Numbers, b: Numbers) -> Numbers:
-    """A prism about the z axis over an equilateral triangle, 0.6 to 1.4 times as high as the triangle is wide."""
+    """Return a prism about the z axis over an equilateral triangle, 0.6 to 1.4 times as high as the triangle is
+    wide."""
     ratio = (0.6 + 0.8 * a) * np.float32(sqrt(3) / 2)  # half the height over the radius of the corners
     radius = 1 / np.sqrt(1 + ratio * ratio)
     side = np.maximum(-y, np.float32(sqrt(3) / 2) * np.abs(x) + y / 2)
@@ -114,7 +115,7 @@ def prism(x: Numbers, y: Numbers, z: Numbers, a: Numbers, b: Numbers) -> Numbers
 
 
 def cross(x: Numbers, y: Numbers, z: Numbers, a: Numbers, b: Numbers) -> Numbers:
-    """Three square bars along the axes, 0.2 to 0.32 from their middle to each side."""
+    """Return three square bars along the axes, 0.2 to 0.32 from their middle to each side."""
     wide = 0.2 + 0.12 * a
     long = np.sqrt(1 - 2 * wide * wide)
     along_x, along_y = _box_of(x, y, z, (long, wide, wide)), _box_of(x, y, z, (wide, long, wide))
@@ -122,7 +123,7 @@ def cross(x: Numbers, y: Numbers, z: Numbers, a: Numbers, b: Numbers) -> Numbers
 
 
 def tube(x: Numbers, y: Numbers, z: Numbers, a: Numbers, b: Numbers) -> Numbers:
-    """A hollow cylinder about the z axis, open at both ends, with a wall of 0.15."""
+    """Return a hollow cylinder about the z axis, open at both ends, with a wall of 0.15."""
     height = 0.4 + 0.3 * a  # half of it
     outer = np.sqrt(1 - height * height)
     wall = np.abs(np.sqrt(x * x + y * y) - (outer - np.float32(0.075))) - np.float32(0.075)
@@ -161,7 +162,7 @@ def trace(
     first: Numbers,
     last: Numbers,
 ) -> Numbers:
-    """Where rays first meet a solid, in its own coordinates.
+    """Return where rays first meet a solid, in its own coordinates.
 
     Args:
         direction: Unit vectors.
@@ -195,7 +196,8 @@ def trace(
 def normals(
     solid: Distance, x: Numbers, y: Numbers, z: Numbers, proportions: tuple[Numbers, Numbers]
 ) -> tuple[Numbers, Numbers, Numbers]:
-    """Outward unit normals at points of a surface: the gradient of the distance by differences at four corners."""
+    """Return outward unit normals at points of a surface: the gradient of the distance by differences at four
+    corners."""
     a, b = proportions
     gradient = [np.zeros_like(x), np.zeros_like(x), np.zeros_like(x)]
     for corner in ((1, 1, 1), (1, -1, -1), (-1, 1, -1), (-1, -1, 1)):
