@@ -200,7 +200,7 @@ def _has_label(axes: Axes, series: str) -> bool:
 def _draw_points(
     axes: Axes, panel: Panel, simulated: Sequence[Simulated], colours: dict[str, str], lined: set[str]
 ) -> None:
-    """Points with error bars; series without a line stand beside each other, or equal means would hide one another."""
+    """Draw points with error bars; series without a line are side by side, so that equal means stay visible."""
     beside = [series for series in dict.fromkeys(item.point.series for item in simulated) if series not in lined]
     in_maps = [(item.point.x, item.point.y, item.estimate.value) for item in simulated if item.point.y is not None]
     markers = {series: _MARKERS[i % len(_MARKERS)] for i, series in enumerate(colours)}

@@ -360,7 +360,8 @@ class Interrupt:
 
 @contextmanager
 def deferred_interrupt() -> Iterator[Interrupt]:
-    """Only record the first Ctrl-C inside the block (except within `Interrupt.at_once`); stop at once on the second.
+    """Record the first Ctrl-C inside the block without stopping (except within `Interrupt.at_once`); stop at once on
+    the second.
 
     SIGTERM, which batch systems, containers and services send before they kill, counts as one Ctrl-C, however often it
     is sent. Outside the main thread, where signals cannot be handled, this does nothing.

@@ -46,11 +46,11 @@ class ScenariosFigure(fig.TheoryFigure):
         return fig.Curve(panel, "wanted", n, np.full(len(n), _WANTED), dashed=True)
 
     def points(self) -> tuple[fig.Point, ...]:
-        """Return None: nothing is simulated."""
+        """Return no points: nothing is simulated."""
         return ()
 
     def simulate(self, points: Sequence[fig.Point]) -> tuple[Estimate, ...]:
-        """Return no estimates; not used."""
+        """Raise NotImplementedError: nothing is simulated."""
         raise NotImplementedError
 
     def claims(self) -> tuple[fig.Claim, ...]:

@@ -78,7 +78,7 @@ def label_noise(dataset: Dataset, argument: str, seed: int) -> Dataset:
 
 
 def brightness(images: Images) -> Float[np.ndarray, " N"]:
-    """Mean over all pixels and channels of each image (N, C, H, W), in its own unit."""
+    """Return the mean over all pixels and channels of each image (N, C, H, W), in its own unit."""
     return np.concatenate(
         [
             images[start : start + _CHUNK].mean(axis=(1, 2, 3), dtype=np.float64)
@@ -88,7 +88,8 @@ def brightness(images: Images) -> Float[np.ndarray, " N"]:
 
 
 def redness(images: Images) -> Float[np.ndarray, " N"]:
-    """Mean red minus mean blue of each image (N, 3, H, W), in its own unit; a DataError without three channels."""
+    """Return mean red minus mean blue of each image (N, 3, H, W), in its own unit; a DataError without three
+    channels."""
     if images.shape[1] != 3:
         raise DataError(f"images have {images.shape[1]} channels; relabel:colour needs red, green and blue")
     red, blue = images[:, :1], images[:, 2:]
