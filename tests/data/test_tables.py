@@ -394,6 +394,14 @@ def test_lists_of_names_in_parquet_are_labels(tmp_path: Path) -> None:
     assert (found.train.class_counts() + found.test.class_counts()).tolist() == [20, 20]
 
 
+def test_lists_of_different_lengths_hold_names_although_these_are_0_and_1(tmp_path: Path) -> None:
+    tags: Any = [[0, 1], [1], [0]] * 10
+    table = pd.DataFrame({"x": np.linspace(0, 1, 30), "tags": tags})
+    found = load(write(tmp_path, table, "parquet"), TableSettings(("tags",), kind="multi-label"), "parquet")
+    assert found.train.classes == ("0", "1")
+    assert (found.train.class_counts() + found.test.class_counts()).tolist() == [20, 20]
+
+
 @pytest.mark.parametrize(
     ("table", "settings", "message"),
     [
