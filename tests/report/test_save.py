@@ -13,7 +13,8 @@ from pages import held_tables
 from transferscope.analyses.compare.study_page import build_report
 from transferscope.cli.main import main
 from transferscope.files import written_whole
-from transferscope.report.save import file_name, write_table, write_text
+from transferscope.report.figures.style import drawing, new_figure, to_svg
+from transferscope.report.save import file_name, save_figure, write_table, write_text
 
 FORMULAS = ["=cmd|' /C calc'!A0", "+1+1", "-1+1", "@SUM(A1)", "\t=1", "\r=1", '=HYPERLINK("x")']
 
@@ -98,6 +99,16 @@ def test_a_study_of_any_name_is_reported_on_in_the_current_folder(
     assert {path.name for path in tmp_path.iterdir()} == {"a"}
     assert {path.name for path in (tmp_path / "a").iterdir()} == {"b"}
     assert (folder / f"{file_name(name)}.html").exists()
+
+
+@pytest.mark.drawn
+def test_a_figure_is_an_svg_and_a_pdf(tmp_path: Path) -> None:
+    with drawing():
+        (canvas := new_figure(3, 2)).subplots()
+        svg = to_svg(canvas)
+    first, second = save_figure(canvas, svg, tmp_path, "curve")
+    assert (first.name, first.read_text(encoding="utf-8")) == ("curve.svg", svg)
+    assert (second.name, second.read_bytes()[:5]) == ("curve.pdf", b"%PDF-")
 
 
 def test_a_file_is_written_whole_or_stays_as_it_was(tmp_path: Path) -> None:

@@ -262,6 +262,10 @@ def test_what_no_database_can_keep_is_refused_before_anything_is_stored(path: Pa
         assert str(error.value) == (
             f"the sample count of record 'loss' is {2**63}; expected a whole number of at most 64 bits"
         )
+        for value in ("0.5", 1j, np.complex128(1), None):
+            object.__setattr__(estimate := Estimate(0.5), "value", value)
+            with pytest.raises(StoreError, match=r"value of record 'loss' is .+; expected a number"):
+                store.finish("c", Outcome((Record("loss", estimate),), Cost()))
         assert store.counts("s") == before
     check_outcome(outcome(0.5))
 
