@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.long]
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = {
-    "": "Does it help? Which way?",
+    "": "Does transfer help? Which method works best?",
     "howto/images/": "Your own images",
     "commands/": "transferscope compare",
     "api/": "Bases: Protocol",

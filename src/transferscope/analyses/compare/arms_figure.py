@@ -81,7 +81,7 @@ def draw_arms(summary: Summary) -> Figure | None:
         data=_data(summary),
         caption=(
             "Line: best baseline. Star: recommended. Filled: significant (simultaneous "
-            f"{probability_words(confidence)} CIs). Right: score{', time with pretraining' if timed else ''}.{left_out}"
+            f"{probability_words(confidence)} CIs). Right: score{', time' if timed else ''}.{left_out}"
             f"{shown_of('numbers of labels', [f'{n:,}' for n in sizes], list(decided))}"
         ),
     )
