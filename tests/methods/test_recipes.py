@@ -88,6 +88,11 @@ def test_batches_of_many_labels_and_those_that_are_given_stay_as_they_are() -> N
     assert given.batch_size == 30
 
 
+@pytest.mark.parametrize(("labels", "rate"), [(10, 0.02), (49, 0.02), (50, 0.05)])
+def test_few_grey_images_are_trained_at_the_rate_of_colour_ones(labels: int, rate: float) -> None:
+    assert settings_of("scratch", Traits("small-cnn", "warp", is_grey=True), labels).training.lr == rate
+
+
 def test_steps_grow_with_the_labels() -> None:
     steps = RECIPES["small-cnn"]["scratch"].steps
     for least, expected in steps.items():
