@@ -34,6 +34,9 @@ _REPEATS = (
 REPEATS = frozenset(_REPEATS.split())
 """Words in the name of a column that tells repeats of one measurement apart."""
 
+COUNTS = frozenset(("n", "num", "number", "count", "total"))
+"""Words in the name of a column that counts, as in n_seeds."""
+
 ACCURACIES = frozenset(("accuracy", "accuracies", "acc", "top1", "top5"))
 
 R_SQUARED = re.compile(r"(?:^|[^a-z0-9])(?:r2|r_squared|rsquared|r\^2|r²)(?:$|[^a-z0-9])")
@@ -443,11 +446,14 @@ def columns_by_role(
         known = [name for names in alike for name in names]
         if role == "seed":  # the one that varies, as random_seed beside a constant seed
             spelled = [str(name) for name in frame if words_in(str(name)) & _SEEDS and name not in taken]
-            counts = [name for name in spelled if words_in(name) & _COUNTS]
+            counts = [name for name in spelled if words_in(name) & COUNTS]
             known = [name for name in dict.fromkeys([*known, *spelled]) if name not in counts]
             known = sorted(known, key=lambda name: frame[name].nunique() < 2)
             if counts and not known:
-                notes.append(f'column "{counts[0]}" counts seeds, so rows may be means; each is taken as one run')
+                notes.append(
+                    f'column "{counts[0]}" counts seeds, so rows may be means; each is taken as one run: no '
+                    'column "std" or "stderr" says how much runs vary'
+                )
         if not known and role in optional:
             continue
         if about.alone and not known:  # as lambada_acc, which is no common name
@@ -481,7 +487,7 @@ def columns_by_role(
     return found, notes
 
 
-_SEEDS, _COUNTS = frozenset(("seed", "seeds")), frozenset(("n", "num", "number", "count", "total"))
+_SEEDS = frozenset(("seed", "seeds"))
 _SPREADS = frozenset(("stderr", "std", "sd", "se", "sem", "ci", "low", "high", "lower", "upper", "min", "max", "var"))
 
 

@@ -18,7 +18,7 @@ from transferscope.cli.options import file_in, refuse_others
 from transferscope.cli.results import are_results, show_results
 from transferscope.cli.terminal import say
 from transferscope.errors import StoreError, refuse_unused
-from transferscope.report.page import ReportFiles
+from transferscope.report.page import ReportFiles, Verdict
 from transferscope.report.save import PaperWidth, file_name
 from transferscope.store import Store
 from transferscope.study.places import metric_in_words, one_study, open_existing
@@ -77,12 +77,17 @@ def report_study(
     if as_json:
         print_analysis("report", open_result(place, study=chosen), [written.html, *written.files], study=chosen)
         return
-    say(written.verdict.shown)
-    if place.endswith(".toml") and (following := run_command(quote(place), written.verdict.run_options)):
-        say(f"{'  ' if 'Next: ' in written.verdict.shown else 'Next: '}{following}")
+    say_verdict(written.verdict, place)
     say(f"\nReport: {written.html}")
     if written.files:
         say(f"Figures: {written.files[0].parent}")
+
+
+def say_verdict(verdict: Verdict, place: str) -> None:
+    """Print a verdict, and the command of its next step if the study has a file."""
+    say(verdict.shown)
+    if place.endswith(".toml") and (following := run_command(quote(place), verdict.run_options)):
+        say(f"{'  ' if 'Next: ' in verdict.shown else 'Next: '}{following}")
 
 
 def _watched(store: Store, study: str, out: Path, made: Callable[..., ReportFiles]) -> ReportFiles:

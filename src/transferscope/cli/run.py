@@ -16,6 +16,7 @@ from transferscope.cli.commands.run import Options
 from transferscope.cli.execute import execute
 from transferscope.cli.options import refuse_others
 from transferscope.cli.progress import study_view
+from transferscope.cli.report import say_verdict
 from transferscope.cli.status import failures, status_facts, summary
 from transferscope.cli.terminal import say
 from transferscope.errors import StoreError, TransferscopeError, refuse_unused
@@ -63,7 +64,10 @@ def run(options: Options, context: typer.Context) -> None:
         for line in failures(status.failed):
             say(line)
         with suppress(TransferscopeError):  # nothing was measured
-            say(f"\n{open_result(place, study=status.name).verdict.shown}\n")
+            verdict = open_result(place, study=status.name).verdict
+            say("")
+            say_verdict(verdict, options.study)
+            say("")
         say(f"results: {status.store}\nreport:  transferscope report {quote(without_password(place))}")
     if status.counts.failed:
         raise typer.Exit(1)

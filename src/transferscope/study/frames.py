@@ -98,6 +98,12 @@ class StudyFrames:
         return sorted(self.method_cells["seed"].unique().tolist())
 
     @cached_property
+    def n_seeds(self) -> int:
+        """The most seeds of an arm at one number of labels: fewer than there are where arms share none."""
+        of_arms = self.method_cells.groupby(["method", "source", "n_target"], dropna=False)
+        return int(of_arms["seed"].nunique().max())
+
+    @cached_property
     def finished_runs(self) -> FinishedRuns:
         """The finished method cells, including those from earlier pretraining checkpoints."""
         trained = self.cells["role"].isin(["method", "checkpoint"]) & (self.cells["state"] == "done")

@@ -1,3 +1,5 @@
+import json
+import shlex
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,7 +10,6 @@ from transferscope.analyses.compare.next_step import next_step, run_command
 from transferscope.analyses.compare.statements import completeness, notes, settling
 from transferscope.analyses.compare.summary import Summary, summarise
 from transferscope.analyses.compare.tables import methods_section
-from transferscope.analyses.compare.words import words_of
 from transferscope.errors import StoreError
 from transferscope.report.blocks import Table
 
@@ -59,11 +60,15 @@ def test_a_study_that_only_failed_says_why(tmp_path: Path, small: Fabrication) -
 
 
 @pytest.mark.parametrize(
-    ("own", "of_file", "option"),
-    [([0, 1], "", " --seeds 14"), ([5, 100], "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 100]", "")],
+    ("own", "option"),
+    [
+        ([0, 1], "--seeds 14"),
+        ([1, 3], "--seeds 14"),
+        ([5, 100], "--set 'seeds=[0,1,2,3,4,5,6,7,8,9,10,11,12,100]'"),
+    ],
 )
 def test_what_settles_is_a_command_that_keeps_the_seeds_of_the_study(
-    own: list[int], of_file: str, option: str, tmp_path: Path, small: Fabrication
+    own: list[int], option: str, tmp_path: Path, small: Fabrication
 ) -> None:
     """A number of seeds does not name seed 100, which would be gone."""
     with fabricate(tmp_path / "s.sqlite", replace(small, gains={"fashion": {"fine-tune": 0.08}}, n_seeds=2)) as store:
@@ -71,9 +76,13 @@ def test_what_settles_is_a_command_that_keeps_the_seeds_of_the_study(
     assert settling(found.frames, found.decided)[0].facts["more"] == 12
     vars(found.frames)["seeds"] = own
     step = next_step(found.frames, found.decided, settling(found.frames, found.decided))
-    sentence = " ".join(words_of(found.frames).all_of(step.said))
-    assert (f"seeds = {of_file} into usps.toml" in sentence) == bool(of_file)
-    assert run_command("usps.toml", step.options) == f"transferscope run usps.toml{option}"
+    command = run_command("usps.toml", step.options)
+    assert command == f"transferscope run usps.toml {option}"
+    *_, options = shlex.split(command)  # as a shell hands it on
+    asked = options.removeprefix("seeds=")
+    seeds = range(int(asked)) if asked.isdecimal() else json.loads(asked)
+    assert set(own) < set(seeds)
+    assert len(seeds) == 14
 
 
 def test_an_arm_with_fewer_seeds_than_others_has_its_number_beside_its_score(

@@ -16,6 +16,7 @@ from analyses.results.simulated import CONTROLS, WAYS, drawn, scores, table
 from pages import held_tables
 from transferscope.analyses.columns import measured_rows
 from transferscope.analyses.compare import ResultsComparison, compare_results
+from transferscope.analyses.compare.tasks import compare_tasks
 from transferscope.analyses.results.frames import frames_of
 from transferscope.analyses.results.runs import RunColumns, read_runs
 from transferscope.decision import ArmFacts, Decision, decide, example_variance
@@ -249,6 +250,103 @@ def test_runs_that_failed_and_runs_that_are_to_be_made() -> None:
         diverged.loc[0, measure] = np.inf
         (scratch, *_) = compare_results(diverged, without=CONTROLS).summary.decided[0].arms
         assert (scratch.n_seeds, scratch.n_failed) == (4, 1)
+
+
+def means_of(values: np.ndarray) -> pd.DataFrame:
+    """A row for each arm: number, mean and standard deviation of its runs, as any paper's table has them."""
+    rows = [{"arm": arm, "n_seeds": int((~np.isnan(own)).sum())} for arm, own in zip((*CONTROLS, *WAYS), values)]  # noqa: B905
+    return pd.DataFrame(rows).assign(accuracy=np.nanmean(values, 1) / 100, std=np.nanstd(values, 1, ddof=1) / 100)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    "written",
+    [
+        lambda frame: frame,
+        lambda frame: frame.rename(columns={"accuracy": "accuracy_mean", "std": "accuracy_std"}),
+        lambda frame: frame.rename(columns={"accuracy": "mean accuracy", "std": "SD accuracy", "n_seeds": "runs"}),
+        lambda frame: frame.assign(stderr=frame["std"] / np.sqrt(frame["n_seeds"])).drop(columns="std"),
+        lambda frame: frame.rename(columns={"accuracy": "mean", "std": "sd"}).assign(source=None, n_failed=0),
+    ],
+    ids=["plain", "suffixes", "words", "standard errors", "our own"],
+)
+def test_means_are_decided_as_runs_that_share_no_seed(
+    written: Callable[[pd.DataFrame], pd.DataFrame], seed: int
+) -> None:
+    """By hand: the single runs, each in a column of its own, so that none are pairs."""
+    values = drawn(seed)
+    values[0, 3:] = np.nan  # three runs of one arm
+    apart = np.full((5, 25), np.nan)
+    for arm in range(5):
+        apart[arm, 5 * arm : 5 * arm + 5] = values[arm]
+    rows = written(means_of(values))
+    asked = RunColumns(metric="accuracy" if "mean" in rows else None)
+    found = compare_results(rows, without=CONTROLS, columns=asked)
+    cost = np.full(5, np.nan)
+    expected = decide(scores(apart, cost=cost))
+    (decision,) = found.summary.decided.values()
+    assert (decision.outcome, decision.recommended) == (expected.outcome, expected.recommended)
+    for one, other in zip(decision.arms, expected.arms, strict=True):
+        assert one.n_seeds == other.n_seeds
+        assert one.mean == pytest.approx(other.mean)
+        if other.gain is not None:
+            assert one.gain is not None
+            assert (one.gain.low, one.gain.high) == pytest.approx((other.gain.low, other.gain.high), rel=1e-6)
+    assert found.summary.frames.metric.name == "accuracy"
+    with pytest.raises(SettingsError, match="holds means"):
+        found.next(2)
+
+
+def test_means_that_lack_something_are_asked_about() -> None:
+    rows = means_of(drawn(1))
+    with pytest.raises(SettingsError, match="column mean holds means of n_seeds runs"):
+        compare_results(rows.rename(columns={"accuracy": "mean"}), without=CONTROLS)
+    with pytest.raises(DataError, match="n_seeds = 5 and std = nan"):
+        compare_results(rows.assign(std=[0.01, None, 0.01, 0.01, 0.01]), without=CONTROLS)
+    (*_, note) = (
+        one for one in compare_results(rows.drop(columns="std"), without=CONTROLS).runs.notes if "mean" in one
+    )
+    assert 'no column "std"' in note
+    near_one = rows.assign(accuracy=[0.985, 0.99, 0.985, 0.98, 0.5], std=0.02)  # no normal runs: they would exceed 1
+    found = compare_results(near_one, without=CONTROLS)
+    assert found.summary.frames.metric.unit == "share"
+    scores_of_arms = found.runs.rows.groupby("method", sort=False)["score"]
+    assert scores_of_arms.mean().tolist() == pytest.approx(near_one["accuracy"].tolist())
+    assert scores_of_arms.std().tolist() == pytest.approx([0.02] * 5)
+
+
+def benchmark() -> pd.DataFrame:
+    """A row for each measurement, as a benchmark of networks leaves it: three settings and two metrics."""
+    rng = np.random.default_rng(0)
+    rows = [
+        {"dataset": task, "name": name, "bands": bands, "seed": 0, "metric_name": "accuracy", "metric_value": value}
+        for task in ("eurosat", "forest", "so2sat")
+        for bands in ("rgb", "all")
+        for name, mean in (("rcf", 0.6), ("resnet", 0.7), ("vit", 0.8))
+        for value in [mean + rng.normal(0, 0.01)]
+    ]
+    other = {**rows[0], "dataset": "trees", "metric_name": "mAP", "metric_value": 0.4}
+    frame = pd.DataFrame([*rows, other]).assign(model=lambda all_rows: "bench")
+    return frame.assign(ci_lower=frame["metric_value"] - 0.02)
+
+
+def test_a_table_of_a_benchmark_is_asked_for_all_of_its_columns_at_once() -> None:
+    rows = benchmark()
+    with pytest.raises(SettingsError, match="several metrics in column metric_name"):
+        compare_results(rows, without=["rcf"])
+    with pytest.raises(DataError) as refused:
+        compare_results(rows, without=["none"], columns=RunColumns(metric="accuracy", arm="model"))
+    assert "--columns task=dataset arm=model+name+bands," in str(refused.value).replace(
+        "bands+name", "name+bands"
+    )  # either order
+    asked = RunColumns(metric="accuracy", task="dataset", arm="name+bands")
+    found = compare_tasks(rows, columns=asked, without=["rcf rgb", "rcf all"])
+    assert list(found.results) == ["eurosat", "forest", "so2sat"]
+    assert found.of_other_metrics == ("trees",)
+    assert found.table()["arm"].tolist()[:2] in (["vit rgb", "vit all"], ["vit all", "vit rgb"])
+    twice = pd.concat([rows, rows[:1].assign(metric_value=0.61, ci_lower=0.59)], ignore_index=True)
+    with pytest.raises(DataError, match=r"row 1 and row 20\) are of the same run.*differ in results \(ci_lower\)"):
+        compare_tasks(twice, columns=asked, without=["rcf rgb", "rcf all"])
 
 
 @pytest.mark.parametrize("n_seeds", [1, 3])

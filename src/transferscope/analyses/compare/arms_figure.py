@@ -1,6 +1,7 @@
 """The figure of a comparison: the gain of every arm over the best baseline."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -55,8 +56,10 @@ def draw_arms(summary: Summary) -> Figure | None:
         reach = _reach(summary, sizes, rows)
         room = _NARROW_NAME if width <= NARROW else _LONG_NAME if n_columns > 2 else _NAME_WIDTH
         names = ["" if arm is None else beside_axis(name, width=room) for name, arm in rows]
-        height = (_APART if width > NARROW and n_columns == len(sizes) else _TIGHT) + 0.09 * any(
-            "\n" in name for name in names
+        n_lines = [1 + name.count("\n") for name in names]
+        most_lines = max(map(sum, pairwise([*n_lines, 1])))  # of two names, one above the other
+        height = (_APART if width > NARROW and n_columns == len(sizes) else _TIGHT) + {2: 0.0, 3: 0.09}.get(
+            most_lines, 0.14
         )
         canvas, axes = panels(len(sizes), n_columns, width=width, height=_HEAD + height * len(rows), sharex=True)
         for i, (panel, size) in enumerate(zip(axes, sizes, strict=True)):

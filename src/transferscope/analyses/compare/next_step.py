@@ -5,7 +5,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from transferscope.analyses.compare.statements import end_of, file_of, likeliest
+from transferscope.analyses.compare.statements import end_of, likeliest
 from transferscope.decision import Decision
 from transferscope.statements import Statement, state
 from transferscope.study.frames import StudyFrames
@@ -55,7 +55,7 @@ def next_step(frames: StudyFrames, decided: Mapping[int, Decision], steps: Seque
     seeds = sorted([*own, *itertools.islice(unused, step.facts["more"])])
     if seeds == list(range(len(seeds))):
         return NextStep((step,), f"--seeds {len(seeds)}")
-    return NextStep((step, state("edit seeds", seeds=seeds, file=file_of(frames))), "")
+    return NextStep((step,), f"--set 'seeds=[{','.join(map(str, seeds))}]'")
 
 
 def _resume(frames: StudyFrames, decided: Mapping[int, Decision], end: str) -> NextStep:

@@ -47,7 +47,7 @@ def study_parts(summary: Summary, target: Found = None) -> list[Part]:
     by_labels = Section(
         "By number of labels", "by-labels", (Points(words.all_of(by_size)), *([picture] if picture else []))
     )
-    dots = tuple(draw_runs(summary))
+    dots = () if frames.study.facts.get("of_means") else tuple(draw_runs(summary))
     every_run = (Section("Every run", "every-run", (Text(OF_RUNS, "note"), *dots)),) if dots else ()
     said = words.all_of([*called(frames, decided), *(() if many else all_chances)])
     parts = [

@@ -17,10 +17,12 @@ from transferscope.analyses.compare.study_page import SHORT, answer_section
 from transferscope.analyses.compare.summary import summarise_frames
 from transferscope.analyses.compare.words import words_of
 from transferscope.analyses.results.frames import frames_of
+from transferscope.analyses.results.means import SEED
 from transferscope.analyses.results.readers import read_place
 from transferscope.analyses.results.runs import RunColumns, Runs, read_runs
 from transferscope.arguments import checks_arguments
 from transferscope.decision import next_runs
+from transferscope.errors import SettingsError
 from transferscope.once import let_go
 from transferscope.report.blocks import Answer, Points, Section
 from transferscope.report.page import QUESTIONS, ReportFiles, Verdict, write_page
@@ -60,8 +62,10 @@ class ResultsComparison(ComparisonResult):
             its cost. New seeds are the next numbers, distinct for each run if no two arms share a seed.
 
         Raises:
-            SettingsError: n is below 1.
+            SettingsError: n is below 1, or the table holds means.
         """
+        if self.runs.columns.get("seed") == SEED:
+            raise SettingsError("the table holds means of runs; the next runs follow from a table with a row per run")
         frames, columns, table = self.summary.frames, self.runs.columns, self.runs.table
         names, planned = self.runs.seeds, self.runs.rows[self.runs.rows["state"] == "planned"]
         used = {self.runs.seed_of(at) for at in range(len(table))}

@@ -135,7 +135,7 @@ def overall(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[State
     if same := sources_that_are_target(frames.study.facts):
         return (state("source is target", sources=same),)
     outcomes = _together({n: _in_short(one) for n, one in decided.items()})
-    told = [state("outcomes", outcomes=list(outcomes.items()), n_seeds=len(frames.seeds))]
+    told = [state("outcomes", outcomes=list(outcomes.items()), n_seeds=frames.n_seeds)]
     clearest = max(decided, key=lambda n: _clearness(decided[n]))
     decision = decided[clearest]
     if decision.difference is not None:

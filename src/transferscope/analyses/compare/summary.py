@@ -77,7 +77,7 @@ class Summary:
                 sources=frames.sources,
                 sizes=frames.sizes,
                 n_methods=len(frames.methods),
-                n_seeds=len(frames.seeds),
+                n_seeds=frames.n_seeds,
             )
         )
 

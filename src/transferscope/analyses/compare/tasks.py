@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from transferscope.analyses.columns import measured_rows, rows_where
+from transferscope.analyses.columns import MEASURE_COLUMNS, measured_rows, rows_where, texts_of
 from transferscope.analyses.compare.results import ResultsComparison, compare_results
 from transferscope.analyses.result import json_rows
 from transferscope.analyses.results.readers import read_place
@@ -41,9 +41,11 @@ class OverTasks:
 
     Attributes:
         results: The comparison of each task, by its name.
+        of_other_metrics: Tasks whose rows have other metrics alone.
     """
 
     results: Mapping[str, ResultsComparison]
+    of_other_metrics: tuple[str, ...] = ()
 
     @cached_property
     def _measured(self) -> list[Scores]:
@@ -150,6 +152,8 @@ class OverTasks:
         """Notes on what the summary leaves out."""
         left = sorted({arm for one in self._scores for arm in one} - set(self.arms))
         notes = [f"Not on every task, and left out of the summary: {few(left)}."] if left else []
+        if other := self.of_other_metrics:
+            notes.append(f"Of other metrics than {self._metric.name}, and left out: {few(other)}.")
         failed = Counter[str]()
         for one in self._measured:
             failed.update({arm: int(row.sum()) for arm, row in zip(one.arms, one.failed, strict=True)})
@@ -188,17 +192,19 @@ class OverTasks:
     def picture(self) -> Figure:
         """Return the mean rank of every arm over the tasks with its interval, the best on top."""
         rows = self._table.to_dict("records")
+        names = [beside_axis(row["arm"], width=26) for row in rows]
+        each = 0.34 if any("\n" in name for name in names) else 0.24
 
         def drawn(width: float) -> "matplotlib.figure.Figure":
-            canvas = new_figure(width, 0.7 + 0.24 * len(rows))
+            canvas = new_figure(width, 0.7 + each * len(rows))
             axes = canvas.subplots()
             for at, row in enumerate(rows):
                 colour = WITH_SOURCE if row["with_source"] else WITHOUT
                 axes.plot([row["rank_low"], row["rank_high"]], [at, at], color=colour, linewidth=2)
                 axes.plot(row["rank"], at, "o" if row["with_source"] else "s", color=colour, markersize=6)
-            axes.set_yticks(range(len(rows)), [beside_axis(row["arm"], width=26) for row in rows])
+            axes.set_yticks(range(len(rows)), names)
             axes.set_ylim(len(rows) - 0.4, -0.6)
-            axes.set_xlabel("← better: mean rank over tasks")
+            axes.set_xlabel("← better: mean rank")
             axes.grid(axis="y", visible=False)
             return canvas
 
@@ -314,7 +320,12 @@ def compare_tasks(
     table = rows_where(measured_rows(results if read is None else read, [task], of_runs=True).rows, columns.where)
     if task not in table:
         raise unknown_name("column of tasks", task, map(str, table.columns))
+    every = dict.fromkeys(str(one) for one in table[task].dropna())
+    of_measure = next((name for name in table if str(name).lower() in MEASURE_COLUMNS), None)
+    if of_measure is not None and columns.metric in set(measures := texts_of(table[of_measure])):
+        table = table[measures == columns.metric]
     names = list(dict.fromkeys(str(one) for one in table[task].dropna()))
+    others = tuple(name for name in every if name not in names)
     if len(names) < 2:
         raise DataError(f"column {task!r} has one task, {few(names)}; leave out task={task}")
     made = {}
@@ -332,7 +343,7 @@ def compare_tasks(
         except TransferscopeError as error:
             left_out = f"leave the task out with --where '{task}!={name}'"
             raise DataError(f"task {name}: {error}; fix that, or {left_out}") from error
-    found = OverTasks(made)
+    found = OverTasks(made, others)
     if not found.arms:
         raise DataError(
             f"no arm has a run on every task of {few(names)}, so arms cannot be ranked; compare each task alone"

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from transferscope.analyses.results.means import SEED
 from transferscope.analyses.results.runs import Runs
 from transferscope.store import StudyRow
 from transferscope.study.frames import StudyFrames, cells_frame, records_frame
@@ -37,7 +38,14 @@ def frames_of(
     )
     cells = _cells(runs.rows)
     unnamed = sorted(arm.method for arm in runs.with_source if not arm.source)
-    facts = {"of_others": True, "measure": runs.measure.as_json(), "source_unnamed": unnamed, "target": {"name": name}}
+    of_means = runs.columns.get("seed") == SEED
+    facts = {
+        "of_others": True,
+        "of_means": of_means,
+        "measure": runs.measure.as_json(),
+        "source_unnamed": unnamed,
+        "target": {"name": name},
+    }
     asked = {name: value for name, value in (("margin", margin), ("worth", worth)) if value is not None}
     return StudyFrames(
         study=StudyRow(name, {"decision": asked}, {**facts, "planned_seeds": planned}, ""),

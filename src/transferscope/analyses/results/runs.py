@@ -30,6 +30,7 @@ from transferscope.analyses.columns import (
 )
 from transferscope.analyses.columns import cell_text as _text
 from transferscope.analyses.results.by_example import scores_by_example
+from transferscope.analyses.results.means import SEED, runs_of_means
 from transferscope.data.arrays import check_spellings
 from transferscope.data.cells import is_text, without_summaries
 from transferscope.data.frame import Frame
@@ -58,6 +59,8 @@ _OF_SEED = re.compile(
     re.IGNORECASE,
 )
 """Columns of one seed each, as seed0 or accuracy_seed_1."""
+_MOST_VALUES = 20
+"""Values of a column of numbers that is a setting, rather than a result."""
 _FEW_RUNS = 5
 """Scores of one sign beside which another sign is strange."""
 _FAR = 8.0
@@ -166,12 +169,17 @@ def read_runs(
         in_percent |= {str(asked.metric)} if in_percent else set()
         table, asked, said_wide = _long(table, asked)
         notes.append(said_wide)
+    of_means = runs_of_means(table, asked)
+    if of_means is not None:
+        table, asked, _, said_means = of_means
+        notes.append(said_means)
     score, measure_name, table = _score_column(table, asked)
     if score in in_percent and asked.unit is None:
         asked = replace(asked, unit="%")
     given = {role: getattr(asked, role) for role in _ROLES}
     table = with_joined(table, asked.arm)
     others = table.drop(columns=[score]).rename(columns=str)
+    others = others[[name for name in others if name in given.values() or (texts_of(others[name]) != "").any()]]
     by_role, how_found = columns_by_role(others, _ROLES, given, optional=[role for role in _ROLES if role != "arm"])
     columns = {role: column for role, column in by_role.items() if column is not None}
     naming = [columns[role] for role in ("seed", "arm") if role in columns]
@@ -184,8 +192,9 @@ def read_runs(
     values = numbers_in(known, score, "a score, such as 0.91, or nothing where there is none")
     states = _states(words, values)
     values = values.where(states == "done")
+    levels = values if of_means is None else of_means[2].reindex(values.index).where(values.notna())
     check_one_measure(
-        table.drop(columns={score, measure_name} & {*table}).assign(**{measure_name: values}),
+        table.drop(columns={score, measure_name} & {*table}).assign(**{measure_name: levels}),
         measure_name,
         *(name for name in naming if name != measure_name),
     )
@@ -204,13 +213,13 @@ def read_runs(
     if values.isna().all():
         raise DataError(f"column {score} is empty in every row; expected a score of each run")
     again = _repeated(table, rows, columns)
-    table, rows, values = table[~again], rows[~again], values[~again]
+    table, rows, levels = table[~again], rows[~again], levels[~again]
     _check_once(table.drop(columns=[score]), rows, columns)
     left = (*left, *of_rows, *unnamed, *_of_seeds(table.drop(columns=[score]), rows, columns))
     if again.any():
         left = (*left, f"left out without a score and run again: {counted(int(again.sum()), 'run')}")
     left = (*left, *_strange(table, rows, columns, measure_name))
-    tops = values.groupby(rows["method"]).max().dropna()
+    tops = levels.groupby(rows["method"]).max().dropna()
     if words_in(measure_name) & (FALLING - LOSSES) and tops.min() <= 1 < tops.max():
         above = [str(name) for name in tops.index[tops > 1]]
         left = (*left, f"{measure_name} is above 1 for {listed(above)} alone: all of it was read in one unit")
@@ -228,7 +237,7 @@ def read_runs(
     runs = Runs(
         rows.reset_index(drop=True),
         {},
-        _measure(measure_name, rows["score"].dropna(), asked),
+        _measure(measure_name, levels.dropna(), asked),
         with_source,
         names,
         table.reset_index(drop=True),
@@ -497,9 +506,22 @@ def _check_once(table: pd.DataFrame, rows: pd.DataFrame, columns: Mapping[str, s
     apart = [c for c in apart if not words_in(c) & (RISING | FALLING)] or apart  # scores may differ
     shown = ["arm", "source", "labels", *(["seed"] if paired else [])]
     which = ", ".join(f"{columns[role]} = {_text(group.iloc[0][columns[role]])}" for role in shown if role in columns)
-    if not apart:
-        raise DataError(f"{len(group)} rows are of the same run, {which}; keep one row per run")
+    if not any(_is_setting(table[name]) for name in apart):
+        differ = f", and differ in results ({few(apart)}) alone" if apart else ""
+        raise DataError(
+            f"{len(group)} rows ({few(group.index)}) are of the same run, {which}{differ}; keep one row per run"
+        )
     named = [name for name in apart if group[name].map(lambda cell: isinstance(cell, str)).all()] or apart
+    telling, rest = _telling(table, marked[[*keys, "seed"]], columns)
+    if len(telling) > 1:
+        task = next((name for name in telling if name.lower() in ROLES["task"].names.split()), None)
+        arm = "+".join([columns["arm"], *(name for name in telling if name != task)])
+        raise DataError(
+            f"{len(group)} rows are of the same run, {which}; columns {listed(telling)} tell "
+            f"{'all runs' if not rest else f'all but {rest} of {len(table)} rows'} apart: "
+            f"add --columns {f'task={task} ' if task else ''}arm={arm}, or keep one value of a column, as in "
+            f'--where "{telling[-1]}={_text(texts_of(table[telling[-1]]).mode()[0])}"'
+        )
     values = group[named[0]]  # of numbers, such as steps and epochs, the last
     value = _text(values.max() if pd.api.types.is_numeric_dtype(values) else values.iloc[0])
     raise DataError(
@@ -507,6 +529,36 @@ def _check_once(table: pd.DataFrame, rows: pd.DataFrame, columns: Mapping[str, s
         f'--where "{named[0]}={value}", or add what distinguishes runs, as in --columns seed=COLUMN or '
         f"arm={columns['arm']}+{named[0]}"
     )
+
+
+def _is_setting(column: pd.Series) -> bool:
+    """Return whether a column says how a run was made: text, or few numbers that are no ends of intervals or times."""
+    if is_text(column) or not pd.api.types.is_numeric_dtype(column):
+        return True
+    return column.nunique() <= _MOST_VALUES and not words_in(str(column.name)) & _SPREADS
+
+
+def _telling(table: pd.DataFrame, keys: pd.DataFrame, columns: Mapping[str, str]) -> tuple[list[str], int]:
+    """Return the fewest columns of settings, found one by one, that tell runs apart, and how many rows they do not.
+
+    Columns of many numbers, such as ends of intervals, are results rather than settings.
+    """
+    text = {name: texts_of(table[name]) for name in _free(table, columns)}
+    settings = [name for name, one in text.items() if 1 < one.nunique() <= len(one) / 4 and _is_setting(table[name])]
+    found: list[str] = []
+    known = keys.reset_index(drop=True)
+
+    def left(name: str) -> int:
+        return int(known.assign(_=text[name].to_numpy()).duplicated().sum())
+
+    rest = int(known.duplicated().sum())
+    while rest and (others := [name for name in settings if name not in found]):
+        best = min(others, key=left)
+        if (now := left(best)) >= rest:
+            break
+        found.append(best)
+        known, rest = known.assign(**{f"_{best}": text[best].to_numpy()}), now
+    return found, rest
 
 
 def _of_seeds(table: pd.DataFrame, rows: pd.DataFrame, columns: Mapping[str, str]) -> list[str]:
@@ -561,6 +613,8 @@ def _seeds(
     if (texts == "").any():
         row = texts.index[texts == ""][0]
         raise DataError(f"column {column} is empty in {row}; expected the seed of every run")
+    if column == SEED:
+        return texts.astype(int), None, []
     if not _are_shared(texts, rows):
         return in_order, None, [f"no two arms share a value of {column}: runs of an arm are numbered in their order"]
     if texts.str.fullmatch(r"\d{1,9}").all():
