@@ -43,5 +43,7 @@ def beside_axis(name: str, *, width: int = 18) -> str:
         return name
     kept = re.sub(r"\([^()]*\)", lambda m: m[0].replace(" ", NO_BREAK) if len(m[0]) <= width else m[0], name)
     first, *others = textwrap.wrap(kept, width) or [name]
+    if not re.search(r"[\s-]", name) and (at := 1 + max(name.rfind(one, 0, width) for one in "_/.")):
+        first, others = name[:at], [name[at:]]  # as names of networks are written
     second = " ".join(others)
     return f"{first}\n{second if len(second) <= width else f'…{second[1 - width :]}'}" if second else first
