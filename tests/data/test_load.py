@@ -6,6 +6,7 @@ import pytest
 from PIL import Image
 
 from transferscope.data import TransferTask, check_leakage, few_shot, load
+from transferscope.data.readers import READERS
 from transferscope.errors import DataError, MissingDataError, SettingsError, UnknownNameError
 
 RNG = np.random.default_rng(0)
@@ -28,6 +29,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (here / "own" / str(i % 3)).mkdir(parents=True, exist_ok=True)
         Image.fromarray(image).save(here / "own" / str(i % 3) / f"{i}.png")
     return here
+
+
+@pytest.mark.parametrize("kind", READERS)
+def test_every_kind_is_named_where_a_user_looks(kind: str) -> None:
+    pages = [(Path(__file__).parents[2] / "docs" / "data.md").read_text(), load.__doc__ or ""]
+    assert all(f"`{kind}" in page or f'"{kind}' in page for page in pages)
 
 
 def test_digits_need_no_download() -> None:

@@ -19,6 +19,7 @@ from transferscope.data.leakage import remarks_of
 from transferscope.data.load import DATA_SETS
 from transferscope.data.places import cache_folder, data_folder
 from transferscope.data.readers import READERS
+from transferscope.data.spec import path_options
 from transferscope.errors import SettingsError, unknown_name
 from transferscope.models import (
     LoadReport,
@@ -99,10 +100,9 @@ def _catalogue(*, as_json: bool) -> None:
         say(f"{name:<15}{place.get(state.form) or ', '.join(str(file) for file in state.files.values())}")
         say(f"{'':<15}{entry.title}; licence: {entry.licence}")
     say(f"\nDownloads go to {cache_folder()}; TRANSFERSCOPE_DATA is {data_folder() or 'not set'}.")
-    say(
-        "Your own data: npz:PATH, folder:PATH, csv:PATH?label=COLUMN, parquet:PATH?label=COLUMN, text:PATH,\n"
-        "hf-dataset:PATH; and glyphs. What one is taken for: transferscope show NAME"
-    )
+    kinds = [kind if path_options(reader) is None else f"{kind}:PATH" for kind, reader in READERS.items()]
+    say(f"Your own data: {', '.join(kinds)}. A table needs ?label=COLUMN.")
+    say("How one is read: transferscope show NAME")
 
 
 def _data(name: str, *, as_json: bool) -> None:

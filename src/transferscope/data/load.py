@@ -16,7 +16,7 @@ from transferscope.data.catalogue import CATALOGUE, CatalogueEntry, read_entry
 from transferscope.data.counter_random import check_seed
 from transferscope.data.places import data_folder, find_path
 from transferscope.data.readers import FONTS, READERS, Reader
-from transferscope.data.spec import NETWORK_FILE, DataSpec, holds_name, parse_spec, path_options
+from transferscope.data.spec import NETWORK_FILE, TABLES, DataSpec, holds_name, parse_spec, path_options
 from transferscope.data.splits import few_shot
 from transferscope.data.task import Dataset, LabelledSet
 from transferscope.data.transforms import apply_transforms, check_transforms
@@ -281,7 +281,7 @@ def _made_by(function: Reader, spec: DataSpec, seed: int) -> Dataset:
 def _unknown(spec: DataSpec) -> UnknownNameError:
     suffix = Path(spec.kind).suffix.removeprefix(".")
     texts = f"'text:{spec.text}?text=COLUMN&label=COLUMN'"
-    if suffix in ("csv", "parquet"):
+    if suffix in TABLES:
         written = f"'{suffix}:{spec.text}?label=COLUMN' for a table, {texts} for texts"
         return UnknownNameError(f"{spec.text!r} looks like a file; write {written}")
     if suffix in ("tsv", "jsonl"):

@@ -105,7 +105,8 @@ def check_method(
     Args:
         method: The method, with settings that learn a problem of three classes in 300 steps.
         regression: Whether it learns numbers, too.
-        learns: Whether it learns from the target's labels, rather than predicting with the source model.
+        learns: Whether it learns these classes, to an accuracy of .8; False for one that fits no target labels or needs
+            better features.
         network: A further network to test it on, as in "nets.py:mine"; None for none.
         input_shape: Shape of one input of this network: (C, H, W) for images, (D,) for vectors or tokens.
 
