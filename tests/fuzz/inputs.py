@@ -973,7 +973,7 @@ def command_study(draw: Draw, material: Material, folder: Path) -> list[Command]
         "run": {"command": _COMMAND, "score": '"r.json:a"', "shell": "true"},
         "arms.tuned": {"more": "[7, 8]", "source": '"near"'},
         "arms.plain": {"more": "1", "without_source": "true"},
-        "engine": {"workers": "0", "cell_minutes": "0.1"},
+        "engine": {"workers": "0", "timeout": "0.1"},
     }
     names = {field.name: field for field in dataclasses.fields(RunSettings)}
     for _ in range(draw.one([0, 0, 1, 1, 1, 2])):
@@ -991,7 +991,7 @@ def command_study(draw: Draw, material: Material, folder: Path) -> list[Command]
                 tables["race"] = {draw.one(["minutes", "runs", "budget"]): draw.one(_LITERALS)}
                 tables["decision"] = {draw.one(["worth", "margin", "budget"]): draw.one(_LITERALS)}
             case 4:
-                tables["engine"][draw.one(["cell_minutes", "retries", "keep", "device"])] = draw.one(_LITERALS)
+                tables["engine"][draw.one(["timeout", "retries", "keep", "device"])] = draw.one(_LITERALS)
             case _:
                 other = material.study()
                 tables |= {

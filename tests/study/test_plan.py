@@ -150,7 +150,7 @@ def test_what_is_for_classes_alone_is_refused_for_numbers(key: str, value: str, 
     "changes",
     [
         {"name": "other"},
-        {"engine": {"workers": 7, "threads": 1, "device": "cpu", "cell_minutes": 5.0}},
+        {"engine": {"workers": 7, "threads": 1, "device": "cpu", "timeout": 5.0}},
         {"store": "elsewhere.sqlite"},
         {"methods": {"fine-tune": None, "ft": {"method": "fine-tune", "lr_scale": 0.1}}},
         {"pretraining": {"sizes": [60000]}},  # the whole source

@@ -196,7 +196,7 @@ def test_a_study_as_json_says_everything_and_can_be_stored() -> None:
         ({"engine": {"workers": 10**20}}, "[engine] workers holds a whole number of 67 bits; expected at most 63"),
         ({"engine": {"threads": 0}}, "[engine] threads = 0 is out of range; expected at least 1 and at most 1024"),
         ({"engine": {"threads": 2000}}, "[engine] threads = 2000 is out of range; expected at least 1 and at most"),
-        ({"engine": {"cell_minutes": 0}}, "[engine] cell_minutes = 0 is out of range; expected above 0"),
+        ({"engine": {"timeout": 0}}, "[engine] timeout = 0 is out of range; expected above 0"),
         ({"engine": {"device": "gpu"}}, '[engine] device = "gpu" is unknown; expected "auto", "cpu", "mps", "cuda" or'),
         ({"engine": {"address": "auto"}}, "[engine] address and resources are for backend = 'ray', not 'local'"),
         ({"engine": {"backend": "inline", "workers": 2}}, "[engine] workers = 2 does not suit backend = 'inline'"),

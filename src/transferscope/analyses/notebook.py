@@ -32,8 +32,9 @@ def progress_words(event: StudyProgress) -> str:
 def slow_words(event: CellSlow) -> str:
     """Describe a slow run, and the time of the others."""
     words = f"{cell_words(event.cell.role, event.cell.labels)} has run {event.times:.0f} times as long as the others"
-    ends = "timeout in [run]" if event.cell.role == "command" else "cell_minutes in [engine]"
-    return f"{words} ({rough_duration(event.seconds)}); Ctrl-C stops the study, and {ends} ends such a run"
+    table = "run" if event.cell.role == "command" else "engine"
+    took = rough_duration(event.seconds)
+    return f"{words} ({took}); Ctrl-C stops the study, and timeout in [{table}] ends such a run"
 
 
 def stopped_words(event: CellsStopped) -> str:

@@ -36,7 +36,7 @@ FAR = 45.0
 """Sizes are looked for up to e^FAR times the largest measured one."""
 
 
-Axis = Float[np.ndarray, " k"] | Callable[[float, float], Float[np.ndarray, " k"]]
+Axis = Float[np.ndarray, " _"] | Callable[[float, float], Float[np.ndarray, " _"]]
 """Values of a non-linear parameter, or what returns them from the smallest and the largest measured size."""
 
 RATES = np.geomspace(0.02, 4.0, 160)

@@ -87,7 +87,7 @@ class EngineSettings:
             '"cuda" is all visible GPUs, among which local workers are divided, and "cuda:1" that one.',
         ),
     ] = "auto"
-    cell_minutes: Annotated[
+    timeout: Annotated[
         Positive, Says("Timeout of a run, in minutes", "A run that takes longer is stopped and counts as failed.")
     ] = 1440.0
     keep: Annotated[

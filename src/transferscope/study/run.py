@@ -298,7 +298,7 @@ def _run_cells(
     if engine.device != "auto" and engine.backend != "ray":
         choose_device(engine.device)  # once, here, and not as the failure of every cell
     store.files.mkdir(parents=True, exist_ok=True)
-    context = WorkContext(store.files, engine.device, engine.threads, seconds=60.0 * engine.cell_minutes)
+    context = WorkContext(store.files, engine.device, engine.threads, seconds=60.0 * engine.timeout)
     with (
         deferred_interrupt() as interrupt,
         backend_of(engine, work, context, n_cells=len(plan.cells) if race is None else race.n_cells) as backend,

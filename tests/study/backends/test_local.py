@@ -108,7 +108,7 @@ def test_a_cell_that_takes_too_long_is_stopped_and_the_next_one_is_done(
         assert isinstance(message, Failed)
         assert (message.failure.kind, message.failure.message) == (
             "timeout",
-            "the run was stopped after 0.005 minutes; raise cell_minutes in [engine] and run again with "
+            "the run was stopped after 0.005 minutes; raise timeout in the study file and run again with "
             "--retry-failed, which resumes at its last checkpoint and starts a command again",
         )
 

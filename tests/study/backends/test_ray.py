@@ -126,7 +126,7 @@ class TestOnTwoWorkers:
             (message,) = do_all(given, PRETRAINING[:1]).values()
         assert isinstance(message, Failed)
         assert message.failure.kind == "timeout"
-        assert message.failure.message.startswith("the run was stopped after 0.005 minutes; raise cell_minutes")
+        assert message.failure.message.startswith("the run was stopped after 0.005 minutes; raise timeout")
 
     def test_a_node_that_cannot_import_the_work_fails_with_its_sentence(
         self, ray: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

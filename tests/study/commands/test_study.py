@@ -292,7 +292,7 @@ def test_a_run_that_hangs_is_told_and_ended_by_its_timeout(folder: Path, monkeyp
     events: list[Event] = []
     with Store.open(folder / "s.sqlite") as store:
         spec = replace(read_commands(file), engine=replace(read_commands(file).engine, workers=1))
-        assert spec.engine.cell_minutes == 0.06
+        assert spec.engine.timeout == 0.06
         status = run_study(spec, store, on_event=events.append)
     slow = [event for event in events if isinstance(event, CellSlow)]
     assert {event.cell.labels["seed"] for event in slow} == {3}
@@ -304,6 +304,6 @@ def test_a_run_that_hangs_is_told_and_ended_by_its_timeout(folder: Path, monkeyp
 
 
 def test_two_names_of_one_limit_are_refused(folder: Path) -> None:
-    file = study_file(folder, run="timeout = 1", engine="cell_minutes = 2")
+    file = study_file(folder, run="timeout = 1", engine="timeout = 2")
     with pytest.raises(TransferscopeError, match="timeout"):
         read_commands(file)

@@ -4,7 +4,7 @@ import ast
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -15,6 +15,7 @@ Size = Any
 """A number, or an array of them."""
 
 
+@runtime_checkable
 class Cost(Protocol):
     """What a run costs, rising with the sizes."""
 

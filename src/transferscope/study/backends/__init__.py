@@ -35,7 +35,7 @@ def backend_of(engine: EngineSettings, work: str, context: WorkContext, *, n_cel
         MissingExtraError: Ray is requested but not installed.
         SettingsError: The named work or the GPU does not exist.
     """
-    seconds = 60.0 * engine.cell_minutes
+    seconds = 60.0 * engine.timeout
     if engine.is_inline:
         return InlineBackend(work, context, seconds=seconds)
     if engine.backend == "ray":

@@ -64,7 +64,7 @@ Message = Advanced | Finished | Failed | Stopped
 def too_slow(seconds: float) -> str:
     """Return the message for a cell that exceeded its timeout."""
     return (
-        f"the run was stopped after {seconds / 60:g} minutes; raise cell_minutes in [engine] and run again with "
+        f"the run was stopped after {seconds / 60:g} minutes; raise timeout in the study file and run again with "
         "--retry-failed, which resumes at its last checkpoint and starts a command again"
     )
 

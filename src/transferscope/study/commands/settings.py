@@ -230,9 +230,9 @@ def parse_commands(
         mistakes.sentences.extend(_unjudged(run, beside))
     engine = read_table(EngineSettings, tables.get("engine", {}), "[engine]", mistakes)
     if run is not None and run.timeout is not None and engine is not None:
-        if "cell_minutes" in tables.get("engine", {}):
-            mistakes.add("[run] gives timeout and [engine] cell_minutes, which are the same; give timeout alone")
-        engine = replace(engine, cell_minutes=run.timeout)
+        if "timeout" in tables.get("engine", {}):
+            mistakes.add("[run] and [engine] both give timeout, which are the same; give it in [run] alone")
+        engine = replace(engine, timeout=run.timeout)
     track = read_table(TrackSettings, tables["track"], "[track]", mistakes) if "track" in tables else None
     decision = read_table(DecisionSettings, tables.get("decision", {}), "[decision]", mistakes)
     race = read_table(RaceSettings, tables["race"], "[race]", mistakes) if "race" in tables else None
