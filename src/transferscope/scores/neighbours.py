@@ -17,7 +17,7 @@ from transferscope.numerics.average_precision import macro_average_precision
 from transferscope.records import Count, Says
 from transferscope.scores.score import Needs, Score, TargetView, outputs
 
-_ROWS = 512  # examples whose distances are held at once
+_ROWS = 256  # examples whose distances are held at once
 _PAIRS = 4096  # about as many differences of features are held at once: more leave the cache
 _TINY = 1e-36  # squared distances below it are lost in single precision
 
@@ -69,9 +69,8 @@ def neighbour_means(
     """
     n, d = features.shape
     exponent = int(np.frexp(max(features.max(), -features.min()))[1])
-    features = features * 2.0 ** -max(exponent, -1000)  # exact; squares neither overflow nor vanish
-    lengths = np.sqrt(np.einsum("ij,ij->i", features, features))
-    single, norms, unit = _scaled(features)
+    power = 2.0 ** -max(exponent, -1000)  # exact; squares of features times it neither overflow nor vanish
+    single, norms, lengths, unit = _scaled(features, power)
     share = (d + 16) * np.finfo(np.float32).eps / 2  # a pair's squared distance is wrong by at most this of its norms
     highest, width = (norms * (1 + share)).astype(np.float32), (2 * share * norms + _TINY).astype(np.float32)
     means = np.empty(targets.shape)
@@ -89,7 +88,7 @@ def neighbour_means(
         means[rows[first[sure][::k]]] = targets[second[sure]].reshape(-1, k, targets.shape[1]).mean(axis=1)
         first, second = rows[first[~sure]], second[~sure]
         for pairs in _pieces(first):
-            means[np.unique(first[pairs])] = _shared(features, lengths, targets, first[pairs], second[pairs], k)
+            means[np.unique(first[pairs])] = _shared(features, power, lengths, targets, first[pairs], second[pairs], k)
     return means
 
 
@@ -100,13 +99,25 @@ def _pieces(first: Int64[np.ndarray, " pairs"]) -> Iterator[slice]:
     yield from map(slice, [0, *stops[:-1]], stops)
 
 
-def _scaled(features: Float64[np.ndarray, "n d"]) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return the centred features, the longest of length 1, in single precision; squared lengths; the unit."""
-    from_mean = features - features.mean(axis=0)
-    norms = np.einsum("ij,ij->i", from_mean, from_mean)
+def _scaled(
+    features: Float64[np.ndarray, "n d"], power: float
+) -> tuple[np.ndarray, Float64[np.ndarray, " n"], Float64[np.ndarray, " n"], float]:
+    """Return the centred features times `power`, the longest of length 1, in single precision, a block at a time.
+
+    Then squared lengths of these, lengths of the features times `power`, and the unit.
+    """
+    blocks = [slice(start, start + _ROWS) for start in range(0, len(features), _ROWS)]
+    mean = sum((features[rows] * power).sum(axis=0) for rows in blocks) / len(features)
+    norms, lengths, single = np.empty(len(features)), np.empty(len(features)), np.empty(features.shape, np.float32)
+    for rows in blocks:
+        part = features[rows] * power
+        lengths[rows] = np.sqrt(np.einsum("ij,ij->i", part, part))
+        part -= mean
+        norms[rows] = np.einsum("ij,ij->i", part, part)
     unit = float(np.sqrt(norms.max())) or 1.0
-    from_mean /= unit
-    return from_mean.astype(np.float32), norms / unit**2, unit
+    for rows in blocks:
+        single[rows] = (features[rows] * power - mean) / unit
+    return single, norms / unit**2, lengths, unit
 
 
 def _kth_at_most(squared: np.ndarray, k: int) -> Float64[np.ndarray, " rows"]:
@@ -117,11 +128,17 @@ def _kth_at_most(squared: np.ndarray, k: int) -> Float64[np.ndarray, " rows"]:
 
 
 def _shared(
-    features: np.ndarray, lengths: np.ndarray, targets: np.ndarray, first: np.ndarray, second: np.ndarray, k: int
+    features: np.ndarray,
+    power: float,
+    lengths: np.ndarray,
+    targets: np.ndarray,
+    first: np.ndarray,
+    second: np.ndarray,
+    k: int,
 ) -> Float64[np.ndarray, "rows K"]:
     """Return the mean target of the k nearest among the pairs of each row (at least k), ordered by row."""
-    apart = features[second]
-    apart -= features[first]
+    apart = features[second] * power
+    apart -= features[first] * power
     distance = np.sqrt(np.einsum("ij,ij->i", apart, apart))
     _, starts, counts = np.unique(first, return_index=True, return_counts=True)
     edge = np.repeat(distance[np.lexsort((distance, first))[starts + k - 1]], counts)
