@@ -184,8 +184,8 @@ def settings() -> list[Setting]:
     return found
 
 
-PAIR = "methods-fashion-mnist-usps"
-"""The pair of the recipes, with settings that were searched."""
+SEARCHED = {"fashion-mnist": "methods-fashion-mnist-usps", "mnist": "merlin-labels"}
+"""By source, the study of the pair of the recipes with settings that were searched."""
 
 
 def map_of_sources() -> list[str]:
@@ -193,20 +193,24 @@ def map_of_sources() -> list[str]:
     found = source_adds()
     pays, harms = ([one for one in found if sure(one.added)] for sure in (above, below))
     near = [(one.added.value, one.gained.value) for one in found if one.gained]
+    own = [one for one in found if one.budget == "recipes"]
     rank, large = spearmanr(*zip(*near, strict=True)), sum(one.added.value > 1 for one in pays)
     lines = [
         f"**The source surely pays in {len(pays)} of {len(found)} cases, in {large} by more than a point, and surely "
         f"harms in {len(harms)}.** What it adds goes with what fine-tuning gains: rank correlation "
-        f"{share(float(rank.statistic))} over {len(near)} cases (p {share(float(rank.pvalue))}), which share sources, "
+        f"{share(float(rank.statistic))} over {len(near)} cases (p {rank.pvalue:.3f}), which share sources, "
         "targets and runs.",
         "",
-        *(
-            f"**By recipes with augmentation nothing of it is seen**: {points(one.added)} on one pair with "
-            f"{one.labels} labels; without them ({PAIR}) {points(before.added)}."
-            for one in found
+        f"**By recipes with augmentation it surely pays in {sum(above(one.added) for one in own)} "
+        f"of {len(own)} cases**: "
+        + "; ".join(
+            f"from {one.source} with {one.labels} labels {points(one.added)} (searched settings without it, {before.study}: "
+            f"{points(before.added)})"
+            for one in own
             for before in found
-            if one.budget == "recipes" and (before.study, before.labels) == (PAIR, one.labels)
-        ),
+            if (before.study, before.labels) == (SEARCHED[one.source], one.labels)
+        )
+        + ".",
         "",
         "| study | source | classes | labels | budget | what the source adds | fine-tuning over scratch |",
         "|---|---|---|---|---|---|---|",

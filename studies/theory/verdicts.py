@@ -246,14 +246,14 @@ class SourceAdds:
 
 
 RECIPES = "merlin-recipes"
-"""Runs of `compare`, whose numbers docs/results/competence.md prints."""
+"""How files of runs of `compare` by recipes begin; docs/results/competence.md prints the numbers of the first."""
 
 
 def source_adds() -> list[SourceAdds]:
     """Return what sources add to MeRLin's objective in all that is stored, largest first."""
     searched = (
         csv_of(file.name, {"accuracy"}).assign(study=file.stem, part="target_test", name="accuracy", diagnostic="")
-        for file in (*sorted(RUNS.glob("methods-*.csv")), RUNS / f"{RECIPES}.csv")
+        for file in (*sorted(RUNS.glob("methods-*.csv")), *sorted(RUNS.glob(f"{RECIPES}*.csv")))
     )
     wide = (one.rename(columns={"accuracy": "value"}).assign(step=-1, pretrain_step=-1) for one in searched)
     found = []
@@ -267,8 +267,9 @@ def source_adds() -> list[SourceAdds]:
             merlin, alone, tuned, scratch = arms.values()
             if len(merlin.index.intersection(alone.index)) < 2:
                 continue
-            table = {"target": {}} if study == RECIPES else study_of(study)  # no study file: a command ran it
-            budget = "recipes" if study == RECIPES else "searched" if "tuning" in table else "equal"
+            by_recipes = study.startswith(RECIPES)
+            table = {"target": {}} if by_recipes else study_of(study)  # no study file: a command ran it
+            budget = "recipes" if by_recipes else "searched" if "tuning" in table else "equal"
             kept = [one.partition(":")[2] for one in table["target"].get("transforms", []) if one.startswith("classes")]
             first, last = map(int, kept[0].split("-")) if kept else (0, 10)
             gained = apart(tuned, scratch) if len(tuned.index.intersection(scratch.index)) > 1 else None
