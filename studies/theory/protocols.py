@@ -204,8 +204,8 @@ def map_of_sources() -> list[str]:
         f"**By recipes with augmentation it surely pays in {sum(above(one.added) for one in own)} "
         f"of {len(own)} cases**: "
         + "; ".join(
-            f"from {one.source} with {one.labels} labels {points(one.added)} (searched settings without it, {before.study}: "
-            f"{points(before.added)})"
+            f"from {one.source} with {one.labels} labels {points(one.added)} "
+            f"(searched settings without it, {before.study}: {points(before.added)})"
             for one in own
             for before in found
             if (before.study, before.labels) == (SEARCHED[one.source], one.labels)
