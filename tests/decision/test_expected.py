@@ -26,6 +26,19 @@ def test_chances_add_up_and_follow_the_gain(ahead: float, chance: str) -> None:
     assert found.gain == pytest.approx(ahead, abs=0.6)
 
 
+@pytest.mark.parametrize("n_ways", [1, 2])
+def test_no_accuracy_is_expected_to_lose_more_than_there_is(n_ways: int) -> None:
+    """Two seeds far apart say little of a mean; whatever it is, it lies between 0 and 100 %."""
+    values = [[84.7, 83.3], [75.0, 78.7], [28.3, 44.7]]
+    found = decide(scores(values, n_ways, clusters=np.array([0, 0, 1]), bounds=(0.0, 100.0)))
+    for arm in found.arms:
+        assert arm.shortfall is not None
+        assert arm.at_most is not None
+        assert 0 <= arm.shortfall <= arm.at_most <= 100
+    assert found.expected is not None
+    assert -100 <= found.expected.low <= found.expected.high <= 100
+
+
 def test_of_one_run_each_nothing_is_expected() -> None:
     assert decide(scores(RNG.normal(size=(4, 1)), 2)).expected is None
     assert decide(scores(RNG.normal(size=(4, 5)), 4)).expected is None

@@ -96,7 +96,7 @@ def stand(
                 else _why(estimated, ways, controls, beside, examples, margin, level, at_plan)
             )
     kinds = (ways, controls) if beside is not None else ()
-    drawn = draw_means(estimated, examples, margin, draws, kinds=kinds, scale=scores.scale)
+    drawn = draw_means(estimated, examples, margin, draws, kinds=kinds, scale=scores.scale, bounds=scores.bounds)
     allowed = ~shown_worse(estimated, examples, margin, (1 - level) / max(len(ways), 1))
     allowed[ways[worse]] = False
     if worth is not None:

@@ -74,6 +74,7 @@ def draw_means(
     *,
     kinds: Sequence[Int[np.ndarray, " _"]] = (),
     scale: float = 1.0,
+    bounds: tuple[float, float] = (-np.inf, np.inf),
 ) -> Draws:
     """Return draws of the true means, given the runs, from which all chances, losses and gains are read.
 
@@ -85,12 +86,11 @@ def draw_means(
         count: Number of draws; the same input gives the same draws.
         kinds: Positions of the arms of each kind; fewer than two for a single kind.
         scale: See `Scores`.
+        bounds: See `Scores`; no mean, and so no loss, is drawn beyond them.
     """
     drawn = _draw_alike(noise, examples, margin, count, scale)
-    if len(kinds) < 2:
-        return drawn
     means, rng = drawn.means.copy(), np.random.default_rng(11)
-    for kind in kinds:
+    for kind in kinds if len(kinds) > 1 else ():
         several = noise.n[kind] >= 2
         if len(kind) >= _OWN_CENTRE and several.any():
             part = None if examples is None else examples[np.ix_(kind, kind)]
@@ -98,7 +98,7 @@ def draw_means(
         elif several.all():
             error = drawn.variance[::2, kind] / noise.n[kind] + drawn.added[kind]
             means[::2, kind] = noise.mean[kind] + np.sqrt(error) * rng.standard_normal(error.shape)
-    return replace(drawn, means=means)
+    return replace(drawn, means=np.clip(means, *bounds))
 
 
 def _of_kind(noise: Noise, kind: Int[np.ndarray, " kind"]) -> Noise:
