@@ -42,6 +42,8 @@ def test_a_bare_file_is_read_as_the_data_of_the_study_were(
     assert named.shape == (30, 4)
     for file in ("new.csv", "new.parquet"):
         assert np.array_equal(read_unlabelled(str(tmp_path / file), form).inputs, named)
+    (tmp_path / "new.log").write_bytes((tmp_path / "new.csv").read_bytes())
+    assert np.array_equal(read_unlabelled(str(tmp_path / "new.log"), form).inputs, named)
     np.savez(tmp_path / "new.npz", x=np.ones((5, 3), np.float32))
     arrays = InputForm("npz:study.npz", (), (3,), (3,))
     assert read_unlabelled(str(tmp_path / "new.npz"), arrays).inputs.shape == (5, 3)

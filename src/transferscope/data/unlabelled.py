@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Num
 
 from transferscope.data.arrays import ChannelAxis, to_inputs
+from transferscope.data.frame import SUFFIXES
 from transferscope.data.image_folder import is_image_file, read_images_below
 from transferscope.data.input_form import InputForm
 from transferscope.data.load import load, parse_name
@@ -129,10 +130,14 @@ def _with_kind(spec: str, form: InputForm) -> str:
     if Path(spec).suffix == ".npz":
         return f"npz:{spec}"
     own = parse_name(form.data)
-    if own.kind not in READERS and own.path and Path(own.path).suffix == Path(spec).suffix:  # a plugin's kind
-        _, _, query = form.data.partition("?")
-        function = own.path.partition(":")[0] if ":" in own.path else ""
-        return f"{':'.join(filter(None, (own.kind, function, spec)))}{f'?{query}' if query else ''}"
+    of_table = SUFFIXES.keys() & {suffix.lower() for suffix in Path(spec).suffixes}
+    if own.path and (Path(own.path).suffix == Path(spec).suffix or not of_table):  # a suffix that says no other kind
+        if own.kind in TABLES:
+            return f"{own.kind}:{spec}"
+        if own.kind not in READERS:  # a plugin's kind
+            _, _, query = form.data.partition("?")
+            function = own.path.partition(":")[0] if ":" in own.path else ""
+            return f"{':'.join(filter(None, (own.kind, function, spec)))}{f'?{query}' if query else ''}"
     return f"text:{spec}" if _are_texts(parse_spec(form.data)) else f"table:{spec}"
 
 
