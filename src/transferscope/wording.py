@@ -256,3 +256,12 @@ def weights_in_words(entry: Mapping[str, object]) -> str:
 def slug(name: str) -> str:
     """Return a name for files and tables."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") or "data"
+
+
+def transforms_to_add(*transforms: str) -> str:
+    """Return the advice to transform data: as a study file has it, and as the commands take it."""
+    listed = ", ".join(f'"{one}"' for one in transforms)
+    return (
+        f"add transforms = [{listed}] to the study file (rank, diagnose: --transforms {' '.join(transforms)}; compare: "
+        f"--set 'target.transforms=[{listed}]', and the same for sources.NAME)"
+    )

@@ -11,7 +11,7 @@ import pytest
 from cli.called import output
 from studies import write_npz
 from transferscope.cli import main
-from transferscope.errors import SettingsError
+from transferscope.errors import NetworkError, SettingsError
 from transferscope.models import NetworkSettings, build_network, save_weights
 
 run = partial(output, "rank")
@@ -58,3 +58,13 @@ def test_mistakes_are_one_sentence() -> None:
         SettingsError, match=r"^a study says which networks, labels and seeds to use, and --network was"
     ):
         run("x.toml", "--network", "mlp")
+
+
+def test_the_transform_that_too_small_images_need_is_one_that_the_command_takes(tmp_path: Path) -> None:
+    weights = tmp_path / "lenet.safetensors"
+    save_weights(build_network(NetworkSettings("lenet"), (1, 28, 28), 3, seed=0), weights)
+    asked = ("digits", "--from", weights, "--labels", 20, "--seeds", 1, "--scores", "knn")
+    with pytest.raises(NetworkError) as refused:
+        run(*asked)
+    (option,) = re.findall(r"rank.*?: (--transforms [\w:]+)", str(refused.value))
+    assert "lenet.safetensors" in run(*asked, *option.split())

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from transferscope.errors import NetworkError
+from transferscope.wording import transforms_to_add
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +42,8 @@ def check_image(name: str, input_shape: tuple[int, ...], *, smallest: int) -> No
     _, height, width = input_shape
     if min(height, width) < smallest:
         raise NetworkError(
-            f"{name} needs images of at least {smallest} x {smallest} pixels, but these have {height} x {width}; add "
-            f'transforms = ["resize:{max(28, smallest)}"], or use mlp'
+            f"{name} needs images of at least {smallest} x {smallest} pixels, but these have {height} x {width}; "
+            f"use mlp, or {transforms_to_add(f'resize:{max(28, smallest)}')}"
         )
 
 

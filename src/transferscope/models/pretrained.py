@@ -27,6 +27,7 @@ from transferscope.models.weights import (
     with_tied,
 )
 from transferscope.once import made_once
+from transferscope.wording import transforms_to_add
 
 _CODE_NOTE = "transferscope.code"
 """Key in the metadata of a file of weights that a study wrote, which says the digest of the code of its network."""
@@ -109,7 +110,7 @@ def open_pretrained(
                 raise
             raise NetworkError(
                 f"{pretrained.weights} is of {settings.name} for {side} x {side} pixels, but the images have "
-                f'{input_shape[1]} x {input_shape[2]}; add transforms = ["resize:{side}"]'
+                f"{input_shape[1]} x {input_shape[2]}; {transforms_to_add(f'resize:{side}')}"
             ) from error
     known = input_of(settings)
     if known is None or not known.is_scaled:

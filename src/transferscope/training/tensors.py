@@ -19,7 +19,7 @@ from transferscope.errors import DataError, SettingsError, unknown_name
 from transferscope.models.inputs import NetworkInput
 from transferscope.models.network import SCALE_NOTE, Network, Scaled, scaled_in
 from transferscope.numerics.leave_one_out import ridge_risks
-from transferscope.wording import counted
+from transferscope.wording import counted, transforms_to_add
 
 _STATISTICS_CHUNK = 8192  # inputs at a time, of at most 4096 numbers each; fewer of larger ones
 _MAPPED = 2**26  # bytes of a memory-mapped array that are read before its pages are given back
@@ -213,10 +213,9 @@ def _check_shape(images: LabelledSet, known: NetworkInput) -> None:
     n_channels, *sides = images.input_shape
     if known.channels in (None, n_channels) and known.reads(*sides):
         return
-    named = ", ".join(f'"{transform}"' for transform in known.transforms)
     raise DataError(
         f"the images have {counted(n_channels, 'channel')} and {' x '.join(map(str, sides))} pixels, but the network "
-        f"expects {known}; add transforms = [{named}]"
+        f"expects {known}; {transforms_to_add(*known.transforms)}"
     )
 
 
