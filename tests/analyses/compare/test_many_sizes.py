@@ -1,5 +1,6 @@
 """Every number of labels is answered: in the terminal, at any width, and in the grid of the page."""
 
+import re
 from itertools import product
 
 import numpy as np
@@ -92,3 +93,14 @@ def test_harm_is_harm_in_the_answer_and_in_few_words(summary: Summary) -> None:
         assert ("harms" in outcomes_in_words({n: decision})) == below
         assert ("harms" in words_of(summary.frames).say(line).split(":")[0]) == below
     assert {decision.outcome for decision in summary.decided.values()} >= {"helps", "no"}
+
+
+@pytest.mark.parametrize("n_arms", range(2, 10))
+def test_every_arm_has_its_row_or_is_counted(n_arms: int) -> None:
+    rng, arms = np.random.default_rng(4), ARMS[:1] + ARMS[2 : n_arms + 1]
+    drawn = summarise_frames(made_up({(arm, 10): 0.5 + rng.normal(0, 0.01, 5) for arm in arms}))
+    lines = lines_of(drawn.frames, drawn.decided, answers=["One sentence."])
+    shown = [line for line in lines if re.search(r"\d\d\.\d %", line)]
+    counted = [int(at[1]) for line in lines if (at := re.fullmatch(r"  and (\d+) more arms in the report", line))]
+    assert len(shown) + sum(counted) == len(arms) == n_arms
+    assert counted != [1]
