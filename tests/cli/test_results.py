@@ -24,7 +24,7 @@ def _table(call: Call) -> None:
 def test_lines_page_and_json(call: Call) -> None:
     asked = ("report", "runs.csv", "--without", *CONTROLS)
     printed = call(*asked).out
-    assert len(printed.splitlines()) <= 12
+    assert len(printed.splitlines()) <= 11
     assert "CI over seeds" in " ".join(printed.split())
     page = Path("runs.html").read_text(encoding="utf-8")
     (command,) = re.findall(r"with <code>transferscope (.+?)</code>", page)

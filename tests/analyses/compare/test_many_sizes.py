@@ -101,6 +101,7 @@ def test_every_arm_has_its_row_or_is_counted(n_arms: int) -> None:
     drawn = summarise_frames(made_up({(arm, 10): 0.5 + rng.normal(0, 0.01, 5) for arm in arms}))
     lines = lines_of(drawn.frames, drawn.decided, answers=["One sentence."])
     shown = [line for line in lines if re.search(r"\d\d\.\d %", line)]
-    counted = [int(at[1]) for line in lines if (at := re.fullmatch(r"  and (\d+) more arms in the report", line))]
-    assert len(shown) + sum(counted) == len(arms) == n_arms
-    assert counted != [1]
+    counted = [tuple(map(int, at.groups())) for line in lines if (at := re.search(r"\((\d+) of (\d+) arms\)$", line))]
+    assert counted == ([(len(shown), n_arms)] if len(shown) < n_arms else [])
+    assert len(arms) == n_arms
+    assert all(len(line) <= 80 for line in lines)

@@ -307,12 +307,29 @@ def test_means_that_lack_something_are_asked_about() -> None:
         one for one in compare_results(rows.drop(columns="std"), without=CONTROLS).runs.notes if "mean" in one
     )
     assert 'no column "std"' in note
+    alone = compare_results(rows.drop(columns="n_seeds"), without=CONTROLS).runs.notes
+    assert any('"std" is not used' in one for one in alone)
     near_one = rows.assign(accuracy=[0.985, 0.99, 0.985, 0.98, 0.5], std=0.02)  # no normal runs: they would exceed 1
     found = compare_results(near_one, without=CONTROLS)
     assert found.summary.frames.metric.unit == "share"
     scores_of_arms = found.runs.rows.groupby("method", sort=False)["score"]
     assert scores_of_arms.mean().tolist() == pytest.approx(near_one["accuracy"].tolist())
     assert scores_of_arms.std().tolist() == pytest.approx([0.02] * 5)
+
+
+@pytest.mark.parametrize(
+    ("mean", "std", "exists"), [(0.99, 0.2, False), (0.99, 0.02, True), (1.0, 0.01, True), (1.0, 0.3, False)]
+)
+def test_a_mean_is_read_as_it_is_written_or_refused(mean: float, std: float, exists: bool) -> None:
+    """Of three scores up to 1 with mean m the largest deviation is (1 - m) sqrt(3); both are rounded to two digits."""
+    assert exists == (std - 0.005 <= (1 - mean + 0.005) * 3**0.5)
+    rows = pd.DataFrame({"arm": ["scratch", "tuned"], "accuracy": [0.8, mean], "std": [0.1, std], "n_seeds": [3, 3]})
+    if not exists:
+        with pytest.raises(DataError, match=f"accuracy = {mean:g} of 3 runs with a standard deviation of {std:g}"):
+            compare_results(rows, without=["scratch"])
+        return
+    found = compare_results(rows, without=["scratch"]).runs.rows.groupby("method")["score"].mean()
+    assert found["tuned"] == pytest.approx(mean, abs=0.005)
 
 
 def benchmark() -> pd.DataFrame:

@@ -28,8 +28,8 @@ def lines_of(
 ) -> tuple[str, ...]:
     """Return the complete answer in lines of 80 characters, or fewer in a narrower terminal.
 
-    One number of labels: the answer and up to six arms with bars, in some nine lines, or more for a long answer, since
-    every named arm has its row; a last line counts the others. Several: one row for each between two sentences.
+    One number of labels: the answer and up to six arms with bars, in nine lines, or more for a long answer, since every
+    named arm has its row; the head of the rows counts the arms where not all have one. Several: one row for each between two sentences.
 
     Args:
         answers: The answers as sentences; for several numbers of labels, the summary and then the recommendation.
@@ -132,9 +132,7 @@ def _rows(frames: StudyFrames, decision: Decision, n_target: int, most: int, wid
     scored = sorted((arm for arm in decision.arms if arm.mean is not None), key=lambda arm: -(arm.mean or 0.0))
     wanted = [decision.recommended, decision.best_transfer_arm, decision.best_baseline]
     order = sorted(scored, key=lambda arm: wanted.index(arm.name) if arm.name in wanted else len(wanted))
-    most = min(most - 1, _MOST_ARMS)
-    most += len(scored) == most + 1  # a line that counts one arm would take its place
-    chosen = sorted(order[:most], key=lambda arm: -(arm.mean or 0.0))
+    chosen = sorted(order[: min(most - 1, _MOST_ARMS)], key=lambda arm: -(arm.mean or 0.0))
     ends = [_ends(arm, decision) for arm in chosen]
     low, high = min(0.0, *(one for one, *_ in ends)), max(1e-9, *(one for *_, one in ends))
     names = {arm.name: _name(frames, pairs[arm.name]) for arm in chosen}
@@ -150,8 +148,9 @@ def _rows(frames: StudyFrames, decision: Decision, n_target: int, most: int, wid
     wide = min(max(map(len, names.values())), max(width - taken, _LEAST_NAME))
     head = " " * (wide + 3) + f"{sizes_in_words([n_target]):>{_SCORE}}"
     head += "" if errors.empty else f"{'abs. error':>{_SCORE}}"
-    over = "over the best baseline"
-    lines = [f"{head}  {over if len(head) + 2 + len(over) <= width else 'gain'}"]
+    counted = f" ({len(chosen)} of {len(scored)} arms)" if len(chosen) < len(scored) else ""
+    over = f"over the best baseline{counted}"
+    lines = [f"{head}  {over if len(head) + 2 + len(over) <= width else f'gain{counted}'}"]
     for arm in chosen:
         star = "*" if arm.name == decision.recommended else " "
         scores = f"{frames.metric.level(arm.mean or 0.0):>{_SCORE}}"
@@ -161,8 +160,7 @@ def _rows(frames: StudyFrames, decision: Decision, n_target: int, most: int, wid
         name, *rest = textwrap.wrap(names[arm.name], wide, break_on_hyphens=False)
         lines.append(f" {star}{name:<{wide}} {scores}  {tails[arm.name]}".rstrip())
         lines += [f"  {more}" for more in rest]
-    left = len(scored) - len(chosen)
-    return [*lines, f"  and {left:,} more arms in the report"] if left else lines
+    return lines
 
 
 def _call(arm: ArmFacts) -> str:

@@ -24,7 +24,8 @@ _MEANS = frozenset(("mean", "avg", "average"))
 def runs_of_means(table: pd.DataFrame, asked: "RunColumns") -> tuple[pd.DataFrame, "RunColumns", pd.Series, str] | None:
     """Return a table with a row for each run that a mean stands for.
 
-    The runs of a row have its mean and its standard deviation. A decision reads no more of runs that share no seed.
+    The runs of a row have its mean and its standard deviation, of which intervals of runs that share no seed are made.
+    Their extremes, which a decision reads of unstable arms, are those of normal runs.
 
     Returns:
         The table, the columns with those of scores and runs named, the mean of each row, and how the table was read;
@@ -32,7 +33,7 @@ def runs_of_means(table: pd.DataFrame, asked: "RunColumns") -> tuple[pd.DataFram
 
     Raises:
         SettingsError: The column is called "mean", and its metric is not named.
-        DataError: A number of runs or a deviation is none.
+        DataError: A number of runs or a deviation is none, or no scores have the mean and deviation of a row.
     """
     found = None if asked.seed is not None or asked.wide is not None else _columns(table, asked)
     if found is None:
@@ -63,7 +64,14 @@ def runs_of_means(table: pd.DataFrame, asked: "RunColumns") -> tuple[pd.DataFram
     rows = np.repeat(np.arange(len(table)), times)
     rising, most = words_in(metric) & RISING, float(level.max())
     bounds = (0.0, 1.0 if most <= 1 else 100.0) if rising and level.min() >= 0 and most <= 100 else (-np.inf, np.inf)
-    scores = np.concatenate([_runs(*one, bounds) for one in zip(level, sd, times, strict=True)])
+    runs = [_runs(*one, bounds) for one in zip(level, sd, times, strict=True)]
+    for row, one, own, of_runs in zip(table.index, level, sd, runs, strict=True):
+        if abs(of_runs.mean() - one) > _half_digit(level) + 1e-9:
+            raise DataError(
+                f"{row} has {mean} = {one:g} of {len(of_runs)} runs with a standard deviation of {own:g}; no scores from "
+                f"{bounds[0]:g} to {bounds[1]:g} have both: expected a mean and a deviation of the same scores"
+            )
+    scores = np.concatenate(runs)
     number = np.concatenate([np.arange(one) for one in times])
     long = table.drop(columns=[mean]).iloc[rows].assign(**{metric: scores, SEED: np.arange(len(rows))})
     places = [f"{place}, run {i + 1}" for place, i in zip(table.index[rows], number, strict=True)]
@@ -76,10 +84,31 @@ def runs_of_means(table: pd.DataFrame, asked: "RunColumns") -> tuple[pd.DataFram
     return long, replace(asked, metric=metric, seed=SEED), means, note
 
 
+def unused_deviation(table: pd.DataFrame, asked: "RunColumns") -> list[str]:
+    """Return a note on a column of deviations in a table without one column of the number of runs."""
+    if asked.seed is not None or asked.wide is not None or not (pairs := _pairs(table, asked)):
+        return []
+    return [
+        f'column "{pairs[0][1]}" is not used: no single column gives the number of runs behind it, as n_seeds does, so '
+        "that each row is taken as one run"
+    ]
+
+
 def _columns(table: pd.DataFrame, asked: "RunColumns") -> tuple[str, str, str] | None:
     """Return the columns of numbers of runs, means and deviations; None if there is not one of each."""
-    numeric = [str(name) for name in table.columns if pd.api.types.is_numeric_dtype(table[name])]
+    numeric = _numeric(table)
     counts = [one for one in numeric if _is_count(words_in(one)) and (table[one].dropna() >= 1).all()]
+    pairs = _pairs(table, asked)
+    return (counts[0], *pairs[0]) if len(counts) == 1 and pairs else None
+
+
+def _numeric(table: pd.DataFrame) -> list[str]:
+    return [str(name) for name in table.columns if pd.api.types.is_numeric_dtype(table[name])]
+
+
+def _pairs(table: pd.DataFrame, asked: "RunColumns") -> list[tuple[str, str]]:
+    """Return pairs of a column of means and one of their deviations; of several, those of the metric."""
+    numeric = _numeric(table)
     measures = [one for one in numeric if words_in(one) & (RISING | FALLING | _MEANS)]
     pairs = []
     for spread in numeric:
@@ -92,17 +121,23 @@ def _columns(table: pd.DataFrame, asked: "RunColumns") -> tuple[str, str, str] |
         pairs += [(one, spread) for one in alike]
     if len(pairs) > 1:
         pairs = [pair for pair in pairs if pair[0] == asked.metric] or pairs
-    return (counts[0], *pairs[0]) if len(counts) == 1 and pairs else None
+    return pairs
 
 
 def _is_count(words: set[str]) -> bool:
     return bool(words & _SEVERAL or (words & REPEATS and words & COUNTS))
 
 
+def _half_digit(means: pd.Series) -> float:
+    """Return half a unit of the last decimal that any mean has: how much rounding can have moved one."""
+    decimals = max(len(f"{one:.12f}".rstrip("0").partition(".")[2]) for one in means)
+    return 0.5 * 10.0**-decimals
+
+
 def _runs(mean: float, sd: float, n: int, bounds: tuple[float, float]) -> np.ndarray:
     """Return n scores of that mean and deviation: spread as normal ones, or near a bound with one far from the others.
 
-    Where the bounds do not allow them, those of a rounded mean end there.
+    Where the bounds allow neither, the scores end there and have another mean.
     """
     if n == 1 or sd == 0:
         return np.full(n, mean)

@@ -30,7 +30,7 @@ from transferscope.analyses.columns import (
 )
 from transferscope.analyses.columns import cell_text as _text
 from transferscope.analyses.results.by_example import scores_by_example
-from transferscope.analyses.results.means import SEED, runs_of_means
+from transferscope.analyses.results.means import SEED, runs_of_means, unused_deviation
 from transferscope.data.arrays import check_spellings
 from transferscope.data.cells import is_text, without_summaries
 from transferscope.data.frame import Frame
@@ -170,6 +170,7 @@ def read_runs(
         table, asked, said_wide = _long(table, asked)
         notes.append(said_wide)
     of_means = runs_of_means(table, asked)
+    unused = [] if of_means is not None else unused_deviation(table, asked)
     if of_means is not None:
         table, asked, _, said_means = of_means
         notes.append(said_means)
@@ -182,6 +183,7 @@ def read_runs(
     others = others[[name for name in others if name in given.values() or (texts_of(others[name]) != "").any()]]
     by_role, how_found = columns_by_role(others, _ROLES, given, optional=[role for role in _ROLES if role != "arm"])
     columns = {role: column for role, column in by_role.items() if column is not None}
+    notes += unused if "seed" not in columns else []
     naming = [columns[role] for role in ("seed", "arm") if role in columns]
     table, left = without_summaries(table, naming)
     table, of_rows = _each_once(table, columns)
