@@ -105,3 +105,17 @@ def test_every_arm_has_its_row_or_is_counted(n_arms: int) -> None:
     assert counted == ([(len(shown), n_arms)] if len(shown) < n_arms else [])
     assert len(arms) == n_arms
     assert all(len(line) <= 80 for line in lines)
+
+
+def test_a_long_name_is_broken_behind_a_sign() -> None:
+    tuned = "fine-tune_from_imagenet_21k"
+    scores = {
+        (arm, n): 0.5 + bool(arm[1]) * 0.1 + np.arange(4) / 500
+        for n in SIZES
+        for arm in (("scratch", ""), (tuned, "zz"))
+    }
+    lines = summarise_frames(made_up(scores)).verdict.lines
+    pieces = [word for line in lines for word in line.split() if word in tuned and word not in ("from", tuned)]
+    assert "".join(pieces) == tuned * len(SIZES)
+    assert all(one.endswith(("_", "-", "21k")) for one in pieces)
+    assert len(pieces) > len(SIZES)

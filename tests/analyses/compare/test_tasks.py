@@ -75,7 +75,8 @@ def test_an_arm_that_is_ahead_in_every_run_is_not_certain_to_be_so() -> None:
     assert tuned["improvement"] == 1
     assert np.isnan(tuned[["improvement_low", "improvement_high", "rank_low", "rank_high"]].astype(float)).all()
     assert tuned["mean_low"] < tuned["mean"] < tuned["mean_high"]
-    assert "> 99 %" in found.verdict.headline
+    assert "32 of 32 pairs" in found.verdict.headline
+    assert "%" not in found.verdict.headline.partition("best baseline")[2]
     assert "to 100 %" not in str(found.verdict)
     assert not any("one run of a task" in note for note in found.verdict.sentences)
 
@@ -147,6 +148,22 @@ def test_single_runs_have_no_interval() -> None:
     ends = [f"{name}_{end}" for name in ("mean", "rank", "improvement") for end in ("low", "high")]
     assert found.table()[ends].isna().all().all()
     assert not found.table()[["mean", "rank"]].isna().any().any()
+
+
+def test_single_runs_are_counted_and_give_no_probability() -> None:
+    """Ahead on one task, level on one, behind on one: ties count half."""
+    levels = {"a": (0.5, 0.9), "b": (0.6, 0.6), "c": (0.7, 0.65)}
+    rows = [
+        {"task": task, "arm": arm, "accuracy": score}
+        for task, scores in levels.items()
+        for arm, score in zip(("scratch", "tuned"), scores, strict=True)
+    ]
+    found = compare_tasks(pd.DataFrame(rows), columns=RunColumns(task="task"), without=["scratch"])
+    tuned = found.table().set_index("arm").loc["tuned"]
+    assert (tuned["improvement"], tuned["ahead"], tuned["pairs"]) == (0.5, 1.5, 3)
+    (row,) = (line for line in found.verdict.lines if line.startswith("tuned"))
+    assert "1.5 of 3 pairs" in row
+    assert "%" not in row.partition("1.5 of 3")[2]
 
 
 def test_pages_of_names_that_a_file_system_takes_for_one_are_all_kept(tmp_path: Path) -> None:

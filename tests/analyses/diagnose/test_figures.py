@@ -34,6 +34,19 @@ def test_contours_span_the_loss_and_the_first_direction_is_to_the_right(loss: np
     assert to_svg(canvas).startswith("<?xml")
 
 
+@pytest.mark.parametrize("size", [(4.6, 3.6), (3.3, 2.4)])
+def test_no_label_of_the_landscape_is_cut_off(size: tuple[float, float]) -> None:
+    with drawing():
+        canvas = new_figure(*size)
+        draw_landscape(canvas, AXIS, np.add.outer(AXIS**2, 3 * AXIS**2))
+        to_svg(canvas)
+        drawn = canvas.get_tightbbox()
+    assert drawn.x0 > 0.03
+    assert drawn.y0 > 0.03
+    assert drawn.x1 < size[0] - 0.03
+    assert drawn.y1 < size[1] - 0.03
+
+
 def test_levels_close_to_each_other_are_told_apart(canvas: Figure) -> None:
     draw_landscape(canvas, AXIS, 2.3 + 0.001 * np.add.outer(AXIS, AXIS))
     canvas.draw_without_rendering()

@@ -29,7 +29,8 @@ def lines_of(
     """Return the complete answer in lines of 80 characters, or fewer in a narrower terminal.
 
     One number of labels: the answer and up to six arms with bars, in nine lines, or more for a long answer, since every
-    named arm has its row; the head of the rows counts the arms where not all have one. Several: one row for each between two sentences.
+    named arm has its row; the head of the rows counts them where not all arms have one. Several: one row for each
+    between two sentences.
 
     Args:
         answers: The answers as sentences; for several numbers of labels, the summary and then the recommendation.
@@ -60,6 +61,18 @@ def _wrapped(sentence: str, width: int) -> list[str]:
     return [line.replace(NO_BREAK, " ") for line in lines]
 
 
+def _name_lines(name: str, width: int) -> list[str]:
+    """Break a name at spaces; a word that is too long, behind one of the signs in names of networks."""
+    lines: list[str] = []
+    for line in textwrap.wrap(name, width, break_long_words=False, break_on_hyphens=False):
+        while len(line) > width:
+            at = 1 + max(line.rfind(sign, 0, width) for sign in "_/.-") or width
+            lines.append(line[:at])
+            line = line[at:]
+        lines.append(line)
+    return lines
+
+
 def _name(frames: StudyFrames, arm: tuple[str, str]) -> str:
     method, source = arm
     return f"{frames.tick_name(method)} from {source}" if source else frames.tick_name(method)
@@ -85,7 +98,7 @@ def _by_size(frames: StudyFrames, decided: Mapping[int, Decision], width: int) -
         spare, names = spare - wide[at], [other for other in names if other != at]
     lines = []
     for row in (heads, *rows):
-        cells = {at: textwrap.wrap(row[at], n, break_on_hyphens=False) for at, n in wide.items()}
+        cells = {at: _name_lines(row[at], n) for at, n in wide.items()}
         for parts in itertools.zip_longest(*cells.values(), fillvalue=""):
             told = [
                 " " * _GAPS[at] + (part.ljust(n) if at in (1, 3, 7) else part.rjust(n))
@@ -157,7 +170,7 @@ def _rows(frames: StudyFrames, decision: Decision, n_target: int, most: int, wid
         if not errors.empty:
             error = errors.get(pairs[arm.name])
             scores += f"{'–' if error is None else number_words(error):>{_SCORE}}"
-        name, *rest = textwrap.wrap(names[arm.name], wide, break_on_hyphens=False)
+        name, *rest = _name_lines(names[arm.name], wide)
         lines.append(f" {star}{name:<{wide}} {scores}  {tails[arm.name]}".rstrip())
         lines += [f"  {more}" for more in rest]
     return lines

@@ -105,9 +105,11 @@ class OverTasks:
                 row |= _with_ends("mean", means[:, i].mean(), of_draws[:, i].mean(axis=0), vary)
             row |= _with_ends("rank", ranks[i], rank_draws[i], vary)
             if best is not None and i != best:
-                value = np.mean([improvement(one[arm][None], one[arms[best]][None]) for one in tasks])
+                pairs = np.array([len(one[arm]) * len(one[arms[best]]) for one in tasks])
+                shares = np.array([improvement(one[arm][None], one[arms[best]][None])[0] for one in tasks])
                 draws = np.mean([improvement(one[i], one[best]) for one in drawn], axis=0)
-                row |= _with_ends("improvement", float(value), draws, vary)
+                row |= _with_ends("improvement", float(shares.mean()), draws, vary)
+                row |= {"ahead": float(shares @ pairs), "pairs": float(pairs.sum())}
             rows.append(row)
         return pd.DataFrame(rows).sort_values("rank", kind="stable", ignore_index=True)
 
@@ -120,7 +122,7 @@ class OverTasks:
             improvement (the probability that a run of it is better than one of the best baseline,
             ties count half, mean over tasks; NaN for that baseline), each with its low and high: 95 % bootstrap
             intervals over the runs of each task, for other seeds on these tasks; NaN if an arm has one run of a task,
-            or all draws coincide.
+            or all draws coincide; ahead and pairs count the pairs of runs on one task behind it.
         """
         return self._table
 
@@ -138,9 +140,10 @@ class OverTasks:
         )
         said += f", mean {self._metric.level(first['mean'])}." if self._can_be_averaged else "."
         if first["with_source"] and not np.isnan(first.get("improvement", np.nan)):
+            ends = self._ends(first, "improvement")
             said += (
-                f" A run of it is better than one of the best baseline with a probability of "
-                f"{probability_words(first['improvement'])}{_ci(self._ends(first, 'improvement'))}."
+                f" A run of it is better than one of the best baseline "
+                f"{'with a probability of ' if ends else 'in '}{self._better(first)}{_ci(ends)}."
             )
         each = tuple(f"{task}: {one.verdict.headline}" for task, one in self.results.items())
         return Verdict(
@@ -172,13 +175,19 @@ class OverTasks:
             return f"{self._metric.level(low)} to {self._metric.level(high)}"
         return f"{low:.1f} to {high:.1f}" if name == "rank" else f"{100 * low:.0f} to {100 * high:.0f} %"
 
+    def _better(self, row: Mapping[Any, Any]) -> str:
+        """Return the probability of improvement, or without an interval the count of pairs; "" for the baseline."""
+        share = row.get("improvement", np.nan)
+        if np.isnan(share) or self._ends(row, "improvement"):
+            return "" if np.isnan(share) else probability_words(share)
+        return f"{row['ahead']:,g} of {counted(int(row['pairs']), 'pair')}"
+
     def _lines(self) -> list[str]:
         wide = max(len(arm) for arm in ("arm", *self.arms))
         mean = f"  {'mean':>8}" if self._can_be_averaged else ""
         lines = [f"{'arm':<{wide}}   rank  {'95 % CI':>11}{mean}  better than the best baseline"]
         for row in self._table.to_dict("records"):
-            share = row.get("improvement", np.nan)
-            better = "" if np.isnan(share) else f"  {probability_words(share)}"
+            better = f"  {told}" if (told := self._better(row)) else ""
             mean = f"  {self._metric.level(row['mean']):>8}" if self._can_be_averaged else ""
             lines.append(f"{row['arm']:<{wide}}  {row['rank']:>5.1f}  {self._ends(row, 'rank'):>11}{mean}{better}")
         return lines
@@ -232,7 +241,8 @@ class OverTasks:
             ),
             *([mean] if self._can_be_averaged else []),
             Column(
-                "Better than the best baseline", "Probability for one run of each, ties count half, with its 95 % CI"
+                "Better than the best baseline",
+                "Probability for one run of each with its 95 % CI; pairs of runs where there is none. Ties count half",
             ),
         )
         rows = tuple(
@@ -241,8 +251,8 @@ class OverTasks:
                 Cell(f"{row['rank']:.1f}", self._ends(row, "rank")),
                 *([Cell(self._metric.level(row["mean"]), self._ends(row, "mean"))] if self._can_be_averaged else []),
                 Cell("baseline" if row["arm"] in self.baselines else "–", tone="baseline")
-                if np.isnan(row.get("improvement", np.nan))
-                else Cell(probability_words(row["improvement"]), self._ends(row, "improvement")),
+                if not (told := self._better(row))
+                else Cell(told, self._ends(row, "improvement")),
             )
             for row in self._table.to_dict("records")
         )

@@ -58,11 +58,12 @@ def draw_descent(
 _LOG_SPAN = 5.0  # largest over smallest loss from which levels are logarithmic
 _LEVELS = 14
 _EVERY = 3  # level that has a label
-_ALONG = "filter norms along random direction"
+_ALONG = "filter norms, direction"  # not longer than the height at a column's width
 
 
 def draw_landscape(canvas: Figure, axis: Float[np.ndarray, " R"], loss: Float[np.ndarray, "R R"]) -> None:
     """Draw the loss on a plane, with a cross at the centre; non-finite points are white."""
+    canvas.set_layout_engine("compressed")  # "constrained" cuts labels off beside an axes of equal aspect
     axes = canvas.subplots()
     axes.set_xlabel(f"{_ALONG} 1")
     shown = np.ma.masked_invalid(loss.T)  # the first direction to the right

@@ -68,8 +68,8 @@ def runs_of_means(table: pd.DataFrame, asked: "RunColumns") -> tuple[pd.DataFram
     for row, one, own, of_runs in zip(table.index, level, sd, runs, strict=True):
         if abs(of_runs.mean() - one) > _half_digit(level) + 1e-9:
             raise DataError(
-                f"{row} has {mean} = {one:g} of {len(of_runs)} runs with a standard deviation of {own:g}; no scores from "
-                f"{bounds[0]:g} to {bounds[1]:g} have both: expected a mean and a deviation of the same scores"
+                f"{row} has {mean} = {one:g} of {len(of_runs)} runs with a standard deviation of {own:g}; no scores "
+                f"from {bounds[0]:g} to {bounds[1]:g} have both: expected a mean and a deviation of the same scores"
             )
     scores = np.concatenate(runs)
     number = np.concatenate([np.arange(one) for one in times])
