@@ -119,3 +119,15 @@ def test_the_planned_look_has_most_of_the_error(seeds: int) -> None:
     assert found(seeds) == pytest.approx(min(p / 0.8, 1))
     assert found(seeds + 1) == pytest.approx(min(looks * p / 0.3, 1))
     assert found(seeds + 1, failed=1) == pytest.approx(min(p / 0.8, 1))  # all that were planned were made
+
+
+@pytest.mark.parametrize("n_arms", [2, 3, 5])
+@pytest.mark.parametrize("level", [0.0, 37.5, 100.0])
+def test_runs_that_are_all_the_same_make_no_difference(level: float, n_arms: int) -> None:
+    """As an exact match of 0 everywhere: no arm is ahead, and none can be expected to lose a point."""
+    found = decide(scores(np.full((n_arms, 4), level), n_arms - 1, bounds=(0.0, 100.0)))
+    assert found.outcome == "tie"
+    assert found.expected is not None
+    assert found.expected.harms < 0.1
+    assert found.expected.helps < 0.1
+    assert all(arm.shortfall is not None and arm.shortfall < 1 for arm in found.arms)

@@ -121,7 +121,7 @@ def _draw_alike(
     k = len(noise.mean)
     variance, df = noise.variance, noise.df
     several = noise.lends
-    if several.sum() < 3:  # the arms lend each other nothing
+    if several.sum() < 3 or not variance.any():  # the arms lend each other nothing, or do not vary
         own = np.where(noise.n >= 2, noise.n - 1, 0.0)
         d = np.where(noise.n >= 2, own, own[several].sum())
         squares = np.where(noise.n >= 2, own * noise.raw, (own * noise.raw)[several].sum())
