@@ -17,17 +17,17 @@ _GROUP_WORDS = re.compile(
     r"(_?(id|no|nr|number|name))?$|_id$"
 )
 _FEW_ROWS = 50
-"""On average for each value of a column that looks like a group: more rows, and it is rather a category."""
+"""Mean number of rows per group below which a column may hold groups; with more, it is rather a category."""
 
 
 @dataclass(frozen=True, slots=True)
 class Apart:
-    """What rows belong to, and when they are from.
+    """Groups and times of rows.
 
     Attributes:
-        place: Where the rows are, for messages.
-        group: The column of what rows belong to, such as a patient; None for none.
-        time: The column of when rows are from; None for none.
+        place: Location of the rows, for messages.
+        group: Name of the group column, such as a patient; None for none.
+        time: Name of the time column; None for none.
         groups: The group number of each row, one numbering for all parts; None without groups.
         times: Comparable times of each row; None without.
     """

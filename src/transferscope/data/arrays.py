@@ -12,16 +12,16 @@ from transferscope.errors import DataError, SettingsError, wrong_shape
 from transferscope.wording import few
 
 LARGEST_SIDE = 4096
-"""Pixels on a side of the largest images that can be asked for."""
+"""Largest height or width of images, in pixels."""
 
 ChannelAxis = Literal["first", "last"]
 """Images (N, C, H, W), or (N, H, W, C)."""
 
 _MOST_CHANNELS = 4
-_SOME = 64  # examples by which labels on a grid are told
+_SOME = 64  # examples read to infer the kind of labels on a grid
 _MANY_CLASSES = 20  # whole numbers above which labels are taken for classes only if each has ten examples
 _EPOCHS = {"seconds": 1.0, "milliseconds": 1e3, "microseconds": 1e6, "nanoseconds": 1e9}
-_EPOCH_RANGE = (6.3e8, 4.11e9)  # seconds since 1970: the years 1990 to 2100, in which no two units meet
+_EPOCH_RANGE = (6.3e8, 4.11e9)  # seconds since 1970: 1990 to 2100, unambiguous in any unit
 _YEARS = (1800, 2100)
 _NO_CHANCE = float(np.log(1e-6))
 _REAL = "biuf"  # NumPy's kinds of real numbers, booleans among them
@@ -65,22 +65,22 @@ def to_parts(
             or of integers 0 and 1 several labels of each input, others classes; ambiguous labels are refused.
         label_names: Names of several labels, in the order of their columns; None for "1", "2", ... For masks, the names
             of the classes 0, 1, ...; None for the numbers in the training masks.
-        channels: Which axis of images has the channels; None for the one that it can only be.
+        channels: Axis of the channels of images; None to infer it where it is unambiguous.
 
     Returns:
-        Both parts. Classes are the distinct training labels, sorted, and named by their text; numbers to predict are
-        counted in `label_units`.
+        Both parts. Classes are the distinct training labels, sorted, and named by their text; regression targets are in
+        the units of `label_units`.
 
     Raises:
         DataError: Inputs or labels have an unsupported shape, type or range; a test label does not occur in training;
-        there is only one label of several, or all or no training examples have it; or two classes differ only by spaces
-        or capital letters.
+            there is only one column of several labels, or a label that all or no training examples have; or two classes
+            differ only by spaces or capital letters.
     """
     if kind is None:
         kind = _kind_of(labels[0], name=name)
     check_spellings(label_names or (), f"{name}: the labels", "labels")
     kinds = [part.dtype.kind.replace("u", "i") for part in inputs]
-    if inputs[0].ndim > 2 and kinds[0] != kinds[1]:  # True, 255 and 1.0 are ways to say white
+    if inputs[0].ndim > 2 and kinds[0] != kinds[1]:  # white is True, 255 or 1.0
         raise DataError(
             f"{name}: training images have type {inputs[0].dtype} but test images {inputs[1].dtype}; save both as one "
             "type"
@@ -140,7 +140,7 @@ def read_apart(
     return replace(parts, train=own, test=other)
 
 
-@np.errstate(invalid="ignore")  # of infinite ones, which are refused where they are read
+@np.errstate(invalid="ignore")  # infinite labels are refused by the caller
 def kind_of_numbers(labels: Num[np.ndarray, " N"], *, what: str, how: str) -> Kind:
     """Return the kind of one number per input: floating-point numbers for regression, integers for classes.
 
@@ -224,7 +224,7 @@ def to_inputs(
     Args:
         array: Shape (N, D), (N, H, W), (N, H, W, C) or (N, C, H, W). With more than 4 channels, images must be square
             and have fewer channels than pixels on a side, so that the axes are unambiguous, unless `channels` is given.
-        channels: Which axis of images has the channels; None for the one that it can only be.
+        channels: Axis of the channels of images; None to infer it where it is unambiguous.
 
     Returns:
         The inputs; the same memory if unchanged.
@@ -257,7 +257,7 @@ def to_inputs(
 
 
 def _to_targets(labels: np.ndarray, *, name: str) -> Float64[np.ndarray, "N K"]:
-    """Return numbers (N,) or (N, n_outputs) as float64 (N, n_outputs), within what 32 bits hold."""
+    """Return numbers (N,) or (N, n_outputs) as float64 (N, n_outputs), within the range of float32."""
     if labels.ndim not in (1, 2) or labels.dtype.kind not in _REAL:
         raise wrong_shape(f"{name}: regression labels", labels, "numbers (N,) or (N, n_outputs)")
     numbers = labels.reshape(len(labels), -1)
@@ -412,7 +412,7 @@ def _label_column(labels: np.ndarray, *, name: str) -> np.ndarray:
             raise DataError(f"{name}: class labels are not UTF-8 text; save them as text") from error
     if labels.dtype.kind not in _REAL + "UMO":
         raise wrong_shape(f"{name}: class labels", labels, "whole numbers or text")
-    if n_missing := int((labels != labels).sum()):  # NaN, and a date that is none
+    if n_missing := int((labels != labels).sum()):  # NaN or NaT
         raise DataError(f"{name}: {n_missing} of {len(labels)} class labels are NaN; drop those examples")
     return labels
 
@@ -451,7 +451,7 @@ def _to_pixels(images: np.ndarray, *, name: str) -> np.ndarray:
     low, high = images.min(), images.max()
     floating = np.issubdtype(images.dtype, np.floating)
     if floating and not np.isfinite([low, high]).all():
-        return np.ascontiguousarray(images, dtype=np.float32)  # LabelledSet says which examples are not finite
+        return np.ascontiguousarray(images, dtype=np.float32)  # LabelledSet refuses it and names the examples
     if low < 0 or high > (1 if floating else 255):
         expected = "floating-point pixels in [0, 1]" if floating else "whole pixels in 0..255"
         raise DataError(f"{name}: pixels of type {images.dtype} run from {low} to {high}; expected {expected}")

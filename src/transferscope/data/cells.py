@@ -19,10 +19,10 @@ DayOrder = Literal["day-first", "month-first"]
 GAPS = frozenset(
     ["", "NA", "N/A", "n/a", "#N/A", "#NA", "#N/A N/A", "<NA>", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "None"]
 ) | {"1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"}
-"""What stands for nothing in any column of features."""
+"""Text for a missing value in any feature column."""
 
 MARKS = frozenset(["?", "-", "--", "—", "–", ".", "..", "..."])
-"""What stands for nothing among numbers and dates; among names it is one of them."""
+"""Text for a missing value among numbers and dates; in a column of names it is a name."""
 
 _GAPS_AMONG_NUMBERS = GAPS | MARKS
 
@@ -34,8 +34,8 @@ ANY_NUMBER = rf"({NUMBER}|{_WITH_POINT}|{_WITH_COMMA})"
 _INFINITE = r"[+-]?inf(inity)?"
 _PLAIN, _ANY, _COMMA = re.compile(f"{NUMBER}|(?i:{_INFINITE})"), re.compile(ANY_NUMBER), re.compile(_WITH_COMMA)
 _ARROW_GAPS = pa.array(sorted(_GAPS_AMONG_NUMBERS))
-_TRIED = 50  # cells of a column by which most that are not numbers are told
-_MOST_DIGITS = 18  # of whole numbers, which 64 bits hold
+_TRIED = 50  # cells tried first, which excludes most columns without numbers
+_MOST_DIGITS = 18  # of integers that fit in 64 bits
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH = (
@@ -62,24 +62,24 @@ _EPOCH = datetime.datetime(1970, 1, 1)
 _SUMS = frozenset(
     ["total", "totals", "subtotal", "grandtotal", "all", "sum", "mean", "means", "average", "averages", "avg", "std"]
 )
-"""Words that say of a row that it sums others up."""
+"""Names of summary rows."""
 _BESIDE_SUMS = frozenset(
     ["stdev", "stddev", "sd", "se", "sem", "stderr", "median", "min", "max", "count", "overall", "25%", "50%", "75%"]
 )
-"""Words that say so beside those alone: Max is a name, SE a country and 50% a share."""
+"""Names of summary rows only beside those above: Max is also a name, SE a country and 50% a share."""
 _BEGINS = re.compile(r"[\s._:-]*[tsgam]", re.IGNORECASE)
 _FEW = 3
 
 
 def is_text(column: pd.Series) -> bool:
     """Return whether all non-missing values are text, of which there is at least one."""
-    if isinstance(column.dtype, pd.StringDtype | pd.ArrowDtype):  # of Arrow, by `as_codes` alone
+    if isinstance(column.dtype, pd.StringDtype | pd.ArrowDtype):  # Arrow types come from `as_codes` only
         return bool(column.notna().any())
     return column.dtype == object and bool(pd.api.types.infer_dtype(column, skipna=True) == "string")
 
 
 def are_codes(texts: Sequence[str]) -> bool:
-    """Return whether numbers are codes: with leading zeros (01067), or as 1E2, which no program writes for 100."""
+    """Return whether numbers are codes: with leading zeros (01067), or 1E2, which no program writes for 100."""
     if any(re.fullmatch(r"[+-]?0\d+", one) for one in texts):
         return True
     measured = any(re.fullmatch(r".*\..*|.*[eE][+-].*", one) for one in texts)
@@ -87,7 +87,7 @@ def are_codes(texts: Sequence[str]) -> bool:
 
 
 def as_arrow(column: pd.Series) -> pa.ChunkedArray:
-    """Return a column of text for Arrow, null where there is nothing; one of `as_codes` as it is."""
+    """Return a text column as an Arrow array, null if missing; a column of `as_codes` keeps its dictionary."""
     if isinstance(column.array, pd.arrays.ArrowExtensionArray):
         given: pa.ChunkedArray = column.array.__arrow_array__()
         return given
@@ -101,12 +101,12 @@ def as_objects(text: pa.ChunkedArray) -> pd.Series:
 
 
 def as_codes(text: pa.ChunkedArray) -> pd.Series:
-    """Return text as its different cells and the place of each among them, which takes and compares quickly."""
+    """Return text dictionary-encoded, which makes selection and comparison fast."""
     return pd.Series(pd.arrays.ArrowExtensionArray(text.dictionary_encode().unify_dictionaries()))
 
 
 def _encoded(text: pa.ChunkedArray) -> tuple[np.ndarray, list[str]]:
-    """Return the place of each cell among the distinct ones, -1 where there is nothing, and these."""
+    """Return the index of each cell among the distinct texts, -1 if missing, and these texts."""
     whole = text.unify_dictionaries().combine_chunks()
     encoded = whole if pa.types.is_dictionary(whole.type) else whole.dictionary_encode()
     places = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
@@ -114,7 +114,7 @@ def _encoded(text: pa.ChunkedArray) -> tuple[np.ndarray, list[str]]:
 
 
 def _used(places: np.ndarray, distinct: list[str], without: Collection[str]) -> tuple[np.ndarray, list[str]]:
-    """Return the places and texts without those that no cell has, as where some rows are taken, and some others."""
+    """Return the codes and texts without texts that are unused, as after a selection of rows, or in `without`."""
     counts = np.bincount(places + 1, minlength=len(distinct) + 1)[1:]
     kept = [k for k, one in enumerate(distinct) if counts[k] and one.strip() not in without]
     if len(kept) == len(distinct):
@@ -125,7 +125,7 @@ def _used(places: np.ndarray, distinct: list[str], without: Collection[str]) -> 
 
 
 def coded(column: pd.Series) -> tuple[np.ndarray, list[Any]]:
-    """Return the place of each cell among the distinct ones, -1 for gaps, and these; text may have spaces around it."""
+    """Return the index of each cell among the distinct values, -1 if missing, and these; text may have outer spaces."""
     if is_text(column):
         return _used(*_encoded(as_arrow(column)), GAPS)
     places, distinct = pd.factorize(plain(column))
@@ -180,7 +180,7 @@ def plain_numbers(text: pa.ChunkedArray) -> np.ndarray | None:
     if len(leading) and pc.any(pc.match_substring_regex(leading, r"^-?0\d+$")).as_py():
         return None
     if np.nanmax(np.abs(values)) < 10.0**_MOST_DIGITS and (whole := _cast(plain, pa.int64())) is not None:
-        return whole if not plain.null_count else values + 0.0  # which makes 0 of -0
+        return whole if not plain.null_count else values + 0.0  # -0.0 becomes 0.0
     for letter in "eE":
         powers = plain.filter(pc.match_substring(plain, letter))
         if len(powers) and are_codes(powers.to_pylist()) and not pc.any(pc.match_substring(plain, ".")).as_py():
@@ -220,7 +220,7 @@ def _read_apart(text: pa.ChunkedArray) -> np.ndarray:
         return np.asarray(held[places].astype(dtype))
 
     are_numbers = all(_PLAIN.fullmatch(one) for one in known) and any(re.fullmatch(NUMBER, one) for one in known)
-    if are_numbers and not are_codes(known):  # those of other digits than ASCII, and beyond what Arrow reads
+    if are_numbers and not are_codes(known):  # digits other than ASCII, and numbers that Arrow does not read
         whole = all(re.fullmatch(r"[+-]?\d{1,18}", one) for one in known)
         gaps = [one in _GAPS_AMONG_NUMBERS for one in stripped]
         values = [np.nan if gap else int(one) if whole else float(one) for one, gap in zip(stripped, gaps, strict=True)]
@@ -232,7 +232,7 @@ def _read_apart(text: pa.ChunkedArray) -> np.ndarray:
 
 
 Cells = Mapping[str, pa.ChunkedArray | pd.Series]
-"""Columns by name: text as Arrow has it, and others."""
+"""Columns by name: text as Arrow arrays, others as pandas series."""
 
 
 def read_cells(
@@ -280,7 +280,7 @@ def _without_marks(
     texts: Mapping[str, pa.ChunkedArray], numbers: Mapping[str, np.ndarray | None], separator: str
 ) -> tuple[dict[str, pa.ChunkedArray], tuple[str, ...]]:
     """Convert columns of numbers in other notations to plain ones, and describe them."""
-    ways: dict[str, tuple[pa.Array, bool, bool]] = {}  # the different numbers; may marks be points, may they be commas
+    ways: dict[str, tuple[pa.Array, bool, bool]] = {}  # distinct numbers; can the mark be a point, can it be a comma
     for name, text in texts.items():
         values = numbers[name]
         some = [one.strip().replace("−", "-") for one in text.slice(0, _TRIED).to_pylist() if one is not None]
@@ -296,7 +296,7 @@ def _without_marks(
             ways[name] = (known, point, _all_match(known, _WITH_COMMA))
     marked = {name: known.filter(pc.match_substring_regex(known, "[.,]")) for name, (known, _, _) in ways.items()}
     has_comma = {name: bool(pc.any(pc.match_substring(known, ",")).as_py()) for name, known in marked.items()}
-    clear = {  # a point between thousands alone (1.234.567) is one of decimals nowhere, and may be of an address
+    clear = {  # 1.234.567 is no decimal number, and may be an address
         point for name, (_, point, comma) in ways.items() if point != comma and len(marked[name])
         and (point or has_comma[name])
     }  # fmt: skip
@@ -390,7 +390,7 @@ def _days_of_text(text: str, order: DayOrder | None) -> float | None:
             (part[f"y{k}"], part[f"m{k}"], part[f"d{k}"]) for k in (1, 2, 3) if part[f"y{k}"] is not None
         )
     number = int(month) if month.isdecimal() else _MONTHS.index(month[:3].lower()) + 1
-    full = int(year) + (0 if len(year) == 4 else 2000 if int(year) < 69 else 1900)  # as POSIX has it
+    full = int(year) + (0 if len(year) == 4 else 2000 if int(year) < 69 else 1900)  # as in POSIX
     hour, half, zone = int(part["hour"] or 0), (part["half"] or "").lower(), (part["zone"] or "").lower()
     if half and not 1 <= hour <= 12:
         return None

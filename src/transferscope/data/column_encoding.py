@@ -46,9 +46,9 @@ _WITH_UNIT = re.compile(
     rf"[+-]?(?P<sign>[$€£¥₹])\s?(?!0\d){ANY_NUMBER}"
     rf"|(?!0\d){ANY_NUMBER}[ \u00a0]?(?P<unit>[%‰$€£¥₹°]|°?[^\W\d_]{{1,12}}(/[^\W_]{{1,6}})?[²³]?)"
 )
-_NEARLY_ALL = 0.9  # share of a column's different values that tells what all of them were meant to be
+_NEARLY_ALL = 0.9  # share of the distinct values of a column that decides its kind
 _DAY = 86_400.0
-_CYCLES = {"year": 365.2425, "week": 7.0, "day": 1.0}  # in days
+_CYCLES = {"year": 365.2425, "week": 7.0, "day": 1.0}  # periods in days
 
 ColumnKind = Literal["number", "truth", "category", "date", "left out"]
 
@@ -145,7 +145,7 @@ class TableEncoding:
 
     @property
     def offsets(self) -> tuple[float, ...]:
-        """What was subtracted from each feature."""
+        """Number subtracted from each feature."""
         return tuple(one.offset if place == 0 else 0.0 for one in self.columns for place in range(len(one.features)))
 
     @property
@@ -188,7 +188,7 @@ class TableEncoding:
         return made
 
     def lost(self, table: pd.DataFrame, path: Path) -> tuple[str, ...]:
-        """Return the features in which rows differ by digits that the 32 bits of training lose."""
+        """Return the features in which rows differ only in digits that float32 loses."""
         of_numbers = [one for one in self.columns if one.kind in ("number", "date")]
         read = {one.features[0]: _filled(table[one.name], one, path)[0] - one.offset for one in of_numbers}
         return tuple(name for name, numbers in read.items() if lost_in_float32(numbers))
@@ -263,7 +263,7 @@ def _fitted(
 ) -> ColumnEncoding:
     name, whole = str(column.name), column
     if beside and all(is_text(one) for one in (column, *beside)):
-        whole = pd.concat([column, *beside], ignore_index=True)  # zip codes may have zeros before them in one table
+        whole = pd.concat([column, *beside], ignore_index=True)  # zip codes may have leading zeros in one table only
     kind = "category" if declared else _kind_of(whole, path)
     if kind == "left out":
         return ColumnEncoding(name, "left out", why="empty in every training row")
@@ -313,7 +313,7 @@ def _counts_rows(known: Float64[np.ndarray, " n"], tested: pd.Series | None, pat
         return False
     try:
         more = _as_numbers(tested, "number", None, path)
-    except DataError:  # said where the test rows are read
+    except DataError:  # reported when the test rows are read
         return False
     return counts_rows(np.concatenate([known, more[~np.isnan(more)]]))
 
@@ -332,7 +332,7 @@ def _fitted_category(column: pd.Series, declared: bool, beside: Sequence[pd.Seri
         return ColumnEncoding(name, "left out", why="another text in every row, as an identifier has")
     ordered = sorted(everywhere, key=lambda value: (-own[value], -everywhere[value], value))
     enough = [value for value in ordered if max(one[value] for one in counts) >= LEAST_ROWS]
-    kept = sorted(enough, key=lambda value: own[value] < LEAST_ROWS)[:MOST_VALUES]  # those of its own rows first
+    kept = sorted(enough, key=lambda value: own[value] < LEAST_ROWS)[:MOST_VALUES]  # values of its own rows first
     others = len(kept) < len(everywhere)
     if not kept:
         return ColumnEncoding(
@@ -379,7 +379,7 @@ def _kind_of_text(values: pd.Series, path: Path) -> ColumnKind:
     dates, no_order = distinct.map(is_date), distinct.map(has_no_order)
     numbers = distinct.str.fullmatch(ANY_NUMBER)
     if (plain := distinct.str.fullmatch(NUMBER)).all():
-        return "category"  # codes, which `typed` left
+        return "category"  # codes, which `typed` keeps as text
     known = ~distinct.isin(MARKS)
     if dates[known].all() and known.any() and no_order[known].nunique() == 1:
         return "date"
@@ -461,7 +461,7 @@ def _as_numbers(column: pd.Series, kind: ColumnKind, order: DayOrder | None, pat
             raise _strange(column, int(wrong.argmax()), kind, path)
         return np.asarray(np.array([*days, np.nan], dtype=np.float64)[places])
     given = numbers = plain(typed(column))
-    if not pd.api.types.is_numeric_dtype(given):  # pandas makes nanoseconds of dates
+    if not pd.api.types.is_numeric_dtype(given):  # `to_numeric` would convert dates to nanoseconds
         others = given.astype(object).map(lambda one: "a date" if isinstance(one, datetime.date) else one)
         numbers = pd.to_numeric(others.where(given.notna(), None), errors="coerce")
     values = numbers.to_numpy(dtype=np.float64, na_value=np.nan)
@@ -533,7 +533,7 @@ def _day(days: float) -> str:
 
 
 def check_same_columns(own: Sequence[str], other: Sequence[str], path: Path, of: Path) -> None:
-    """Refuse, with a DataError, features of other names than those of the table whose encoding is shared."""
+    """Refuse, with a DataError, features whose names differ from those of the shared encoding."""
     lacking = [name for name in other if name not in own]
     more = [name for name in own if name not in other]
     if lacking or more:

@@ -6,9 +6,9 @@ from jaxtyping import Float
 from transferscope.errors import out_of_range
 
 TEST_START = 2**40
-"""Row from which test examples are counted: no training set is that long."""
+"""First row of the test examples: no training set is that long."""
 
-_PER_COUNTER = 4  # 64-bit draws that Philox makes from one value of its counter
+_PER_COUNTER = 4  # 64-bit numbers of Philox per counter value
 
 
 def uniform_rows(n: int, width: int, *, seed: int, purpose: str, start: int = 0) -> Float[np.ndarray, "n width"]:

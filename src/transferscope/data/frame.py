@@ -33,7 +33,7 @@ from transferscope.files import require_regular, stamp_of
 from transferscope.once import made_once
 
 Format = Literal["csv", "tsv", "json", "jsonl", "parquet"]
-"""How a table is written."""
+"""File formats of tables."""
 
 SUFFIXES: dict[str, Format] = {
     ".csv": "csv",
@@ -44,18 +44,18 @@ SUFFIXES: dict[str, Format] = {
     ".ndjson": "jsonl",
     ".parquet": "parquet",
 }
-"""How files of tables end."""
+"""File suffix of each table format."""
 
 _SEPARATORS = (",", "\t", ";", "|")
-_DECLARED = re.compile(r'"?sep=(.)"?(?:\r\n|\r|\n)')  # a line for spreadsheets
+_DECLARED = re.compile(r'"?sep=(.)"?(?:\r\n|\r|\n)')  # separator line of spreadsheets
 _LINES_TRIED = 50
 _LINE = "line"
 _BLANK = " \t\r\n"
 _TEXT_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
-_BLOCK = 1 << 24  # bytes that Arrow takes at a time, in which a row must fit
+_BLOCK = 1 << 24  # bytes that Arrow reads at a time; a row must fit
 _MARKS = {
     codecs.BOM_UTF8: "utf-8",
-    codecs.BOM_UTF32_LE: "utf-32",  # which begins with the mark of UTF-16
+    codecs.BOM_UTF32_LE: "utf-32",  # before UTF-16, whose mark is its prefix
     codecs.BOM_UTF32_BE: "utf-32",
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
@@ -182,7 +182,7 @@ def read_rows(
             rows = pd.read_parquet(io.BytesIO(raw))
             for position, kind in enumerate(rows.dtypes):
                 if not pd.api.types.is_numeric_dtype(kind):
-                    rows.iloc[:, position].map(str)  # text that is no UTF-8 is decoded here and nowhere later
+                    rows.iloc[:, position].map(str)  # invalid UTF-8 must raise here, not later
         elif form in ("json", "jsonl"):
             text = _decoded(path, raw)[0]
             rows = _json(text, form, diverged=of_runs)
@@ -198,8 +198,8 @@ def read_rows(
             notes = (*decoded, *notes)
     except (TransferscopeError, MemoryError):
         raise
-    except Exception as error:  # on a damaged file the readers raise whatever comes first
-        reason = "" if form == "parquet" else f" ({first_line(error)})"  # of parquet, a reader's inner names
+    except Exception as error:  # the readers may raise anything on a damaged file
+        reason = "" if form == "parquet" else f" ({first_line(error)})"  # parquet: internals of the reader
         raise CorruptDataError(f"{path} cannot be read as a {_words(form)} file{reason}; write it again") from error
     if columns is None:
         names, columns = list(rows.columns), [rows.iloc[:, place] for place in range(rows.shape[1])]
@@ -209,7 +209,7 @@ def read_rows(
     names = [str(name).strip() for name in names]
     if len(twice := pd.Index(names)[pd.Index(names).duplicated()]):
         raise DataError(f"{path} has several columns {twice[0]!r}; give each its own name")
-    index = pd.RangeIndex(n) if index is None else index  # that of a parquet or JSON file may hold anything, twice too
+    index = pd.RangeIndex(n) if index is None else index  # a stored index may have duplicates
     checksum = hashlib.sha256(raw).hexdigest()
     plain = (one.reset_index(drop=True) if isinstance(one, pd.Series) else one for one in columns)
     by_name: Cells = dict(zip(names, plain, strict=True))
@@ -226,7 +226,7 @@ def _unpacked_bytes(path: Path, raw: bytes, form: Format) -> int:
     if form == "parquet":
         about = read_metadata(io.BytesIO(raw))
         groups = sum(about.row_group(index).total_byte_size for index in range(about.num_row_groups))
-        least = int(about.num_rows) * int(about.num_columns) * 8  # runs of one value take up no room in the file
+        least = int(about.num_rows) * int(about.num_columns) * 8  # repeated values take up no space in the file
         return max(int(groups), least)
     suffix = path.suffix.lower()
     if suffix == ".zip":
@@ -281,7 +281,7 @@ def _json(text: str, form: Format, *, diverged: bool) -> pd.DataFrame:
     if form == "json":
         return pd.DataFrame(loads(text))
     rows = []
-    for number, line in enumerate(text.split("\n"), 1):  # splitlines splits at marks within a text, too
+    for number, line in enumerate(text.split("\n"), 1):  # splitlines also splits at Unicode separators
         if line.strip():
             row = loads(line)
             if not isinstance(row, dict):
@@ -291,14 +291,14 @@ def _json(text: str, form: Format, *, diverged: bool) -> pd.DataFrame:
 
 
 def _flat(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return rows of JSON with a column for every nested value, as in metrics.accuracy."""
+    """Return rows of JSON with a column per nested value, such as metrics.accuracy."""
     if not rows.map(lambda cell: isinstance(cell, dict)).any(axis=None):
         return rows
     return pd.json_normalize([{str(name): cell for name, cell in row.items()} for row in rows.to_dict("records")])
 
 
 def _lines(text: str, n: int, separator: str, quoting: Literal[0, 3]) -> pd.Index | None:
-    """Return the line at which each of n rows begins, the first line being 1; None where they cannot be told.
+    """Return the line at which each of n rows begins, the first line being 1; None if unknown.
 
     Lines end as in an editor, also within quotation marks; blank lines are ignored.
     """
@@ -306,7 +306,7 @@ def _lines(text: str, n: int, separator: str, quoting: Literal[0, 3]) -> pd.Inde
         return pd.RangeIndex(1, n + 1)  # every line is a row
     blank = _BLANK.replace(separator, "")
     filled = [number for number, line in enumerate(_TEXT_LINE.findall(text), 1) if line.strip(blank)]
-    if len(filled) > n:  # a cell goes over several lines
+    if len(filled) > n:  # a cell has several lines
         with suppress(csv.Error):
             filled = [line for line, _ in _records(_TEXT_LINE.findall(text), separator, quoting)]
     return pd.Index(filled) if len(filled) == n else None
@@ -433,15 +433,15 @@ def _row_by_row(
 
 
 def _separator(text: str, quoting: Literal[0, 3]) -> str:
-    """Return the separator: that which splits all of the first lines into as many values as the first, and the most.
+    """Return the separator that splits all of the first lines into equally many values, and the most.
 
-    A comma if none does, or several do equally.
+    A comma if there is none, or a tie.
     """
     lines = [line[0] for line in islice(_TEXT_LINE.finditer(text), _LINES_TRIED)]
     counts = {}
     for separator in _SEPARATORS:
         rows = [cells for _, cells in _records(lines, separator, quoting)]
-        widths = {len(row) for row in rows[:-1] or rows}  # the last may be cut off
+        widths = {len(row) for row in rows[:-1] or rows}  # the last line may be incomplete
         counts[separator] = len(rows[0]) if rows and len(widths) == 1 else 0
     best = max(counts, key=lambda one: counts[one])
     return best if counts[best] > 1 else ","

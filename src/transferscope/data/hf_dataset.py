@@ -250,7 +250,7 @@ def _open(folder: Path) -> SavedSplit:
             own, source = stamp_of(file), pa.memory_map(str(file))
             try:
                 tables.append(pa.ipc.open_stream(source).read_all())
-            except pa.ArrowInvalid:  # the format with a table of contents at its end
+            except pa.ArrowInvalid:  # the Arrow file format, with a footer
                 tables.append(pa.ipc.open_file(source).read_all())
             stamp.append(own)
         except (pa.ArrowException, OSError) as error:

@@ -26,25 +26,25 @@ from transferscope.files import content_digest, require_regular, stamp_of, writt
 from transferscope.wording import few, listed
 
 SIDES = (32, 64, 96, 128, 224)
-"""Working sizes, in pixels, that images of mixed sizes are brought to."""
+"""Sizes, in pixels, to which images of mixed sizes are resized."""
 
 _VERSION = 5
-"""Of what is kept; raise it when the same files give other pixels, or are refused."""
+"""Version of the cache; raise it when the same files give other pixels, or are refused."""
 
 _DAYS_KEPT = 30
 _COLOURS = 3
-_MOST_GB = "32"  # on disk, and not in memory: more than the arrays of a file
+_MOST_GB = "32"  # on disk, so more than for arrays in memory
 _FORMATS = ("PNG", "JPEG", "BMP", "DIB", "GIF", "TIFF", "WEBP", "PPM", "TGA", "PCX", "JPEG2000")
-"""What Pillow may take a file for. Never PostScript (EPS): it is a program, and Pillow starts Ghostscript to run it."""
+"""Formats that Pillow may open. Not PostScript (EPS): it is a program, which Pillow runs in Ghostscript."""
 
 _GREY_MODES = ("1", "L", "LA", "La")
 _DEEP_GREY = ("I;16", "I;16B", "I;16L", "I;16N")
-_WIDE_MODES = ("I", "F")  # 32 bits, whose black and white nobody says
+_WIDE_MODES = ("I", "F")  # 32 bits, without a defined range
 _BITS_PER_SAMPLE = 258  # tag of TIFF files
 _SIDEWAYS = (5, 6, 7, 8)  # EXIF orientations that exchange width and height
 _ORIENTATION = 0x0112
 
-_HALF = 128  # of the 8 bits that are left of 16: photographs reach it
+_HALF = 128  # of 255, after conversion of 16 bits to 8: photographs reach it
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,12 +113,12 @@ class Images:
 
     @property
     def about(self) -> dict[str, str]:
-        """The size that was chosen, as provenance: others are read in it."""
+        """The chosen size, as provenance: further images are read at it."""
         return {} if self.chosen is None else {"size": str(self.chosen)}
 
     @property
     def skipped(self) -> str:
-        """Which files were left out, and how many were converted, in words; empty where none was."""
+        """Note on the files that were left out or converted; empty if none."""
         n, said = len(self.kept) + len(self.broken), []
         if self.broken:
             left = few(dict(self.broken))
@@ -181,7 +181,7 @@ def read_images(paths: Sequence[ImageFile], root: Path, form: ImageForm) -> Imag
             unfinished.write_text(json.dumps({**facts, "checksum": _checksum(kept, facts)}), encoding="utf-8")
         if (images := _kept(kept)) is not None:
             return images
-    except OSError:  # no room, or no folder to write to
+    except OSError:  # disk full, or folder not writable
         pass
     arrays: list[np.ndarray] = []
 
@@ -239,7 +239,7 @@ def _kept(file: Path) -> Images | None:
         facts = json.loads(file.with_suffix(".json").read_text(encoding="utf-8"))
         if facts.pop("checksum") != _checksum(file, facts):
             return None
-        pixels = np.load(file, mmap_mode="c")  # pages are shared by all processes; a write would be the writer's own
+        pixels = np.load(file, mmap_mode="c")  # copy on write: processes share the pages
         with suppress(OSError):
             os.utime(file)
         broken = tuple((str(name), str(why)) for name, why in facts["broken"])
@@ -268,7 +268,7 @@ def _plan(paths: Sequence[ImageFile], form: ImageForm, broken: _Broken) -> tuple
     grey = True
     for i, path in enumerate(paths):
         with broken.noted(path), _opened(path) as image:
-            has_exif = image.format != "PNG" or "exif" in image.info  # else a PNG is decoded to look behind its pixels
+            has_exif = image.format != "PNG" or "exif" in image.info  # else Pillow decodes the whole PNG to find EXIF
             sideways = has_exif and image.getexif().get(_ORIENTATION) in _SIDEWAYS
             sizes[i] = image.size[::-1] if sideways else image.size
             grey = grey and image.mode in (*_GREY_MODES, *_DEEP_GREY)
@@ -331,7 +331,7 @@ def _decode(
                     broken.converted.add(path)
                 grey = grey and image.mode == "L"
                 pixels = np.atleast_3d(np.asarray(image.convert("RGB" if channels == _COLOURS else "L")))
-                if pixels.shape != (height, width, channels):  # a file that says another size at its beginning
+                if pixels.shape != (height, width, channels):  # the header declares another size
                     raise CorruptDataError(
                         f"{path} cannot be read as an image (its size is not the declared one); fix or remove it"
                     )
@@ -345,7 +345,7 @@ def _decode(
 def _read_image(path: ImageFile, form: ImageForm, side: int | None) -> tuple[Image.Image, bool]:
     """Return an upright image, at the form's size or cropped to `side`; whether bits or transparency were lost."""
     with _opened(path) as opened:
-        if side is not None:  # a JPEG is decoded at 1/2, 1/4 or 1/8 while twice the size is left
+        if side is not None:  # decode a JPEG at 1/2, 1/4 or 1/8 if that is at least twice the size
             opened.draft(None, (2 * side, 2 * side))
         is_converted = opened.mode in _DEEP_GREY or _bits(opened) > 8
         upright = ImageOps.exif_transpose(opened)
@@ -360,7 +360,7 @@ def _read_image(path: ImageFile, form: ImageForm, side: int | None) -> tuple[Ima
         if upright.has_transparency_data and np.asarray(upright.convert("RGBA"))[..., 3].min() < 255:
             white = Image.new("RGBA", upright.size, "white")
             upright, is_converted = Image.alpha_composite(white, upright.convert("RGBA")), True
-        plain = grey or upright.mode == "RGB"  # a palette loses nothing by way of RGBA
+        plain = grey or upright.mode == "RGB"  # palettes convert to RGBA without loss
         image = (upright if plain else upright.convert("RGBA")).convert("L" if grey else "RGB")
     if form.resize is not None:
         return image.resize((form.resize, form.resize), Image.Resampling.BILINEAR), is_converted

@@ -71,7 +71,7 @@ def load_image_folder(path: Path, *, form: ImageForm, test_share: float | None, 
     check_spellings(classes, f"{path}: the folders", "classes")
     images = read_images(paths, path, form)
     labels = labels[images.kept]
-    n_train = int(np.searchsorted(images.kept, n_train))  # both parts are slices, so that nothing is copied
+    n_train = int(np.searchsorted(images.kept, n_train))  # slices of one array, without a copy
     lost = np.setdiff1d(np.arange(len(classes)), labels[:n_train])
     if len(lost) or n_train == len(labels):
         what = f"training image of the class {classes[lost[0]]!r}" if len(lost) else "test image"
@@ -128,7 +128,7 @@ def size_at_most(path: Path, side: int) -> str:
     """
     files = image_files_below(path) if path.is_dir() else []
     if not files:
-        return ""  # what reads the folder says what is wrong
+        return ""  # the reader of the folder reports it
     height, width, mixed = planned_size(files, path)
     if max(height, width) <= side:
         return ""

@@ -1,4 +1,4 @@
-"""A user's images with their labels in a table: a row for each image, with its file and its labels."""
+"""A user's images with a table of their labels: one row per image."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -48,7 +48,7 @@ def load_labelled_images(
     train, test, left_out = rows_of_table(table, settings, kind, table_path, inputs=[column], seed=seed)
     order = np.concatenate([train, test])
     images = read_images([files[row] for row in order], folder, form)
-    n_train = int(np.searchsorted(images.kept, len(train)))  # both parts are slices, so that nothing is copied
+    n_train = int(np.searchsorted(images.kept, len(train)))  # slices of one array, without a copy
     rows = order[images.kept]
     if not 0 < n_train < len(rows):
         raise DataError(f"{table_path} has no {'test' if n_train else 'training'} image that can be decoded")

@@ -38,7 +38,7 @@ class InputForm:
 
 
 NETWORK_NOTE = "transferscope.card"
-"""Key of what an exported network is, in the metadata of its file."""
+"""Metadata key of the description of an exported network."""
 
 
 def table_of_network(path: Path) -> TableEncoding | None:
@@ -49,7 +49,7 @@ def table_of_network(path: Path) -> TableEncoding | None:
         with safe_open(path, framework="np") as file:
             notes = dict(file.metadata() or {})
     except (SafetensorError, OSError):
-        return None  # what opens the network says so
+        return None  # reported when the network is opened
     try:
         if NETWORK_NOTE not in notes:
             return None

@@ -1,4 +1,4 @@
-"""Several labels of each input, as tables hold them: a column of 0 and 1 for each, or their names in one column."""
+"""Several labels of each input in tables: a column of 0 and 1 for each, or their names in one column."""
 
 from collections.abc import Sequence, Set
 from pathlib import Path
@@ -15,7 +15,7 @@ from transferscope.wording import few
 def flags(columns: pd.DataFrame, path: Path) -> Bool[np.ndarray, "N K"]:
     """Convert columns of 0 and 1, or of booleans, to booleans; raises DataError for other or missing values."""
     numbers = columns.apply(pd.to_numeric, errors="coerce")
-    columns = columns.where(numbers.isna(), numbers)  # a column of text has numbers too where another value is a word
+    columns = columns.where(numbers.isna(), numbers)  # numbers are text in a column with other words
     for name in columns.columns:
         column = columns[name]
         strange = column[~column.isin([0, 1, True, False])]

@@ -74,7 +74,7 @@ def remarks_of(dataset: Dataset) -> tuple[str, ...]:
     shared = int(np.isin(inputs[1], inputs[0]).sum())
     if shared:
         remarks.append(f"{shared:,} of {len(inputs[1]):,} test inputs are among the training inputs")
-    if dataset.train.kind in ("classification", "multi-label"):  # numbers of one input may differ by noise
+    if dataset.train.kind in ("classification", "multi-label"):  # numeric labels of one input may differ by noise
         labels = np.concatenate([part.labels.reshape(len(part), -1) for part in parts])
         everything, codes = np.concatenate(inputs), np.unique(labels, axis=0, return_inverse=True)[1].reshape(-1)
         pairs = np.unique(np.stack([everything, codes.astype(np.uint64)], axis=1), axis=0)

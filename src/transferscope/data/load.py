@@ -122,7 +122,7 @@ def parse_name(spec: str, folder: Path | None = None) -> DataSpec:
         folder: Base of relative paths; None for the working directory.
 
     Raises:
-        SettingsError: The name cannot be read.
+        SettingsError: The name is invalid.
 
     Example:
         >>> parse_name(".?size=64").kind
@@ -158,7 +158,7 @@ def seen_from(spec: str, folder: Path) -> str:
             return str((far / given).absolute())
         return str(near)
 
-    head, _, query = spec.rpartition("?") if "?" in spec else (spec, "", "")  # as `parse_spec` takes names apart
+    head, _, query = spec.rpartition("?") if "?" in spec else (spec, "", "")  # as in `parse_spec`
     kind, _, path = head.partition(":")
     if kind and not path and parse_name(kind, folder).kind == "folder":
         kind, path = "folder", kind
@@ -175,7 +175,7 @@ def seen_from(spec: str, folder: Path) -> str:
     for item in query.split("&") if query else ():
         key, _, value = item.partition("=")
         is_path = key in options
-        if key == "tokenizer":  # or the name of one on a hub
+        if key == "tokenizer":  # or the name of a tokenizer on a hub
             is_path = is_path and Path(seen(unquote(value).removeprefix("hf:"))).exists()
             value = value.removeprefix("hf:")
         if value and is_path:
@@ -263,7 +263,7 @@ def _made_by(function: Reader, spec: DataSpec, seed: int) -> Dataset:
     """Return the data set of another package's function, with the digest of its source in the provenance."""
     origin = DATA_SETS.identity(function)
     if path_options(function) is not None and not holds_name(function):
-        find_path(spec.path)  # a path that leads nowhere is said as that of an own kind is
+        find_path(spec.path)  # a missing path is reported as for built-in kinds
     try:
         made: object = function(spec, seed)
     except TransferscopeError:

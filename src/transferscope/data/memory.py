@@ -78,7 +78,7 @@ class InMemory:
 
 
 AS_TYPED = InMemory()
-"""Data in memory as their types say what they are."""
+"""Data in memory, read by their types."""
 
 DATA_WORDS = (
     "data: a name such as 'csv:FILE?label=COLUMN', (X, y) or (X, y, X_test, y_test) of arrays, frames or texts, a data "
@@ -112,7 +112,7 @@ def write_in_memory(data: Data, folder: Path, role: str, reading: InMemory) -> s
     """
     folder.mkdir(parents=True, exist_ok=True)
     kept_from: list[str] = []
-    if role != "target":  # sources have no test part that anything is measured on
+    if role != "target":  # the test part of a source is not used
         kept_from = [one for one in (reading.group, reading.time) if isinstance(one, str)]
         reading = replace(reading, group=None, time=None)
     if isinstance(data, Dataset):
@@ -316,7 +316,7 @@ def _checked_task(labels: np.ndarray, what: str, task: Task | None) -> Task | No
     if labels.dtype.kind in "US":
         return "classification"
     if labels.dtype.kind in "iuf" and labels.ndim == 1 and np.isfinite(labels).all():
-        kind_of_numbers(labels, what=what, how=_TASKS)  # which refuses what could be either
+        kind_of_numbers(labels, what=what, how=_TASKS)  # which refuses ambiguous labels
     return "classification" if labels.dtype.kind in "iub" and labels.ndim == 1 else None
 
 
@@ -496,7 +496,7 @@ def _is_saved_by_datasets(given: object) -> bool:
 
 
 def _is_torch_data(given: object) -> bool:
-    """Return whether something is a map-style data set of torch, or of its form."""
+    """Return whether something is, or looks like, a map-style data set of torch."""
     plain = isinstance(given, str | bytes | Mapping | list | tuple | np.ndarray | pd.Series)
     sized = hasattr(given, "__getitem__") and hasattr(given, "__len__")
     return sized and not plain and not _is_array(given) and not hasattr(given, "state_dict")

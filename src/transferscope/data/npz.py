@@ -27,13 +27,13 @@ from transferscope.wording import few, listed
 
 KEYS = ("x_train", "y_train", "x_test", "y_test")
 WHOLE = ("x", "y")
-"""Arrays of a file without parts, of which a share becomes the test set."""
+"""Arrays of a file without a test part; a share becomes the test set."""
 LABEL_NAMES = "label_names"
 
 LEFT_OUT = "left_out"
 """Key of the provenance under which features of vectors that count the rows are listed, as JSON."""
 
-_SOME = 64  # rows by which most features are told to be no numbers of rows
+_SOME = 64  # rows tried first, which excludes most features as row numbers
 _LONGEST_HEADER = 10_000  # bytes; as in NumPy
 
 
@@ -58,7 +58,7 @@ def load_npz(
             optional names in `label_names` (n_labels,). On a grid over each image, integers (N, h, w) are masks of
             classes (-1 for cells without a label), with optional names in `label_names`
             (n_classes,), and floating-point numbers (N, h, w) or (N, n_outputs, h, w) a regression.
-        channels: Which axis of images has the channels; None for the one that it can only be.
+        channels: Axis of the channels of images; None to infer it where it is unambiguous.
         kind: Kind of the labels, on a grid "regression" for a dense one; None to infer it from type and shape.
         keep: Features of vectors, from 0, to keep although they number the rows.
         test_share: Share of `x` and `y` for a seeded, stratified test set; None for .2.
@@ -211,7 +211,7 @@ def _read_arrays(
             if first_of:
                 keys = [key for key in keys if key in archive][:1] or keys
             else:
-                parts = {key[2:] for key in archive.files if key.startswith("x_")}  # once, if an array is there twice
+                parts = {key[2:] for key in archive.files if key.startswith("x_")}  # duplicate names count once
 
                 def labels(part: str) -> list[object] | None:
                     assert archive.zip is not None

@@ -1,4 +1,4 @@
-"""Single-precision functions that come out the same on every processor and with any number of threads.
+"""Single-precision functions with the same results on every processor and with any number of threads.
 
 Everything is computed in double precision and rounded to single: processors and numbers of threads change the last
 digits of a double, and a single about once in a billion. Sums, products, quotients and square roots of scalars are
@@ -36,5 +36,5 @@ def product(left: Float[np.ndarray, "*batch n k"], right: Float[np.ndarray, "k m
 
 def _in_double(function: np.ufunc, x: np.ndarray) -> np.ndarray:
     result = np.empty(x.shape, np.float32)
-    function(x, out=result, dtype=np.float64, casting="same_kind")  # a piece at a time, without a copy in double
+    function(x, out=result, dtype=np.float64, casting="same_kind")  # in pieces, which avoids a double-precision copy
     return result

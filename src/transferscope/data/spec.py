@@ -1,4 +1,4 @@
-"""How data are named: `KIND`, `KIND:PATH`, each with options as in `KIND:PATH?key=value&key=value`."""
+"""Names of data: `KIND` or `KIND:PATH`, with options as in `KIND:PATH?key=value&key=value`."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from transferscope.errors import SettingsError, out_of_range, unknown_name
 Word = TypeVar("Word", bound=str)
 
 NETWORK_FILE = ".safetensors"
-"""How the file of an exported network ends, which may stand in the place of a table whose encoding is shared."""
+"""Suffix of an exported network, which can replace a table as the origin of a shared encoding."""
 
 TABLES = ("csv", "parquet", "table")
 """Kinds of names of tables; of "table", the suffix says which."""
@@ -18,12 +18,12 @@ TABLES = ("csv", "parquet", "table")
 
 @dataclass(frozen=True, slots=True)
 class DataSpec:
-    """A name of data, taken apart.
+    """A parsed data name.
 
     Attributes:
-        kind: What stands before the colon: "mnist", "npz", "csv", ...
-        path: What stands between the colon and the options; empty when there is no colon.
-        options: The values given for each key, in order; a key that was given twice has two.
+        kind: Text before the colon: "mnist", "npz", "csv", ...
+        path: Text between the colon and the options; empty without a colon.
+        options: The values of each key, in order; a repeated key has several.
     """
 
     text: str
@@ -32,7 +32,7 @@ class DataSpec:
     options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def allow(self, known: Collection[str]) -> None:
-        """Refuse options that are not known: an UnknownNameError, or a SettingsError where `kind` has none."""
+        """Refuse unknown options with an UnknownNameError, or with a SettingsError if `kind` has none."""
         for key in self.options:
             if not known:
                 raise SettingsError(f"{self.text!r} has the option {key!r}, but {self.kind} accepts none; leave it out")
@@ -71,7 +71,7 @@ class DataSpec:
             raise SettingsError(f"{self.text!r} has {key} = {value!r}; expected a number") from error
 
     def choice(self, key: str, among: tuple[Word, ...]) -> Word | None:
-        """Return the value of an option among a few words, None if absent; raises UnknownNameError otherwise."""
+        """Return the value of an option with fixed choices, None if absent; raises UnknownNameError otherwise."""
         value = self.one(key)
         if value is None:
             return None
@@ -85,12 +85,12 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def reads_path(*options: str) -> Callable[[Function], Function]:
-    """Mark a function of a `DataSpec` and a seed as one whose names have a path: KIND:PATH?key=value.
+    """Mark a function of a `DataSpec` and a seed as a reader of names with a path: KIND:PATH?key=value.
 
-    Paths in study files and in names are relative to where they stand; they reach the function absolute.
+    Relative paths become absolute: in study files relative to the file, otherwise to the working directory.
 
     Args:
-        options: Options of the name that are paths too.
+        options: Options of the name that are also paths.
     """
 
     def marked(function: Function) -> Function:
@@ -107,9 +107,9 @@ def path_options(function: object) -> tuple[str, ...] | None:
 
 
 def reads_name(function: Function) -> Function:
-    """Mark a function of a `DataSpec` and a seed as one whose names hold a name of other data: KIND:NAME?key=value.
+    """Mark a function of a `DataSpec` and a seed as a reader of names that contain another name: KIND:NAME?key=value.
 
-    Paths in that name are relative to where it stands; it reaches the function with absolute ones, for `load` to read.
+    Relative paths in that name become absolute; the function passes it to `load`.
     """
     function.holds_name = True  # type: ignore[attr-defined]
     return reads_path()(function)
@@ -121,13 +121,13 @@ def holds_name(function: object) -> bool:
 
 
 def parse_spec(text: str) -> DataSpec:
-    """Take a name of data apart.
+    """Parse a data name.
 
     The last "?" starts the options, so that a name can hold another one with options of its own, as in
     `half-images:folder:photos?resize=32?parts=AB`. Values may hold any character; write "&" as %26 and "%" as %25.
 
     Returns:
-        Its parts; whether anything answers to the kind is not checked here.
+        Its parts; whether the kind exists is not checked.
 
     Raises:
         SettingsError: The name is empty, or an option is not of the form key=value.

@@ -1,4 +1,4 @@
-"""What people call the parts of their data: folders, files, splits of a saved data set, values of a column."""
+"""Common names of the parts of data: folders, files, splits of a saved data set, values of a column."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -14,20 +14,20 @@ NAMES: dict[Role, tuple[str, ...]] = {
     "validation": ("val", "valid", "validation", "dev", "eval"),
     "test": ("test", "testing"),
 }
-"""Names of each part, in small letters; others mean nothing."""
+"""Names of each part, in lower case."""
 
 ALL_NAMES = tuple(name for names in NAMES.values() for name in names)
 
 
 @dataclass(frozen=True, slots=True)
 class SplitNames:
-    """Which names stand for the parts that are used.
+    """Names of the parts that are used.
 
     Attributes:
         test: The name of the test part, or of the validation part where there is no test part.
-        left_out: The name of the validation part beside a test part: settings are chosen by cross-validation within the
-            training part; or of a test part whose labels are kept back. Empty where there is none.
-        is_hidden: Whether that is so.
+        left_out: The name of the unused part: a validation part beside a test part, since settings are chosen by
+            cross-validation within the training part, or a test part with hidden labels. Empty if none.
+        is_hidden: Whether the labels of the unused part are hidden.
     """
 
     train: str
@@ -37,7 +37,7 @@ class SplitNames:
 
     @property
     def note(self) -> str:
-        """What is left out, or that a validation part is the test set, in words; empty where the names say it."""
+        """Note on an unused part, or on a validation part as the test set; empty if the names are clear."""
         if self.is_hidden:
             return f"{self.left_out} is left out, since it has no labels (-1 or nothing); {self.test} is the test set"
         if self.left_out:
@@ -63,12 +63,12 @@ def split_names(
     """Return the names of both parts; None without a training part or a test part.
 
     Args:
-        train: The name of the training part; None for the one that stands for it.
-        labels: Gives the labels of a part, None where it has none, so that a test part whose labels are kept back, as
-            those of benchmarks are, gives way to a validation part; None where every part has labels.
+        train: The name of the training part; None to find it among the usual names.
+        labels: Returns the labels of a part, or None if it has none; a test part with hidden labels, as in benchmarks,
+            is replaced by the validation part. None if every part has labels.
 
     Raises:
-        DataError: Two names stand for the same part, or the one test part has no labels.
+        DataError: Two names mean the same part, or the only test part has no labels.
     """
     names = list(names)
     train = train or name_of("training", names, where)
@@ -88,7 +88,7 @@ def split_names(
 
 
 _NOTHING = ("", "None", "nan", "NaN", "<NA>", "NaT", "[]", "-1", "-1.0")
-"""Texts of labels that are kept back."""
+"""Texts of hidden labels."""
 
 
 def _are_hidden(labels: Iterable[object] | None, train: Iterable[object] | None) -> bool:
@@ -103,7 +103,7 @@ def split_files(
     """Return the training and the test file of a folder, and a note on those left out; for a file, that file alone.
 
     Args:
-        labels: Gives the labels of a file, None where it has none.
+        labels: Returns the labels of a file, or None if it has none.
 
     Raises:
         DataError: The folder has no such files, two of the same part, or a test part without labels alone.

@@ -1,4 +1,4 @@
-"""Which examples are used: nested few-shot subsets, a test part split off, folds for cross-validation."""
+"""Selection of examples: nested few-shot subsets, a test part, folds for cross-validation."""
 
 import warnings
 from collections.abc import Sequence
@@ -17,31 +17,32 @@ from transferscope.settings.data import Draw
 from transferscope.wording import counted
 
 TEST_SHARE = 0.2
-"""Of the examples that become the test set where a user's data come without one."""
+"""Default share of the test set, for data without one."""
 
 
 def few_shot(train: LabelledSet, n: int, *, seed: int, draw: Draw = "stratified") -> LabelledSet:
     """Draw the first `n` examples of a seeded order in which every prefix is stratified, or balanced.
 
     With one seed, a subset of n examples is contained in that of any n' > n. From n = number of classes on, every class
-    that occurs is there; the count of a class is never above the larger of 1 and its proportional share rounded up,
-    and lies within 1 of the share as soon as the rarest class is due (n >= N / its count).
+    that occurs is included; the count of a class is never above the larger of 1 and its proportional share rounded up,
+    and lies within 1 of the share once the proportional share of the rarest class reaches 1 (n >= N / its count).
 
     Args:
-        n: How many, from 1 to len(train).
+        n: Number of examples, from 1 to len(train).
         draw: "balanced" for counts of classes within 1 of each other, as far as a class has examples.
 
-    Examples with groups are drawn by group, as one labels all recordings of a patient: first `LEAST_GROUPS` groups in
-    a seeded order, and more until every class is there, whose examples come stratified; then one group after another.
+    Examples with groups are drawn by group, since in practice all recordings of a patient are labelled together: first
+    a stratified sample of `LEAST_GROUPS` groups in a seeded order, with more groups until every class is included; then
+    one group after another.
 
     Returns:
         The chosen examples; for regression the prefix of a plain permutation. With several labels for each input,
         each label is drawn as a class is, and counts for every example that has it; inputs without any label form a
-        class of their own. Counts are then near their share, and not always within 1 of it.
+        class of their own. Counts are then near their share, but not always within 1 of it.
 
     Raises:
-        DataError: `n` is below 1 or above the number of examples; or a balanced draw was asked of labels that are not
-            one class of each input, or of groups.
+        DataError: `n` is below 1 or above the number of examples; or a balanced draw is requested for labels other than
+            one class per input, or for groups.
     """
     return train.take(few_shot_rows(train, n, seed=seed, draw=draw))
 
@@ -65,7 +66,7 @@ def few_shot_rows(train: LabelledSet, n: int, *, seed: int, draw: Draw = "strati
 
 
 def split_off_test(examples: LabelledSet, share: float, *, seed: int) -> Parts:
-    """Split off a stratified test part, for data that come without one; arguments and errors as of `rows_split_off`."""
+    """Split off a stratified test part, for data without one; arguments and errors as in `rows_split_off`."""
     train, test = rows_split_off(examples, share, seed=seed)
     return Parts(examples.take(train), examples.take(test))
 
@@ -76,11 +77,11 @@ def rows_split_off(
     """Return the positions of a training part and of a stratified test part.
 
     Args:
-        share: Share of the test part, strictly between 0 and 1; at least one example is left on either side.
+        share: Share of the test part, strictly between 0 and 1; each part has at least one example.
 
     Returns:
-        Both, ascending; every class that occurs is in both, and so is every label. Examples of one group are in the
-        same part, whose share is then near the one asked for: scikit-learn's StratifiedGroupKFold.
+        Both, ascending; every class that occurs is in both, and so is every label. A group is in one part only, by
+        scikit-learn's StratifiedGroupKFold; the share is then approximate.
 
     Raises:
         DataError: There are fewer than two examples, or a class has only one, or occurs in one group alone.
@@ -122,12 +123,12 @@ def rows_of_parts(
     """Return the rows of the training part and of a drawn test part; other arguments as for `to_parts`.
 
     Args:
-        labels: Of all rows.
+        labels: Labels of all rows.
         share: As in `rows_split_off`; None for `TEST_SHARE`.
         apart: Groups and times of all rows. With times, the test part is every row after one of them.
 
     Returns:
-        Both, and which rows are in neither, in words: with groups and times, those of `_later_groups`.
+        Both, and a note on the excluded rows: with groups and times, those of `_later_groups`.
 
     Raises:
         DataError: As `to_parts` and `rows_split_off`; or all times are the same.
@@ -160,11 +161,10 @@ def rows_after(
 def _later_groups(
     early: Int64[np.ndarray, " n_early"], late: Int64[np.ndarray, " n_late"], apart: Apart, share: float, *, seed: int
 ) -> tuple[Int64[np.ndarray, " n_train"], Int64[np.ndarray, " n_test"], str]:
-    """Return the early rows of some groups and the late rows of the others, and the other rows in words.
+    """Return the early rows of some groups, the late rows of the others, and a note on the excluded rows.
 
-    A group with rows on one side alone stays there. Of those on both, the ones with the largest share of late rows
-    become test groups, in a seeded order where it is equal, until the test part is as near to its share of the rows
-    that are kept as it can be.
+    A group with early or late rows only stays on that side. Of the others, those with the largest share of late rows
+    become test groups, ties in a seeded order, until the test part is closest to its share of the kept rows.
 
     Raises:
         DataError: A part would have no row.
@@ -211,7 +211,7 @@ def _groups_split_off(
 def _group_folds(examples: LabelledSet, n_folds: int, *, seed: int) -> tuple["Fold", ...]:
     """Return folds of whole groups by scikit-learn's StratifiedGroupKFold that have every class in both parts.
 
-    Where there are none such, those in whose fitting part every class is.
+    If there are none, return those with every class in the fitting part.
     """
     from sklearn.model_selection import StratifiedGroupKFold
 
@@ -251,17 +251,18 @@ class Fold:
 def folds(train: LabelledSet, n_folds: int, *, seed: int) -> tuple[Fold, ...]:
     """Return stratified folds of the training data, to choose settings without the test data.
 
-    Each class is dealt out in turn, so that its counts in two folds differ by 1 at most, and so do the sizes of the
-    folds. A class with fewer examples than folds is missing from some validation parts but from no fitting part.
-    Several labels for each input are dealt out by iterative stratification, the rarest first (Sechidis, Tsoumakas and
-    Vlahavas, "On the stratification of multi-label data", ECML PKDD 2011).
+    The examples of each class are assigned to the folds in turn, so that the counts of a class, and the sizes, differ
+    by at most 1 between folds. A class with fewer examples than folds is missing from some validation parts, but never
+    from a fitting part. Several labels for each input are assigned by iterative stratification, the rarest first
+    (Sechidis, Tsoumakas and Vlahavas, "On the stratification of multi-label data", ECML PKDD 2011).
 
     Args:
-        n_folds: How many folds, from 2 to len(train).
+        n_folds: Number of folds, from 2 to len(train).
 
     Returns:
-        The folds; every example is validated on exactly once. With groups no group is in both parts of a fold: as many
-        as there are groups at most, of which those are left out whose fitting part lacks a class, and maybe none.
+        The folds; every example is validated on exactly once. With groups, no group is in both parts of a fold; there
+        are at most as many folds as groups, and folds whose fitting part lacks a class are left out, so there may be
+        none.
 
     Raises:
         DataError: There are fewer examples than folds, or a class has only one example.
@@ -280,7 +281,7 @@ def folds(train: LabelledSet, n_folds: int, *, seed: int) -> tuple[Fold, ...]:
 
 
 def _dealt_by_label(labels: np.ndarray, n_folds: int, *, seed: int) -> Int64[np.ndarray, " N"]:
-    """Return the fold of each example by iterative stratification: the fold that lacks a label most gets one."""
+    """Assign each example to a fold by iterative stratification: to the fold that lacks its rarest label most."""
     order = np.random.default_rng(seed).permutation(len(labels))
     fold = np.full(len(labels), -1, dtype=np.int64)
     room = np.full(n_folds, len(labels) / n_folds)
@@ -318,7 +319,7 @@ def _members(examples: LabelledSet, *, seed: int) -> list[Int64[np.ndarray, " m"
 def _stratified_order(examples: LabelledSet, n: int, *, seed: int) -> Int64[np.ndarray, " n"]:
     """Return the first `n` positions of the order that `few_shot` documents.
 
-    Each class is called up once, the most frequent first. Then follows the quota method of Balinski and Young (American
+    Each class is drawn once, the most frequent first. Then follows the quota method of Balinski and Young (American
     Mathematical Monthly 82, 1975): among the classes below their share rounded up, the one with the largest
     N_c / (n_c + 1), which keeps every class within 1 of its share. Examples of several labels count for each of them.
     """
@@ -336,8 +337,8 @@ def _stratified_order(examples: LabelledSet, n: int, *, seed: int) -> Int64[np.n
         classes, places = at_once
         starts = np.cumsum([0, *sizes[:-1]])
         return np.concatenate([order, np.concatenate(members)[starts[classes] + places]]).astype(np.int64)
-    waiting = [(whole // size, c) for c, size in enumerate(sizes)]  # a class is below its share from then on
-    below: list[tuple[float, int]] = []  # the most deserving first
+    waiting = [(whole // size, c) for c, size in enumerate(sizes)]  # index from which a class is below its share
+    below: list[tuple[float, int]] = []  # the largest quotient first
     heapify(waiting)
     for i in range(len(members), n):
         while waiting and waiting[0][0] <= i:
@@ -353,10 +354,10 @@ def _stratified_order(examples: LabelledSet, n: int, *, seed: int) -> Int64[np.n
 def _in_order_of_quotients(
     sizes: Int64[np.ndarray, " C"], whole: int, n: int
 ) -> tuple[Int64[np.ndarray, " n"], Int64[np.ndarray, " n"]] | None:
-    """Return classes and places within them after the first of each, by the largest size / place.
+    """Return classes and positions within them after the first of each, by the largest size / (position + 1).
 
     Returns:
-        None where the class with the largest is above its share rounded up somewhere, so that another is called up.
+        None if the class with the largest quotient exceeds its share rounded up, so that another one must be drawn.
     """
     most = np.minimum(sizes - 1, (n + len(sizes)) * sizes // whole + 2)
     classes = np.repeat(np.arange(len(sizes)), most)
@@ -370,7 +371,7 @@ def _in_order_of_quotients(
 
 
 LEAST_GROUPS = 5
-"""Groups that labelled examples are drawn from at least, so that settings can be chosen on other groups."""
+"""Least number of groups of the labelled examples, so that settings can be validated on other groups."""
 
 
 def _order_by_group(examples: LabelledSet, n: int, *, seed: int) -> Int64[np.ndarray, " n"]:
@@ -411,7 +412,7 @@ def _balanced_order(examples: LabelledSet, n: int, *, seed: int) -> Int64[np.nda
 
 
 def _order_by_label(members: list[np.ndarray], n_all: int, n: int) -> Int64[np.ndarray, " n"]:
-    """Return the balanced order for several labels: each example counts for all of its labels."""
+    """Return the balanced order for several labels: each example counts for all its labels."""
     sizes = np.array([len(positions) for positions in members])
     belongs = np.zeros((n_all, len(members)), dtype=bool)
     for place, positions in enumerate(members):
@@ -421,8 +422,8 @@ def _order_by_label(members: list[np.ndarray], n_all: int, n: int) -> Int64[np.n
     for i in range(n):
         below_share = taken * n_all < (i + 1) * sizes
         worth = np.where(below_share, sizes / (taken + 1), sizes / (taken + 1) / n_all)
-        worth[taken == sizes] = -1.0  # nothing is left of it
-        if i < len(members) and (taken == 0).any():  # each is there once before any is due again
+        worth[taken == sizes] = -1.0  # no example is left
+        if i < len(members) and (taken == 0).any():  # every label occurs once before any repeats
             worth[taken > 0] = -1.0
         chosen = int(np.argmax(worth))
         while not free[members[chosen][queues[chosen]]]:

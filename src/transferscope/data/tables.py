@@ -28,33 +28,33 @@ from transferscope.errors import DataError, SettingsError, UnknownNameError, unk
 from transferscope.wording import listed
 
 _LONGEST = 1e18
-"""Whole numbers that are longer may be codes, which no number holds to the last digit."""
+"""Integers from here on may be codes, which float64 would round."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableSettings:
-    """Which columns of a table are what, and which rows are the test set.
+    """Roles of the columns of a table, and the choice of the test set.
 
     Attributes:
         labels: The label columns: one for classes, one or more for regression, and for several labels of each input a
-            column of 0 and 1 for each, or one that holds their names. Names with commas between them are several.
-        drop: Columns that are neither features nor labels, such as an identifier; here, in `categories` and in `keep`
-            too, names with commas between them are several.
-        kind: What the labels are; None to take one floating-point column as regression, any other one as classes, and
-            several columns as regression unless they could be several yes-or-no labels, which is refused.
-        separator: What stands between the names of several labels in one column, which it makes them; None for none.
-        categories: Columns that are categories although they hold numbers.
-        keep: Columns that are features although they count the rows, as an identifier does.
-        dates: How dates as 3/4/2021 are read; None to refuse them.
-        test_file: Another file of the same columns that is the test set.
-        split: A column that says "train", "test" or another name of `split_names` for each row.
-        test_share: Share of rows for a seeded, stratified test set, between 0 and 1; None for 0.2, unless one of the
-            two above is given.
-        group: A column of what rows belong to, such as a patient: no group is in training and test. No feature.
-        time: A column of numbers or dates: the test set is later than the training set. No feature.
+            column of 0 and 1 for each, or one with their names. A name may list several, separated by commas.
+        drop: Columns that are neither features nor labels, such as an identifier. Here, in `categories` and in `keep`,
+            a name may list several, too.
+        kind: Kind of the labels; None to infer it: one floating-point column is a regression, any other one classes,
+            and several columns a regression, unless they could be several labels with values 0 and 1, which is refused.
+        separator: Separator of the names of several labels in one column, which implies that kind; None for none.
+        categories: Columns of numbers to treat as categories.
+        keep: Columns to keep as features although they number the rows, as an identifier does.
+        dates: Order of day and month in dates such as 3/4/2021; None to refuse them.
+        test_file: Another file with the same columns: the test set.
+        split: A column with "train", "test" or another name of `split_names` in each row.
+        test_share: Share of rows for a seeded, stratified test set, between 0 and 1; None for 0.2, unless `test_file`
+            or `split` is given.
+        group: The column of groups, such as patients: no group is in both training and test. Not a feature.
+        time: A column of numbers or dates: the test set is later than the training set. Not a feature.
 
     Raises:
-        SettingsError: No label is named, or more than one way to a test set is.
+        SettingsError: No label is named, or the test set is chosen in several ways.
     """
 
     labels: tuple[str, ...]
@@ -101,24 +101,24 @@ def load_table(
 ) -> tuple[Parts, TableEncoding]:
     """Read a training and a test set from a table.
 
-    Features are decided on the rows of the training part, all of them, whatever number of labels is studied: they read
-    no label, and sources share them.
+    The encoding of features is fitted on all training rows, whatever the number of labels: it uses no labels, and
+    sources share it.
 
     Args:
-        seed: Seed of the split, when the settings name no test set.
-        shared: The encoding of another table to take over, and its place; None to fit one.
-        beside: Training rows of other tables that are to share the one that is fitted.
+        seed: Seed of the split, if the settings name no test set.
+        shared: The encoding of another table to apply, and its file; None to fit one.
+        beside: Training rows of other tables that share the fitted encoding.
 
     Returns:
-        Both parts, features float32 (N, D) in the order of the columns, or of the shared encoding; and what the columns
-        became. What a reader should know of that, of how files were read, and of rows that the encoding does not know
-        is in the words of the parts; the checksum of the file, and what became of each column, in their provenance.
+        Both parts, with features float32 (N, D) in the order of the columns or of the shared encoding; and the
+        encoding. Notes on it, on how files were read, and on unseen values are in `words` of the parts; the checksum of
+        the file and the encoding of each column are in `about`.
 
     Raises:
         CorruptDataError: The file cannot be parsed.
         UnknownNameError: A named column does not exist.
-        DataError: It is no regular file or unpacks to too much; a column cannot be told for what it is, or is not one
-            of those whose encoding is shared; or the labels do not fit their kind or could mean several things.
+        DataError: It is not a regular file, or too large when unpacked; the kind of a column is ambiguous, or the
+            column is not in the shared encoding; or the labels do not fit their kind, or are ambiguous.
     """
     test_file = settings.test_file
     settings, kind, own_rows, test_rows, notes = _parts(path, settings, form, seed)
@@ -130,7 +130,7 @@ def load_table(
         given = [name for name in features if read.get(name, True)]
         check_same_columns(given, [name for name, is_read in read.items() if is_read], path, place)
     else:
-        tables = alike([own_rows, test_rows, *beside])  # zip codes may have zeros before them in one table
+        tables = alike([own_rows, test_rows, *beside])  # zip codes may have leading zeros in one table only
         encoding = fit_encoding(
             tables[0].rows[features],
             path,
@@ -223,16 +223,16 @@ def _parts(
 def read_features(
     path: Path, encoding: TableEncoding | None, *, form: Format
 ) -> tuple[Num[np.ndarray, "N ..."], tuple[str, ...], tuple[str, ...]]:
-    """Return the features of a table without labels, the numbers of its rows, and notes.
+    """Return the features of a table without labels, its row numbers, and notes.
 
     Args:
-        path: The file; it may have other columns too, in any order.
-        encoding: What the columns become; None for a network that reads no tables, which is refused.
+        path: The file; columns may be in any order, and others are ignored.
+        encoding: The encoding of the columns; None for a network of other data, which is refused.
 
     Raises:
         CorruptDataError: The file cannot be parsed.
         UnknownNameError: It lacks columns.
-        DataError: A column is not of the kind that it had in training.
+        DataError: A column has another kind than in training.
     """
     if encoding is None:
         raise DataError(f"{path} is a table, but the network was trained on other data; give data as in its training")
@@ -276,11 +276,11 @@ def with_labels(
     """Return the settings with expanded columns, the kind of labels, and tables with typed label columns.
 
     Args:
-        tables: All rows, of the test file too where there is one: text of one column is the same in both.
+        tables: All rows of the table and of its test file, if any; a column has the same type in both.
 
     Raises:
         UnknownNameError: A label column does not exist.
-        DataError: They could mean several things.
+        DataError: The labels are ambiguous.
     """
     named = {*_named(settings.labels, tables[0].columns), settings.split, settings.group, settings.time}
     tables = [_as_objects(table, named) for table in tables]
@@ -317,7 +317,7 @@ def _as_objects(table: pd.DataFrame, names: Set[str | None]) -> pd.DataFrame:
 
 def _typed_labels(column: pd.Series) -> pd.Series:
     """Return labels as numbers or booleans if all are; otherwise as text, in which None or NA is a class."""
-    if column.dtype != object or not is_text(column):  # text of a parquet file is meant to be text
+    if column.dtype != object or not is_text(column):  # typed text of a parquet file stays text
         return column
     values = typed(column)
     is_number = pd.api.types.is_numeric_dtype(values)
@@ -339,8 +339,8 @@ def read_labels(
     """Return labels of some rows, and the names of several labels.
 
     Args:
-        settings: From `with_labels`, as the rows and the kind are.
-        names: The names of several labels, of the training rows; None for those of these rows.
+        settings: From `with_labels`, as are the rows and the kind.
+        names: Names of several labels, from the training rows; None to take those of these rows.
 
     Raises:
         DataError: The labels do not fit their kind.
@@ -448,17 +448,17 @@ def _kind_of(labels: pd.DataFrame, path: Path) -> Kind:
 def rows_of_table(
     table: pd.DataFrame, settings: TableSettings, kind: Kind, path: Path, *, inputs: Sequence[str], seed: int
 ) -> tuple[Int64[np.ndarray, " n_train"], Int64[np.ndarray, " n_test"], str]:
-    """Return the positions of the rows of both parts of a table whose features are not its own columns.
+    """Return the positions of the training and test rows of a table of texts or image files.
 
     Args:
-        settings: From `with_labels`, as the kind is.
-        inputs: The columns that inputs are read by.
+        settings: From `with_labels`, as is the kind.
+        inputs: The columns of the inputs.
 
     Returns:
-        Both, and which other rows are left out, in words.
+        Both, and a note on the excluded rows.
 
     Raises:
-        DataError: A column that nobody has named says which rows are the test set, or there are too few rows.
+        DataError: An unused column looks like a train/test split, or there are too few rows.
     """
     if settings.split is not None:
         return _split_rows(table, settings, path)
@@ -484,7 +484,7 @@ def _drawn_rows(
 
 
 def apart_by(table: pd.DataFrame, settings: TableSettings, path: Path) -> Apart:
-    """Return groups and times of the rows by the columns that the settings name; raises like `read_apart_by`."""
+    """Return groups and times of the rows from the columns in the settings; raises like `read_apart_by`."""
     return read_apart_by(table, settings.group, settings.time, str(path), settings.dates)
 
 
@@ -511,16 +511,16 @@ def _split_rows(
 
 
 def _refuse_names_of_parts(unread: pd.DataFrame, path: Path, *, otherwise: str) -> None:
-    """Refuse a column that nobody has named and that says which rows are the test set, with a DataError.
+    """Refuse, with a DataError, an unused column that looks like a train/test split.
 
     Args:
-        otherwise: What to do if it is not meant so; "{column}" stands for its name.
+        otherwise: Advice if it is not one; "{column}" is replaced by its name.
     """
     for column in [one for one in unread if not pd.api.types.is_numeric_dtype(unread[one])]:
         texts = coded(unread[column])[1] if is_text(unread[column]) else unread[column].dropna()
         said = (str(value).strip().lower() for value in texts)
         values = set[str]()
-        for value in filter(None, said):  # empty cells say nothing
+        for value in filter(None, said):  # ignore empty cells
             values.add(value)
             if value not in ALL_NAMES:
                 break

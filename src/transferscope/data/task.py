@@ -18,15 +18,15 @@ from transferscope.data.places import cache_folder
 from transferscope.errors import DataError, wrong_shape
 
 Kind = Literal["classification", "regression", "multi-label", "segmentation", "dense regression"]
-"""What labels are: one class of each input, numbers, or any number of labels of each input (multi-label
-classification: Tsoumakas and Katakis, "Multi-label classification: an overview", 2007); or, on a grid over each image,
-one class (semantic segmentation) or numbers (as surface normals or depths) of each cell."""
+"""Kind of labels: one class per input, numbers, or any number of labels per input (multi-label classification:
+Tsoumakas and Katakis, "Multi-label classification: an overview", 2007); or, on a grid over each image, one class
+(semantic segmentation) or numbers (as surface normals or depths) per cell."""
 
 KINDS: tuple[Kind, ...] = ("classification", "regression", "multi-label")
-"""What labels may be said to be; those on a grid are told by their shape."""
+"""Kinds that options accept; labels on a grid are recognised by their shape."""
 
 UNLABELLED = -1
-"""Label of the cells of a segmentation that are neither learnt nor measured."""
+"""Label of cells of a segmentation that are excluded from training and test."""
 
 
 @dataclass(frozen=True)
@@ -36,18 +36,18 @@ class LabelledSet:
     Attributes:
         inputs: Shape (N, *input_shape). Images are (N, C, H, W): uint8 in 0..255, or floating point in [0, 1]. Texts
             are tokens, int32 (N, 2, L): [:, 0] ids, [:, 1] the text that each belongs to (0, or 1 for the second of a
-            pair), both -1 beyond the end; or (N, 4, L) for pairs whose texts are read apart, two rows for each.
+            pair), both -1 beyond the end; or (N, 4, L) for pairs of separate texts, two rows for each.
             Other inputs are floating-point vectors (N, D).
         labels: Classification: integers in 0..n_classes-1, shape (N,). Regression: float32, shape (N, n_outputs).
             Multi-label: booleans, shape (N, n_labels), whether an input has each label. Segmentation: integers in
             0..n_classes-1, or `UNLABELLED`, shape (N, h, w), on a grid over each image that may be coarser than its
             pixels. Dense regression: float32, shape (N, n_outputs, h, w).
         classes: The name of each class in label order, or of each label; None for numbers.
-        indicators: Of a table, whether each feature (D,) is 0 or 1 by what it means: a value of a category, a truth
-            value or a gap, also where no example of this set has it; None where nobody said.
-        vocabulary: Of texts, how the tokenizer writes each token, by its id; None where nobody said.
-        groups: Of each example the number of what it belongs to, such as a patient, int64 (N,); one group is never in
-            two parts of a split. None where every example is one of its own.
+        indicators: For tables, whether each feature (D,) is an indicator (a category value, a boolean or a missing
+            value), also if it is constant in this set; None if unknown.
+        vocabulary: For texts, the text of each token in id order; None if unknown.
+        groups: Group of each example, such as a patient, int64 (N,); no group is in two parts of a split. None without
+            groups.
 
     Raises:
         DataError: The arrays are empty, of unequal length, not finite, or labels outside the classes.
@@ -89,7 +89,7 @@ class LabelledSet:
 
     @property
     def kind(self) -> Kind:
-        """Whether labels are classes, numbers, or several labels of each input; or classes or numbers on a grid."""
+        """Kind of the labels."""
         if self.classes is None:
             return "regression" if self.grid is None else "dense regression"
         if self.labels.dtype == np.bool_:
@@ -98,7 +98,7 @@ class LabelledSet:
 
     @property
     def grid(self) -> tuple[int, int] | None:
-        """Rows and columns of the grid over each image that labels lie on; None for labels of whole inputs."""
+        """Rows and columns of the grid of labels over each image; None for labels of whole inputs."""
         return (int(self.labels.shape[-2]), int(self.labels.shape[-1])) if self.labels.ndim > 2 else None
 
     @property
@@ -137,13 +137,14 @@ class LabelledSet:
     def take(self, index: Num[np.ndarray, " n"]) -> "LabelledSet":
         """Return the examples at `index` (integers, shape (n,)), in that order, as a new set.
 
-        A large part of a memory-mapped array is memory-mapped too: it lies in a file that goes with it.
+        A large part of a memory-mapped array is memory-mapped, too, in a temporary file.
         """
         groups = None if self.groups is None else self.groups[index]
         return replace(self, inputs=take_rows(self.inputs, index), labels=self.labels[index], groups=groups)
 
     def class_counts(self) -> Num[np.ndarray, " C"]:
-        """Return the number of examples of each class or label, or with cells of it; raises DataError for numbers."""
+        """Return the number of examples of each class or label, or with cells of that class; raises DataError for
+        regression."""
         if self.classes is None:
             raise DataError("the labels are numbers to predict, which have no class counts")
         if self.kind == "multi-label":
@@ -156,12 +157,12 @@ class LabelledSet:
 
 @dataclass(frozen=True)
 class Dataset:
-    """A training set and a test set of one problem, and where they came from.
+    """A training set and a test set of one problem, and their provenance.
 
     Attributes:
         name: A short name for tables and figures.
-        test: Examples to measure on; never trained on and never used to choose anything.
-        provenance: What a reader needs to find the data again: keys such as "spec", "address", "licence", "checksum",
+        test: Examples for evaluation only, never for training or for any choice.
+        provenance: Where the data came from: keys such as "spec", "address", "licence", "checksum",
             "transforms"; all values are text.
 
     Raises:
@@ -194,7 +195,7 @@ class Dataset:
 
 @dataclass(frozen=True)
 class TransferTask:
-    """What to learn, and what there is to transfer from.
+    """A target problem, and the source to transfer from.
 
     Attributes:
         target: The problem of interest; `target.train` holds the few labels a method may use.
@@ -232,7 +233,7 @@ class TransferTask:
 
 
 def check_label_units(one: Dataset, other: Dataset) -> None:
-    """Refuse, with a DataError, numbers to predict that are compared and are counted in different units."""
+    """Refuse, with a DataError, to compare regression targets in different units."""
     if one.provenance.get("label_units") != other.provenance.get("label_units"):
         raise DataError(
             f"the labels of {one.name} and {other.name} have different units (see `transferscope show`); give both in "
@@ -241,13 +242,13 @@ def check_label_units(one: Dataset, other: Dataset) -> None:
 
 
 _LARGE = 2**28
-"""Bytes from which on arrays made of a memory-mapped one are not kept in memory."""
+"""Bytes from which arrays derived from a memory-mapped one are memory-mapped, too."""
 
 
 def pieces(array: np.ndarray, n_bytes: int = _LARGE) -> Iterator[np.ndarray]:
-    """Yield an array in consecutive parts of at most so many bytes, or of one row.
+    """Yield an array in consecutive parts of at most `n_bytes`, or of one row.
 
-    The pages of a memory-mapped array are given back after each part, so that reading all of it takes up no memory.
+    Pages of a memory-mapped array are released after each part, so that reading all of it needs little memory.
     """
     size = max(1, n_bytes // max(array[:1].nbytes, 1))
     for start in range(0, len(array), size):
@@ -256,7 +257,7 @@ def pieces(array: np.ndarray, n_bytes: int = _LARGE) -> Iterator[np.ndarray]:
 
 
 def give_back(array: np.ndarray | None) -> None:
-    """Give the pages of a memory-mapped array, or of a part of one, back to the system; they are read again if needed.
+    """Release the pages of a memory-mapped array, or of a part of one; they are read again if needed.
 
     Nothing may have been written to the array.
     """
@@ -269,18 +270,18 @@ def made_of(array: np.ndarray, n: int, shape: tuple[int, ...], parts: Callable[[
     """Write an array part by part, memory-mapped if it is large and derived from a memory-mapped one.
 
     Args:
-        array: What it is made of; it has the same type.
-        parts: Gives consecutive rows, from the first on each time that it is called.
+        array: The array it is derived from, with the same type.
+        parts: Returns consecutive rows, starting again with each call.
     """
     n_bytes = n * array.dtype.itemsize * math.prod(shape)
     if isinstance(array, np.memmap) and n_bytes >= _LARGE:
-        with suppress(OSError), tempfile.TemporaryFile(dir=cache_folder()) as file:  # without a name, it goes unmapped
+        with suppress(OSError), tempfile.TemporaryFile(dir=cache_folder()) as file:  # unnamed, so deleted when unmapped
             for part in parts():
                 file.write(np.ascontiguousarray(part).data)
                 give_back(array)
             file.flush()
             return np.memmap(file, dtype=array.dtype, mode="c", shape=(n, *shape))
-    made, start = np.empty((n, *shape), array.dtype), 0  # also where there is no room, or no folder to write to
+    made, start = np.empty((n, *shape), array.dtype), 0  # also if the disk is full or not writable
     for part in parts():
         made[start : start + len(part)] = part
         start += len(part)
@@ -301,7 +302,7 @@ def take_rows(inputs: np.ndarray, index: np.ndarray) -> np.ndarray:
 
 def _check_arrays(inputs: np.ndarray, labels: np.ndarray) -> None:
     for name, given in (("inputs", inputs), ("labels", labels)):
-        if not isinstance(given, np.ndarray):  # a pandas.Series would give rows by its index, not by their place
+        if not isinstance(given, np.ndarray):  # a pandas.Series is indexed by label, not position
             raise DataError(f"{name} are a {type(given).__name__}; expected a NumPy array, as from np.asarray({name})")
     if inputs.ndim < 2 or inputs.size == 0:
         raise wrong_shape("inputs", inputs, "an array (N, ...) with at least one example and no empty side")

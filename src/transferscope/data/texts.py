@@ -1,4 +1,4 @@
-"""A user's texts: files with a column of texts, or of pairs of texts, brought into tokens by a model's tokenizer."""
+"""A user's texts: files with a column of texts, or two of pairs, tokenized by the tokenizer of a model."""
 
 import hashlib
 import json
@@ -37,7 +37,7 @@ from transferscope.files import expanded, json_object
 from transferscope.once import made_once
 
 MAX_LENGTH = 128
-"""Tokens at which texts are cut where nothing else is said."""
+"""Default number of tokens at which texts are truncated."""
 
 FORMATS = (".tsv", ".csv", ".jsonl", ".parquet")
 _MOST_TOKENS = 1 << 16
@@ -45,12 +45,12 @@ _MOST_TOKENS = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """One text, or a pair that is read as one, in tokens.
+    """The tokens of a text, or of a joined pair.
 
     Attributes:
-        ids: Positions in the vocabulary.
-        texts: For each token 0, or 1 where it belongs to the second text of a pair.
-        is_cut: Whether there were more tokens than wanted.
+        ids: Token ids.
+        texts: Token types: 1 for tokens of the second text of a pair, 0 for others.
+        is_cut: Whether tokens were truncated.
     """
 
     ids: Sequence[int]
@@ -60,12 +60,12 @@ class Encoded:
 
 @runtime_checkable
 class Tokenizer(Protocol):
-    """What brings texts into tokens.
+    """Tokenizer of a model.
 
     Attributes:
-        digest: A checksum of what decides the ids of a text.
-        longest: Tokens at which its model cuts texts, whatever else is asked for.
-        limit: What says so, in words; empty where nothing does.
+        digest: Checksum of everything that determines the ids of a text.
+        longest: Most tokens that its model accepts.
+        limit: Origin of that number, such as a field of config.json; empty if it has none.
     """
 
     digest: str
@@ -74,32 +74,32 @@ class Tokenizer(Protocol):
 
     @property
     def vocabulary(self) -> tuple[str, ...]:
-        """How it writes each token, by its id, as in "##ing"; "" for one that stands for no part of a text."""
+        """The text of each token in id order, as in "##ing"; "" for special tokens."""
         ...
 
     def encode(self, first: Sequence[str], second: Sequence[str] | None, *, max_length: int) -> list[Encoded]:
-        """Return each text, or each pair, with the special tokens of its model; at most `max_length` tokens."""
+        """Tokenize texts, or pairs, with the special tokens of the model, truncated to `max_length` tokens."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class TextSettings:
-    """Which columns of a file are what, and how they are read.
+    """Columns of a file of texts, and settings for reading them.
 
     Attributes:
         text: The column of the texts.
         pair: The column of the second texts; None for single texts.
-        label: The column of the labels, or for several labels of each text columns of 0 and 1 with commas between their
-            names; None where there are none to read.
-        max_length: Tokens at which a text, or a pair that is joined, is cut, from 1 to 65,536; earlier where the
-            tokenizer's model reads fewer (`longest_text`).
-        pairs: "joined" for one sequence of both texts, as cross-encoders read pairs; "apart" for two of their own.
-        kind: What the labels are; None for classes, or several labels where there is a separator.
-        separator: What stands between the names of several labels in one column, which it makes them; None for none.
-        has_header: Whether the first line of a tsv or csv file has the names of the columns; without it they are
-            numbered from 1.
-        split: A column that says "train", "test" or another name of `split_names` for each row; None for none.
-        group: A column of what texts belong to, such as a writer, and `time` one of when; as in `TableSettings`.
+        label: The column of the labels; for several labels of each text also columns of 0 and 1, separated by commas.
+            None for texts without labels.
+        max_length: Tokens at which a text, or a joined pair, is truncated, from 1 to 65,536; fewer if the model accepts
+            fewer (`longest_text`).
+        pairs: "joined" for one sequence per pair, as in cross-encoders; "apart" for two, as in bi-encoders.
+        kind: Kind of the labels; None for classes, or for several labels with a separator.
+        separator: Separator of the names of several labels in one column, which implies that kind; None for none.
+        has_header: Whether the first line of a tsv or csv file has the column names; otherwise columns are numbered
+            from 1.
+        split: A column with "train", "test" or another name of `split_names` in each row; None for none.
+        group: The column of groups, such as authors; as `time`, it is used as in `TableSettings`.
 
     Raises:
         SettingsError: A setting is out of range, or columns are given twice.
@@ -184,18 +184,18 @@ def load_texts(
     """Read a training and a test set of texts.
 
     Args:
-        path: A .tsv file (no quoting, as GLUE has them), .csv (quoted), .jsonl (an object in each line) or .parquet.
-        test_file: Another file of the same columns that is the test set.
-        test_share: Share of the rows for a seeded, stratified test set otherwise; None for a fifth.
+        path: A .tsv file (without quoting, as in GLUE), .csv (quoted), .jsonl (one object per line) or .parquet.
+        test_file: Another file with the same columns: the test set.
+        test_share: Otherwise, share of rows for a seeded, stratified test set; None for 0.2.
 
     Returns:
-        Training and test part; inputs as `LabelledSet` has them, (N, 2, max_length) or (N, 4, max_length).
+        Training and test part; inputs as in `LabelledSet`, (N, 2, max_length) or (N, 4, max_length).
 
     Raises:
         CorruptDataError: A file cannot be parsed.
         UnknownNameError: A named column does not exist.
-        DataError: A text or label is empty, is no text, or has no tokens; or labels could be classes or numbers.
-        SettingsError: Several ways to a test set are given.
+        DataError: A text or label is empty, is not text, or has no tokens; or labels could be classes or numbers.
+        SettingsError: The test set is chosen in several ways.
     """
     given = TableSettings(
         settings.labels,
@@ -209,7 +209,7 @@ def load_texts(
     )
     files = [path] if test_file is None else [path, test_file]
     tables = [_read_file(file, settings) for file in files]
-    for place, table in enumerate(tables):  # numbers of JSON are numbers, as in a table; text stays text
+    for place, table in enumerate(tables):  # numbers of JSON stay numbers; text stays text
         numbers = {name: table[name].infer_objects() for name in settings.labels if not is_text(table[name])}
         tables[place] = table.assign(**numbers)
     read = [_tokens(table, settings, tokenizer, file) for table, file in zip(tables, files, strict=True)]
@@ -247,13 +247,13 @@ def read_texts(path: Path, settings: TextSettings, tokenizer: Tokenizer) -> Int3
 
 @made_once(lambda name: name)
 def open_tokenizer(name: str) -> Tokenizer:
-    """Return the tokenizer of a model of transformers.
+    """Open the tokenizer of a transformers model.
 
     Args:
-        name: A folder with `tokenizer.json`, or an id on the Hugging Face hub, which is fetched once.
+        name: A folder with `tokenizer.json`, or an id on the Hugging Face hub, which is downloaded once.
 
     Raises:
-        MissingDataError: There is none.
+        MissingDataError: There is no such folder, file or id.
         MissingExtraError: The package tokenizers is absent.
         CorruptDataError: The file is not a tokenizer.
     """
@@ -275,14 +275,12 @@ def tokenizer_of(spec: DataSpec) -> Tokenizer:
 
 
 class _FastTokenizer:
-    """A `tokenizer.json` of the package tokenizers, read as its library reads the folder that it lies in.
-
-    That is transformers where a `tokenizer_config.json` says how, and sentence-transformers where its files are: their
-    `do_lower_case` and default prompt.
+    """A `tokenizer.json` with the settings of the files beside it. These are `tokenizer_config.json` of transformers,
+    and `do_lower_case` and the default prompt of sentence-transformers.
     """
 
     def __init__(self, file: Path) -> None:
-        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # its threads do not survive in worker processes
+        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # its threads do not survive a fork
         self.file = file
         sentences = _sentence_settings(file)[0]
         of_encoder, of_tokenizer = _settings(file, "config_sentence_transformers.json"), _settings(file, _BESIDE)
@@ -297,7 +295,7 @@ class _FastTokenizer:
             self._has_types = "token_type_ids" in of_tokenizer.get("model_input_names", ("token_type_ids",))
         except (ImportError, CorruptDataError):
             raise
-        except Exception as error:  # the packages raise Exception itself
+        except Exception as error:  # the packages raise bare Exception
             raise CorruptDataError(
                 f"{file} is not a tokenizer ({first_line(error)}); download the folder again"
             ) from error
@@ -320,20 +318,20 @@ class _FastTokenizer:
                 Encoded(one.ids, one.type_ids if self._has_types else [0] * len(one.ids), bool(one.overflowing))
                 for one in self._fast.encode_batch(given)
             ]
-        except Exception as error:  # the package raises Exception itself
+        except Exception as error:  # the package raises bare Exception
             raise DataError(
                 f"the tokenizer {self.file} cannot truncate texts to {max_length} tokens: {error}"
             ) from error
 
 
 _BESIDE = "tokenizer_config.json"
-_OF_CALLS = ("truncation", "padding", "version")  # of a tokenizer.json, which each call sets again
+_OF_CALLS = ("truncation", "padding", "version")  # keys of tokenizer.json that `encode` sets
 
 SENTENCE_SETTINGS = tuple(
     f"sentence_{kind}_config.json"
     for kind in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
 )
-"""Files in which sentence-transformers says how texts are read; the first that is there counts."""
+"""Settings files of sentence-transformers; the first that exists is used."""
 
 
 def _settings(file: Path, name: str) -> dict[str, Any]:
@@ -354,17 +352,17 @@ _OFFSET = (
     *("roberta", "xlm-roberta", "xlm-roberta-xl", "roberta-prelayernorm", "camembert", "data2vec-text", "esm", "ibert"),
     *("layoutlmv3", "lilt", "longformer", "luke", "markuplm", "mpnet", "xmod"),
 )
-"""Models of transformers, by model_type, that count positions from the one after their token of padding."""
+"""Values of `model_type` in transformers whose position ids start after the padding id."""
 
 
 def longest_text(folder: Path) -> tuple[int, str]:
-    """Return how many tokens a model reads at most, and which field of its folder says so.
+    """Return the most tokens that a model accepts, and the field that declares it.
 
     Of `max_position_embeddings` in config.json, `max_seq_length` of sentence-transformers and `model_max_length` of the
-    tokenizer, the smallest counts. RoBERTa and its relatives leave `pad_token_id` + 1 of their positions unused.
+    tokenizer, the smallest counts. RoBERTa and related models leave `pad_token_id` + 1 positions unused.
 
     Raises:
-        CorruptDataError: A file there is not JSON, or says something else than a number.
+        CorruptDataError: A file is not JSON, or the field is not a number.
     """
     beside = folder / "tokenizer.json"
     whole, (sentences, name) = _settings(beside, "config.json"), _sentence_settings(beside)
@@ -388,7 +386,7 @@ def longest_text(folder: Path) -> tuple[int, str]:
 
 
 def _opened(file: Path) -> tuple[Any, str]:
-    """Return a tokenizer, and the side at which it truncates texts."""
+    """Open a tokenizer; also return its truncation side."""
     from tokenizers import Tokenizer as Fast
 
     if file.name != "tokenizer.json" or not file.with_name(_BESIDE).is_file():
@@ -402,7 +400,7 @@ def _opened(file: Path) -> tuple[Any, str]:
 
 
 def _in_lower_case(fast: Any) -> Any:
-    """Return the normaliser of a tokenizer with lower-casing, unless it does so itself."""
+    """Return the normaliser of a tokenizer, with lower-casing added if missing."""
     from tokenizers import normalizers
 
     own = json.loads(fast.to_str())["normalizer"] or {"normalizers": []}
@@ -421,7 +419,7 @@ def _tokenizer_file(name: str) -> Path:
 
         try:
             folder = Path(snapshot_download(name, allow_patterns=["*.json"]))
-        except Exception as failed:  # of the network, of the hub, of the name
+        except Exception as failed:  # errors of the connection, the hub or the name
             raise MissingDataError(
                 f"{name} is not a local folder, and its tokenizer.json cannot be downloaded from the hub"
             ) from failed
@@ -434,7 +432,7 @@ def _tokenizer_file(name: str) -> Path:
 
 
 def _read_file(path: Path, settings: TextSettings) -> pd.DataFrame:
-    """Return the columns of the settings as text: "NA" and "null" are words."""
+    """Read the columns of the settings as text, in which "NA" and "null" are words."""
     suffix, wanted = (
         path.suffix.lower(),
         [*settings.inputs, *settings.labels, *filter(None, (settings.group, settings.time))],

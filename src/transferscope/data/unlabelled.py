@@ -1,4 +1,4 @@
-"""Inputs to predict for: images, arrays and tables without labels, read as the data of a study were."""
+"""Inputs for prediction: images, arrays and tables without labels, read like the data of a study."""
 
 import json
 from collections.abc import Sequence
@@ -27,17 +27,17 @@ from transferscope.errors import DataError
 from transferscope.wording import few
 
 _OF_IMAGES = ("folder", "hf-dataset")
-"""Kinds of names whose images may be brought to a size."""
+"""Kinds of names whose images may be resized."""
 
 
 @dataclass(frozen=True)
 class Unlabelled:
-    """Inputs, ready to be scaled.
+    """Inputs without labels, before scaling.
 
     Attributes:
         inputs: Shape (N, *input_shape), as in a `LabelledSet`.
         names: A name for each: the path of an image within its folder, or the number of a row, from 0.
-        remarks: How a table was read and what its rows have that no training row had, in sentences.
+        remarks: Notes on how a table was read, and on values that no training row has.
     """
 
     inputs: Num[np.ndarray, "N ..."]
@@ -46,21 +46,21 @@ class Unlabelled:
 
 
 def read_unlabelled(spec: str, form: InputForm) -> Unlabelled:
-    """Read inputs by the name of their data; labels, where there are some, are not read.
+    """Read inputs by data name; labels are ignored.
 
     Args:
         spec: "folder:PATH" or the path of a folder: every image in it and below; the path of one image; "npz:PATH" with
             the array `x` or `x_test`; "csv:PATH" or "parquet:PATH" with the columns of the study's table, in any
             order; "text:PATH", read by the study's tokenizer, with its columns or those of
-            "?text=COLUMN&pair=COLUMN"; any other name that `load` knows, of which the test examples are taken. A bare
+            "?text=COLUMN&pair=COLUMN"; any other name that `load` accepts, for its test examples. A bare
             path is a folder of images, one image, or a file of the kind that the study had.
-        form: How the inputs of the study came about; images of a folder come to their size as those of the study did.
+        form: Input form of the study; images of a folder are resized as in the study.
 
     Raises:
         MissingDataError: There is no such file or folder.
         CorruptDataError: A file cannot be read.
         DataError: The inputs are not of the study's shape or columns.
-        SettingsError: The name cannot be read.
+        SettingsError: The name is invalid.
     """
     parsed = parse_name(_with_kind(spec, form))
     names: Sequence[str] | None = None
@@ -71,7 +71,7 @@ def read_unlabelled(spec: str, form: InputForm) -> Unlabelled:
         if own.kind in _OF_IMAGES and not (asked.resize or asked.size):
             asked = replace(image_form(own), skip_broken=asked.skip_broken, convert=asked.convert)
         channels = form.raw_shape[0] if len(form.raw_shape) == 3 and form.raw_shape[0] in (1, 3) else None
-        # without a size the study's images were of one, and so must these be
+        # without `size`, all images of the study had one size, and these must have it, too
         as_study = replace(asked, channels=channels, automatic=False)
         raw, names = read_images_below(find_path(parsed.path), form=as_study)
     elif parsed.kind == "npz":
@@ -93,13 +93,13 @@ def read_unlabelled(spec: str, form: InputForm) -> Unlabelled:
 
 
 _FAR = 3.0
-"""Ranges of the training examples beyond which a number is said to be far from them."""
+"""Distance from the training range, in widths of it, beyond which a number is reported."""
 
 
 def far_from_training(inputs: Num[np.ndarray, "N ..."], form: InputForm) -> tuple[str, ...]:
     """Describe numbers far outside the training range in one sentence; empty if there are none.
 
-    A number does that is further from the range of its feature in training than 3 times its width.
+    A number is far if its distance from the training range of its feature is more than 3 times the width of the range.
 
     Args:
         inputs: From `as_in_study`.
@@ -131,7 +131,7 @@ def _with_kind(spec: str, form: InputForm) -> str:
         return f"npz:{spec}"
     own = parse_name(form.data)
     of_table = SUFFIXES.keys() & {suffix.lower() for suffix in Path(spec).suffixes}
-    if own.path and (Path(own.path).suffix == Path(spec).suffix or not of_table):  # a suffix that says no other kind
+    if own.path and (Path(own.path).suffix == Path(spec).suffix or not of_table):  # the suffix implies no other kind
         if own.kind in TABLES:
             return f"{own.kind}:{spec}"
         if own.kind not in READERS:  # a plugin's kind
@@ -163,8 +163,8 @@ def as_in_study(raw: Num[np.ndarray, "N ..."], form: InputForm, *, name: str) ->
         raw: Shape (N, *raw_shape).
 
     Raises:
-        DataError: They are of another shape; images may be of another size where the study resized its own. Or they are
-            columns of a table of which the study counts some from an offset, and these are not.
+        DataError: The shape differs; images may have another size if the study resizes them. Or the study subtracts an
+            offset from a feature, and these inputs lack that.
     """
     if form.left_out and raw.ndim == 2 and raw.shape[1] == form.raw_shape[0] + len(form.left_out):
         raw = np.delete(raw, form.left_out, axis=1)
@@ -184,7 +184,7 @@ def as_in_study(raw: Num[np.ndarray, "N ..."], form: InputForm, *, name: str) ->
             )
     given = LabelledSet(raw, np.zeros(len(raw), dtype=np.int64), ("",))
     changes = [one for one in form.transforms if not TRANSFORMS[one.partition(":")[0]].of_labels]
-    # the training part has one example: what a transformation learns from it would be learnt again, and none does
+    # no transform of inputs learns from training examples, so one is enough
     inputs = apply_transforms(Dataset(name, given.take(np.array([0])), given), changes, seed=0).test.inputs
     if inputs.shape[1:] != form.input_shape:
         raise DataError(
@@ -195,9 +195,9 @@ def as_in_study(raw: Num[np.ndarray, "N ..."], form: InputForm, *, name: str) ->
 
 
 def _differs_in_size_alone(shape: tuple[int, ...], form: InputForm) -> bool:
-    """Return whether these are images like those of the study except for their size, which transforms make equal.
+    """Return whether these are images of another size that the transforms of the study resize.
 
-    Borders and an order of pixels mean something else at another size, so that resizing must come before them.
+    Crops, borders and permutations depend on the size, so resizing must come first.
     """
     named = (one.partition(":")[0] for one in form.transforms)
     of_size = [name for name in named if name in ("resize", "short-side", "crop", "pad", "permuted")]

@@ -1,8 +1,7 @@
 """Real data sets by name: one file each with its addresses, published checksums, licence and decoding.
 
-`CATALOGUE` lists them, `locate` says where one lies on this computer, `fetch` downloads what is missing of it, and
-`read_entry` makes a data set of it. Nothing is downloaded on import. A further data set is one file with an `ENTRY`
-here, and one line below.
+`CATALOGUE` lists them, `locate` finds one on this computer, `fetch` downloads its missing files, and `read_entry` reads
+it. Nothing is downloaded on import. A further data set is one file with an `ENTRY` here, and one line below.
 """
 
 from types import MappingProxyType

@@ -1,8 +1,8 @@
 """CIFAR-10: small photographs of ten classes (Krizhevsky, technical report, 2009), read from pickles without executing
 them.
 
-A pickle is a program. The reader below answers the three names that NumPy's pickles of arrays use with stand-ins that
-only remember what they were given, and refuses every other name.
+A pickle is a program. The reader below replaces the three names in NumPy's pickles of arrays by stand-ins that only
+record their arguments, and refuses every other name.
 """
 
 import io
@@ -34,12 +34,12 @@ def read_array_pickle(content: bytes, *, name: str) -> dict[str, Any]:
         if not isinstance(values, dict):
             raise pickle.UnpicklingError("it is not a dict")
         return {str(key): value.to_array() if isinstance(value, _Array) else value for key, value in values.items()}
-    except Exception as error:  # damaged bytes fail in any way; none of them ran anything
+    except Exception as error:  # damaged bytes may raise anything; nothing is executed
         raise CorruptDataError(f"{name} cannot be read ({error}); delete the file and fetch it again") from error
 
 
 class _Type:
-    """Stands for `numpy.dtype`: remembers the code, as in "u1"."""
+    """Stand-in for `numpy.dtype` that records the type code, such as "u1"."""
 
     def __init__(self, code: object, *_: object) -> None:
         self.code = code
@@ -49,7 +49,7 @@ class _Type:
 
 
 class _Array:
-    """Stands for the call of `numpy.core.multiarray._reconstruct`: remembers the state of the array."""
+    """Stand-in for `numpy.core.multiarray._reconstruct` that records the state of the array."""
 
     def __init__(self, *_: object) -> None:
         self.state: tuple[Any, ...] = ()
@@ -73,10 +73,10 @@ _STAND_INS: dict[tuple[str, str], type] = {
 
 
 class _Reader(pickle.Unpickler):
-    """Finds the three NumPy names that pickled arrays use, and refuses all others."""
+    """Unpickler that accepts only the three NumPy names of pickled arrays."""
 
     def find_class(self, module_name: str, global_name: str) -> Any:
-        """Return the stand-in for a name; called for everything that a pickle could run."""
+        """Return the stand-in for a name; `pickle` calls this for every name it would import."""
         try:
             return _STAND_INS[module_name, global_name]
         except KeyError:

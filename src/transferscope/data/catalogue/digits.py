@@ -17,7 +17,7 @@ _BRIGHTEST = 16
 
 
 def _decode(files: Mapping[str, Path], seed: int) -> Parts:
-    package = find_spec("sklearn")  # whose import takes longer than all else, for one file
+    package = find_spec("sklearn")  # imported here, since the import is slow
     assert package is not None
     assert package.origin is not None
     table = np.loadtxt(Path(package.origin).parent / "datasets/data/digits.csv.gz", delimiter=",")

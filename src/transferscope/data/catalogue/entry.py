@@ -21,9 +21,8 @@ if TYPE_CHECKING:
     import requests
 
 Decoder = Callable[[Mapping[str, Path], int], Parts]
-"""Reads the original files of a data set: takes where each `RemoteFile.name` lies, and the seed of the split for a data
-set that comes without one; returns the training and the test set. Raises CorruptDataError for a file that is not what
-it should be."""
+"""Reads the original files of a data set: takes the path of each `RemoteFile.name`, and the seed of the split for a
+data set without one; returns the training and the test set. Raises CorruptDataError for a file of another format."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +89,7 @@ def download(file: RemoteFile, folder: Path) -> Path:
 
 
 def _download_from(address: str, file: RemoteFile, folder: Path) -> Path:
-    import pooch  # here, like requests: only a download needs them
+    import pooch  # imported here, as requests: only downloads need them
     import requests
 
     store = pooch.create(

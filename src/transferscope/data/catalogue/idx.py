@@ -18,7 +18,7 @@ _UNSIGNED_BYTE = 0x08
 
 
 def read_idx(path: Path) -> UInt8[np.ndarray, "..."]:
-    """Read a gzipped idx file of unsigned bytes; a CorruptDataError if it is none, or of another length."""
+    """Read a gzipped idx file of unsigned bytes; raises CorruptDataError for another format or length."""
     try:
         with gzip.open(path) as stream:
             content = stream.read()

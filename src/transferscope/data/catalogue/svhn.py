@@ -20,12 +20,12 @@ def _decode(files: Mapping[str, Path], seed: int) -> Parts:
 
 def _read(path: Path) -> LabelledSet:
     """Read `X`, images of shape (32, 32, 3, N), and `y`, labels of shape (N, 1) with 10 for the digit 0."""
-    from scipy.io import loadmat  # here, because it takes a while to import
+    from scipy.io import loadmat  # imported here, since the import is slow
 
     try:
         content = loadmat(path, variable_names=["X", "y"])
         images, labels = np.asarray(content["X"]), np.asarray(content["y"])
-    except Exception as error:  # the parser fails in as many ways as a damaged file can
+    except Exception as error:  # the parser may raise anything on a damaged file
         raise CorruptDataError(f"{path} is not a MATLAB file with X and y ({error}); fetch it again") from error
     if images.dtype != np.uint8 or images.shape != (32, 32, 3, labels.size) or not np.isin(labels, range(1, 11)).all():
         raise CorruptDataError(

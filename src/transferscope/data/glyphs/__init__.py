@@ -19,7 +19,7 @@ from transferscope.errors import out_of_range
 # Images drawn at once; their intermediate arrays fit in a processor's cache. Chunks are always whole and start at its
 # multiples, as matrix products round differently for other numbers of rows.
 _CHUNK = 256
-_CHUNKS_KEPT = 64  # those of 16,000 images, about 50 MB for 32 x 32 pixels in colour
+_CHUNKS_KEPT = 64  # chunks of 16,000 images, about 50 MB for 32 x 32 pixels in colour
 _DEFAULT = GlyphSettings()
 
 

@@ -13,7 +13,7 @@ from transferscope.files import require_regular
 
 _SUFFIXES = (".ttf", ".otf")
 _BUNDLED = ("DejaVuSans", "DejaVuSerif", "STIXGeneral", "cmb10", "cmr10", "cmss10", "cmti10", "cmtt10")
-_PROBE_SIZE = 32  # pixels: large enough for two glyphs to differ
+_PROBE_SIZE = 32  # pixels; large enough that two glyphs differ
 _NO_CHARACTER = "\U0010ffff"  # never assigned, so that every font shows its "missing" sign
 
 
@@ -21,15 +21,15 @@ def find_fonts(folder: str | None, characters: str) -> tuple[Path, ...]:
     """Return the fonts that contain all `characters`, ordered by file name.
 
     Args:
-        folder: None for the text fonts that come with matplotlib (its fonts of mathematical symbols have no plain
-            characters at their places).
+        folder: None for the text fonts that come with matplotlib (its fonts of mathematical symbols lack plain
+            characters).
 
     Raises:
         MissingDataError: The folder does not exist or holds no font.
         DataError: No font has all the characters.
     """
     if folder is None:
-        import matplotlib  # takes long, and other data need no fonts
+        import matplotlib  # imported here: slow, and only glyphs need it
 
         bundled = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
         files = [file for file in _in_folder(bundled) if file.stem.startswith(_BUNDLED)]
@@ -151,7 +151,7 @@ def _ink(font: ImageFont.FreeTypeFont, character: str) -> Image.Image:
 
 def _distances(ink: Image.Image) -> np.ndarray:
     """Return the signed distance to the outline of a centred character, in units of half a cell."""
-    from scipy.ndimage import distance_transform_edt  # takes long, and other data need none
+    from scipy.ndimage import distance_transform_edt  # imported here: slow, and only glyphs need it
 
     side = _CELL * _FINE
     picture = Image.new("L", (side, side))

@@ -108,7 +108,7 @@ def make_canvas(size: int) -> Canvas:
 
 @dataclass(frozen=True)
 class Layer:
-    """Characters as they fall on the canvas.
+    """Characters placed on the canvas.
 
     Attributes:
         character: Index of each one.

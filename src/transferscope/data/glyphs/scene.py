@@ -1,4 +1,4 @@
-"""Images of characters: what they show, painted layer by layer and lit."""
+"""Images of characters, composed of layers, with textures and light."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -33,7 +33,7 @@ class GlyphSettings:
             and makes the characters stand out in relief.
         background: "fixed" (black), or "random": a random texture, darker than the characters on average.
         texture: "without" (white characters), or "with": each character has its own stripes, as each object of the
-            paper has its own surface. Textures then tell the classes apart as well as shapes do.
+            paper has its own surface. The texture then identifies the class as well as the shape does.
         pose: Strength of the random shift, scale, rotation, shear, stroke width and wobble; 0 for upright characters of
             equal size, 1 for about the variation of handwriting; in [0, 2].
         fonts: Folder with TrueType or OpenType fonts; None for those that come with matplotlib.

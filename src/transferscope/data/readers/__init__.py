@@ -29,7 +29,7 @@ READERS: dict[str, Reader] = {
     "hf-dataset": reads_path("tokenizer")(_reader("texts", "read_hf_dataset")),
     "glyphs": _reader("rendered", "read_glyphs"),
 }
-"""What reads each kind of name."""
+"""The reader of each kind of name."""
 
 FONTS = "fonts"
-"""Option of glyphs, which have no path, that is one."""
+"""Option of glyphs that is a path."""

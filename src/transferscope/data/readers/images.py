@@ -44,7 +44,7 @@ def read_folder(spec: DataSpec, seed: int) -> Dataset:
     if labels is None:
         parts = load_image_folder(path, form=form, test_share=test_share, seed=seed)
     else:
-        from transferscope.data.image_labels import load_labelled_images  # with pandas, which takes a while
+        from transferscope.data.image_labels import load_labelled_images  # imports pandas, which is slow
         from transferscope.data.tables import TableSettings
 
         settings = TableSettings(

@@ -79,7 +79,7 @@ def _table(spec: DataSpec, seed: int) -> tuple[Parts, TableEncoding]:
         for other in others
     ]
     read = load_table(path, _table_settings(spec), form=table_form(spec), seed=seed, shared=shared, beside=beside)
-    for part in (read[0].train, read[0].test):  # others read them too
+    for part in (read[0].train, read[0].test):  # other readers use them too
         part.inputs.flags.writeable = part.labels.flags.writeable = False
     return read
 

@@ -16,7 +16,7 @@ from transferscope.data.texts import FORMATS, labels_of, load_texts, text_settin
 from transferscope.errors import SettingsError
 
 _OPTIONS = ("text", "pair", "label", "max_length", "tokenizer", "kind", "pairs", "test", "test_share", "group", "time")
-"""Of texts, whatever holds them."""
+"""Options of texts in tables and in saved data sets."""
 
 
 def read_texts(spec: DataSpec, seed: int) -> Dataset:

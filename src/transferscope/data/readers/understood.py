@@ -82,6 +82,6 @@ def as_dataset(spec: DataSpec, path: Path, parts: Parts, name: str, **about: str
     Args:
         about: Further provenance.
     """
-    units = {"label_units": json.dumps(parts.label_units)} if parts.label_units else {}  # to give predictions back in
+    units = {"label_units": json.dumps(parts.label_units)} if parts.label_units else {}  # to convert predictions back
     known = {"spec": spec.text, "address": str(path), **about, "understood": understood(parts), **units, **parts.about}
     return Dataset(name, parts.train, parts.test, known)

@@ -1,7 +1,7 @@
 """Transformations of whole data sets, named in a study file, for controlled similarity of source and target.
 
-`apply_transforms(dataset, ["resize:28", "grey"], seed=0)`; `TRANSFORMS` lists them. `pixels` has those of images,
-`labels` those that change no input.
+`apply_transforms(dataset, ["resize:28", "grey"], seed=0)`; `TRANSFORMS` lists them. `pixels` changes images; `labels`
+changes labels or the choice of rows.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,14 +28,14 @@ from transferscope.errors import DataError, SettingsError, unknown_name
 
 @dataclass(frozen=True, slots=True)
 class Transform:
-    """A transformation as `TRANSFORMS` lists it.
+    """A transformation of a data set.
 
     Attributes:
         apply: Takes a data set, the text after the colon ("" for none) and a seed; returns a new data set.
-        example: An argument it can be given; "" when it takes none.
+        example: A valid argument; "" if it takes none.
         random: Whether it draws from the seed.
         of_labels: Whether it changes labels or the choice of rows, and no input.
-        moves: Whether it moves what images show, away from labels on a grid over them.
+        moves: Whether it moves the content of images, which separates it from labels on a grid.
     """
 
     apply: Callable[[Dataset, str, int], Dataset]

@@ -17,14 +17,14 @@ def relabel(dataset: Dataset, argument: str, seed: int) -> Dataset:
     """Replace labels by classes of brightness or redness, as many as before.
 
     "relabel:brightness" goes by the mean of all pixels, "relabel:colour" by mean red minus mean blue. The classes are
-    quantiles of the training images, so that they are equally large there. Inputs stay what they were, and the task
-    has nothing to do with the old one (Liu et al. 2019, section 5.1, relabel images by their colour).
+    quantiles of the training images, so that they have equal sizes there. Inputs are unchanged, and the new task is
+    unrelated to the old one (Liu et al. 2019, section 5.1, relabel images by their colour).
 
     Returns:
         The data set with new labels and class names such as "brightness 1 of 10".
 
     Raises:
-        DataError: The inputs are no images, have no colour, or hardly differ; or the labels are numbers.
+        DataError: The inputs are not images, have no colour, or hardly differ; or the labels are numbers.
         UnknownNameError: The argument is neither "brightness" nor "colour".
     """
     if argument not in _MEASURES:
@@ -48,7 +48,7 @@ def relabel(dataset: Dataset, argument: str, seed: int) -> Dataset:
 
 
 def label_noise(dataset: Dataset, argument: str, seed: int) -> Dataset:
-    """Replace a share of the training labels by wrong ones ("label-noise:0.2"); test labels stay right.
+    """Replace a share of the training labels by wrong ones ("label-noise:0.2"); test labels stay correct.
 
     The examples are drawn at random, and each gets one of the other classes, all equally likely.
 
@@ -56,8 +56,8 @@ def label_noise(dataset: Dataset, argument: str, seed: int) -> Dataset:
         argument: The share, in [0, 1]; rounded to a whole number of examples.
 
     Raises:
-        DataError: The labels are numbers, or there is one class only.
-        SettingsError: The argument is no share.
+        DataError: The labels are numbers, or there is only one class.
+        SettingsError: The argument is not a share.
     """
     try:
         share = float(argument)
@@ -125,10 +125,10 @@ def _several_classes(dataset: Dataset, name: str) -> tuple[str, ...]:
 def train_rows(dataset: Dataset, argument: str, seed: int) -> Dataset:
     """Keep a range of the training examples in their original order, so that two sets can be disjoint parts of one.
 
-    "train-rows:0-500" keeps the first 500; "train-rows:500-2000" begins where that ends. The test set stays.
+    "train-rows:0-500" keeps the first 500; "train-rows:500-2000" continues from there. The test set is unchanged.
 
     Raises:
-        SettingsError: The argument is no such range.
+        SettingsError: The argument is not such a range.
         DataError: There are fewer training examples than END.
     """
     match = re.fullmatch(r"(\d+)-(\d+)", argument)
@@ -145,12 +145,12 @@ def train_rows(dataset: Dataset, argument: str, seed: int) -> Dataset:
 def only_classes(dataset: Dataset, argument: str, seed: int) -> Dataset:
     """Keep the examples of some classes, so that two sets can be different classes of one.
 
-    "classes:0-5" keeps the first five, in the order of the data set's classes; "classes:cat+dog" those of these names.
-    Classes and examples keep their order.
+    "classes:0-5" keeps the first five, in the order of the data set's classes; "classes:cat+dog" keeps those with these
+    names. Classes and examples keep their order.
 
     Raises:
         DataError: There are no such classes, fewer than two, or one without a training or a test example; or the labels
-            are no single classes.
+            are not classes.
     """
     classes = _several_classes(dataset, "classes")
     match = None if argument in classes else re.fullmatch(r"(\d+)-(\d+)", argument)

@@ -1,4 +1,4 @@
-"""Changes of images that keep the labels: of their pixels, channels and sides."""
+"""Changes of images that keep the labels: pixel values, channels and sizes."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -11,17 +11,17 @@ from transferscope.data.task import Dataset, made_of
 from transferscope.errors import DataError, SettingsError, unknown_name, unsupported
 
 Images = Num[np.ndarray, "N C H W"]
-Reshaped = Num[np.ndarray, "N K h w"]  # as many images, with other channels or sides
+Reshaped = Num[np.ndarray, "N K h w"]  # equally many images, with other channels or sizes
 
 
 def map_images(dataset: Dataset, change: Callable[[np.ndarray], np.ndarray]) -> Dataset:
-    """Return the data set with the same change made to training and test images.
+    """Return the data set with one change applied to training and test images.
 
     Args:
-        change: Takes images (N, C, H, W) and returns images; it must not look at one image to change another.
+        change: Takes images (N, C, H, W) and returns images; each image must be changed independently.
 
     Raises:
-        DataError: The inputs are no images.
+        DataError: The inputs are not images.
     """
     check_images(dataset)
     train, test = (
@@ -98,8 +98,7 @@ def invert(dataset: Dataset, argument: str, seed: int) -> Dataset:
 def permuted(dataset: Dataset, argument: str, seed: int) -> Dataset:
     """Permute the pixels of all images and channels alike, by a permutation drawn from `seed`.
 
-    Every label can still be told from the pixels, and nothing is near what it was near before: what convolutions and
-    pooling assume about images is gone.
+    No information is lost, but spatial locality is, which convolutions and pooling rely on.
     """
     check_images(dataset)
     height, width = dataset.train.input_shape[-2:]
@@ -146,14 +145,15 @@ _RESIZED_AT_ONCE = 512  # images at a time, of at most 64 x 64 x 3 numbers each;
 
 
 def resize(dataset: Dataset, argument: str, seed: int) -> Dataset:
-    """Square images of the given side, by antialiased interpolation ("resize:28", bilinear; "resize:28:bicubic").
+    """Resize images to a square of the given side by antialiased interpolation ("resize:28", bilinear;
+    "resize:28:bicubic").
 
     Args:
-        argument: Height and width in pixels, and one of `KERNELS`, which is rounded as Pillow does.
+        argument: Height and width in pixels, and optionally one of `KERNELS`, rounded as in Pillow.
 
     Raises:
-        DataError: The inputs are no images.
-        SettingsError: The argument is not a whole number, or names no interpolation.
+        DataError: The inputs are not images.
+        SettingsError: The argument is not a whole number, or the interpolation is unknown.
     """
     side, kernel = _side_and_kernel(argument, "resize:28")
     return map_images(dataset, lambda images: resized(images, (side, side), kernel))
@@ -162,7 +162,7 @@ def resize(dataset: Dataset, argument: str, seed: int) -> Dataset:
 def short_side(dataset: Dataset, argument: str, seed: int) -> Dataset:
     """Resize the shorter side to the given length, keeping proportions ("short-side:28:bicubic").
 
-    The longer side is rounded down, as in torchvision and transformers. Arguments and errors as of `resize`.
+    The longer side is rounded down, as in torchvision and transformers. Arguments and errors as in `resize`.
     """
     side, kernel = _side_and_kernel(argument, "short-side:28")
 
@@ -182,14 +182,14 @@ def _side_and_kernel(argument: str, example: str) -> tuple[int, str]:
 
 
 def crop(dataset: Dataset, argument: str, seed: int) -> Dataset:
-    """Crop the centred square of the given side ("crop:4"); of an odd margin, the larger half is below.
+    """Crop the centred square of the given side ("crop:4"); an odd margin is larger at the bottom and right.
 
-    With "crop:4:even" half of the rest is rounded to an even number, as by `CenterCrop` of torchvision, which timm uses
-    as well; transformers rounds down.
+    With "crop:4:even", half of the margin is rounded to an even number, as in `CenterCrop` of torchvision and timm;
+    transformers rounds down.
 
     Raises:
-        DataError: The inputs are no images, or smaller than that.
-        SettingsError: The argument is not a whole number, or names another rounding.
+        DataError: The inputs are not images, or smaller than that.
+        SettingsError: The argument is not a whole number, or the rounding is unknown.
     """
     text, _, rounding = argument.partition(":")
     if rounding not in ("", "even"):
@@ -211,7 +211,7 @@ def crop(dataset: Dataset, argument: str, seed: int) -> Dataset:
 def resized(images: Images, shape: tuple[int, int], kernel: str = "") -> Reshaped:
     """Resize images by antialiased interpolation along one axis and then the other.
 
-    Bytes come out the same on every processor: the weights are whole numbers of 2^-22, so that all sums are exact.
+    Bytes are the same on every processor: the weights are whole numbers of 2^-22, so that all sums are exact.
 
     Args:
         shape: Height and width, each at least 1.
@@ -219,7 +219,7 @@ def resized(images: Images, shape: tuple[int, int], kernel: str = "") -> Reshape
             rounded once.
 
     Returns:
-        Images in the type of those given.
+        Images of the same type.
     """
     n, channels, height, width = images.shape
     if (height, width) == shape:
