@@ -16,10 +16,10 @@ Status = Literal[
     "unbounded",
     "undefined",
 ]
-"""How a number came about. "ok" and "converged" can be used as they are; every other one says why not to.
+"""Status of a number: "ok" and "converged" can be used; every other one is a reason not to.
 
 max_steps: an iteration stopped at its budget. non_finite: overflow or NaN on the way. at_bound: an optimum on the edge
-of its range. not_identified: the data do not determine it. too_few: fewer samples than it takes. unbounded: it is
+of its range. not_identified: the data do not determine it. too_few: fewer samples than it needs. unbounded: it is
 infinite in the model. undefined: it does not exist (no variance, an empty class).
 """
 

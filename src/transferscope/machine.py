@@ -48,7 +48,7 @@ def _left_in(group: Path, limit_name: str, used_name: str, prefix: str) -> int |
         of_files = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
         pages = sum(int(of_files[f"{prefix}{kind}_file"]) for kind in ("inactive", "active"))
         return max(0, int(limit) - int(used) + pages)
-    except (OSError, ValueError, KeyError):  # "max" is no number
+    except (OSError, ValueError, KeyError):  # "max" is not a number
         return None
 
 

@@ -1,6 +1,6 @@
-"""Which figures of which papers can be drawn, by author and year; a figure is imported when it is asked for.
+"""The figures of the papers by author and year; each is imported when it is requested.
 
-Adding one: a member of `figure.TheoryFigure`, a line in figures.csv, a line in docs/theory/.
+To add one: a member of `figure.TheoryFigure`, a line in figures.csv, a line in docs/theory/.
 """
 
 import csv
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from transferscope.errors import unknown_name
 
-if TYPE_CHECKING:  # a list of names needs no numerics
+if TYPE_CHECKING:  # listing names must not import numerics
     from transferscope_papers.figure import TheoryFigure
 
 
@@ -22,8 +22,8 @@ class Listed:
 
     Attributes:
         place: "module:name" within this package: a class, or a function for a figure that reads something.
-        reads: "table" for the rows that the authors published, "study" for a finished study of `transferscope run`;
-            "nothing" for what is computed and simulated.
+        reads: "table" for the rows published by the authors, "study" for a finished study of `transferscope run`,
+            "nothing" for figures that are computed and simulated.
     """
 
     title: str
@@ -63,7 +63,7 @@ PAPERS = {paper: Paper(title, _figures(paper)) for paper, title in _TITLES.items
 
 
 def listed(paper: str, figure: str) -> Listed:
-    """Return a figure by the names of the paper and of the figure; UnknownNameError where there is none."""
+    """Return a figure by paper and name; raises UnknownNameError if there is none."""
     if paper not in PAPERS:
         raise unknown_name("paper", paper, PAPERS)
     if figure not in PAPERS[paper].figures:

@@ -34,7 +34,7 @@ def list_figures(
     ] = "",
     as_json: AsJson = False,
 ) -> None:
-    """List the papers and what can be drawn of each, or how the runs of one row differ from the paper."""
+    """List the papers and their figures, or the settings in which the runs of one row differ from the paper."""
     if protocol:
         from transferscope_papers.protocols import protocol_lines, protocols
 
@@ -101,11 +101,11 @@ def draw(
     quiet: Annotated[bool, typer.Option("--quiet", help="Show failures only.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Draw a figure, say how theory and simulation agree, and which claims of the paper hold on what is drawn."""
+    """Draw a figure, and report the agreement of theory and simulation and which claims of the paper hold."""
     known, name = listed(paper, figure), f"{paper} {figure}"
     simulated = "computed and simulated"
     of_runs = {"nothing": simulated, "table": "from the authors' rows", "study": "from a finished study"}[known.reads]
-    # the command line starts faster without the numerics of a command that is not used
+    # slow imports, which other commands do not need
     if study and known.reads != "study":
         what = of_runs if known.reads == "nothing" else f"drawn {of_runs}"
         raise SettingsError(f"{name} is {what} and reads no study; leave --study {study} out")
@@ -131,8 +131,8 @@ def draw(
 
         chosen = chosen_figure(f"{paper}-{figure}", change or [], quick=quick)
         if workers is None and quick:
-            workers = 0  # a process takes longer to start than most quick points take to simulate
-        out.mkdir(parents=True, exist_ok=True)  # what cannot be written is said before minutes of simulation
+            workers = 0  # most quick points take less time than starting a process
+        out.mkdir(parents=True, exist_ok=True)  # fail before minutes of simulation
         try:
             made = make_figure(
                 chosen, store=store or str(out / "papers.sqlite"), workers=workers, quiet=quiet or as_json
@@ -182,7 +182,7 @@ def _words(title: str, made: "FigureMade", written: Sequence[Path]) -> str:
 
 
 def _page(file: Path, title: str, made: "FigureMade") -> Path:
-    """Write the page of a figure: what it shows, the drawings, the claims of the paper and the numbers to print."""
+    """Write the page of a figure: summary, drawings, claims of the paper and tables."""
     from transferscope.cli.answer import as_typed
     from transferscope.report.blocks import Cell, Column, Points, Section, Table, Text
     from transferscope.report.page import Verdict, write_page

@@ -113,7 +113,7 @@ def _draw(canvas: Figure, theory: Theory, simulated: Sequence[Simulated], places
 
 
 def _add_legends(canvas: Figure, grid: Sequence[Axes], note: str) -> None:
-    """In each panel while names are few, else one legend below all of them; the note stands below either."""
+    """Add a legend to each panel if names are few, else one below all panels; the note is below either."""
     named = {name: handle for axes in grid for handle, name in zip(*axes.get_legend_handles_labels(), strict=True)}
     if len(named) > _NAMES_INSIDE:
         own = canvas.legend(
@@ -128,7 +128,7 @@ def _add_legends(canvas: Figure, grid: Sequence[Axes], note: str) -> None:
         own.get_title().set_color(_QUIET)
         return
     if note:
-        canvas.supxlabel(note, x=1.0, ha="right", fontsize="x-small", color=_QUIET)  # the layout leaves it room
+        canvas.supxlabel(note, x=1.0, ha="right", fontsize="x-small", color=_QUIET)  # the layout reserves its space
     for axes in grid:
         if axes.get_legend_handles_labels()[1]:
             axes.legend(fontsize="small")
@@ -200,7 +200,7 @@ def _has_label(axes: Axes, series: str) -> bool:
 def _draw_points(
     axes: Axes, panel: Panel, simulated: Sequence[Simulated], colours: dict[str, str], lined: set[str]
 ) -> None:
-    """Draw points with error bars; series without a line are side by side, so that equal means stay visible."""
+    """Draw points with error bars; series without a line are shifted sideways, so that equal means stay visible."""
     beside = [series for series in dict.fromkeys(item.point.series for item in simulated) if series not in lined]
     in_maps = [(item.point.x, item.point.y, item.estimate.value) for item in simulated if item.point.y is not None]
     markers = {series: _MARKERS[i % len(_MARKERS)] for i, series in enumerate(colours)}
@@ -223,7 +223,7 @@ def _draw_points(
                 label="_" if named else item.point.series,
                 transform=axes.transData + shift,
             )
-            ends = item.estimate.value + np.array([[-1], [1]]) * bar  # what is shifted does not count by itself
+            ends = item.estimate.value + np.array([[-1], [1]]) * bar  # autoscaling ignores shifted points
             axes.update_datalim([(item.point.x, end) for end in ends.ravel()])
     axes.autoscale_view()
     if in_maps:
@@ -235,7 +235,7 @@ def _draw_points(
 def _bar(mean: Estimate, *, share: bool) -> np.ndarray:
     """Return the lengths of the error bar of a mean, shape (2, 1): one standard error, 0 if unknown.
 
-    That of a share of n trials is Wilson's interval of the same level, within 0 and 1.
+    For a share of n trials it is Wilson's interval of the same level, within 0 and 1.
     """
     if not share:
         return np.full((2, 1), mean.stderr or 0.0)

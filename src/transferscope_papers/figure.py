@@ -1,7 +1,7 @@
-"""What a figure of theory against simulation consists of: lines and maps that are computed, points that are simulated.
+"""Figures of theory against simulation: computed lines and maps, and simulated points.
 
 A figure is a frozen dataclass, a member of `TheoryFigure`, whose fields are its settings. Its points are simulated
-group by group, so that a study of them can stop and resume anywhere; everything about the theory is instant.
+group by group, so that a study of them can stop and resume anywhere; the theory is computed at once.
 """
 
 import math
@@ -22,10 +22,10 @@ from transferscope_papers.simulate.agreement import Agreement, agreement
 
 @dataclass(frozen=True)
 class Panel:
-    """One coordinate system of a figure.
+    """One pair of axes of a figure.
 
     Attributes:
-        x_label: With the unit, as is `y_label`.
+        x_label: Label with its unit, as is `y_label`.
         y_limits: Range of y that is shown; None for all.
         shares: Whether points are shares of `Estimate.n` trials, whose error bars end at 0 and 1.
     """
@@ -45,8 +45,8 @@ class Curve:
     """A theoretical line.
 
     Attributes:
-        series: What it is; points of the same series have its colour.
-        y: Shape (k,); infinite values leave a gap, and so does NaN, where nothing is to be drawn.
+        series: Name in the legend; points of the same series have its colour.
+        y: Shape (k,); infinite values and NaN leave a gap.
         dashed: Whether it is drawn dashed: a printed formula beside the corrected one, a bound, a limit.
     """
 
@@ -68,9 +68,9 @@ class Diagram:
         x: Shape (p,), increasing.
         y: Shape (q,), increasing.
         limit: Values beyond plus or minus this have the full colour.
-        shows: What the values are. Other than transferability they are a matrix of values of at least 0, drawn from
-            light to dark with the first row on top.
-        colours: Of a matrix, a map of matplotlib.
+        shows: Name of the values. Values other than transferability are a matrix, at least 0, drawn from light to dark
+            with the first row on top.
+        colours: Colour map of matplotlib, for a matrix.
     """
 
     panel: str
@@ -84,13 +84,13 @@ class Diagram:
 
 @dataclass(frozen=True)
 class Point:
-    """One simulated point, before it is simulated.
+    """A point to simulate.
 
     Attributes:
-        expected: What theory says, NaN where it is not to be compared.
-        parameters: What the simulation needs to know, numbers by name.
-        y: Its height in a diagram, where colour shows the value; None in a coordinate system of values.
-        group: Points of one group come out of one simulation; None for a simulation of its own.
+        expected: Value by theory; NaN if it is not compared.
+        parameters: Parameters of the simulation by name.
+        y: Ordinate in a diagram, where colour shows the value; None in other panels.
+        group: Points of one group share a simulation; None for a simulation of its own.
     """
 
     panel: str
@@ -103,14 +103,14 @@ class Point:
 
     @property
     def seed(self) -> int:
-        """First random seed of the point: a function of what and where it is, so that points are independent."""
+        """First random seed of the point: a hash of its identity, so that points are independent."""
         place = f"{self.panel}/{self.series}/{self.x!r}/{self.y!r}"
         return zlib.crc32(place.encode()) % 1_000_000 * 1000
 
 
 @dataclass(frozen=True)
 class Simulated:
-    """A point and what its simulation came to."""
+    """A point and its simulated estimate."""
 
     point: Point
     estimate: Estimate
@@ -124,7 +124,7 @@ def simulated_means(simulated: Sequence[Simulated], panel: str, series: str) -> 
 
 @dataclass(frozen=True)
 class Theory:
-    """What a figure shows before anything is simulated."""
+    """The content of a figure that needs no simulation."""
 
     panels: tuple[Panel, ...]
     curves: tuple[Curve, ...] = ()
@@ -133,12 +133,12 @@ class Theory:
 
 @dataclass(frozen=True)
 class Drawn:
-    """Everything that a figure shows: what its claims are checked on.
+    """The complete content of a figure, on which its claims are checked.
 
     Attributes:
-        theory: Its lines and maps, those of its conclusion included.
-        planned: The points that it has when all are simulated.
-        sentence: How theory and simulation agree, and what can be concluded.
+        theory: Lines and maps, including those of the conclusion.
+        planned: All points of the figure.
+        sentence: Agreement of theory and simulation, and conclusions.
     """
 
     theory: Theory
@@ -147,21 +147,21 @@ class Drawn:
     sentence: str = ""
 
     def line(self, panel: str, series: str, *, dashed: bool = False) -> Curve:
-        """Return the line of a series; LookupError where there is none."""
+        """Return the line of a series; raises LookupError if there is none."""
         for curve in self.theory.curves:
             if (curve.panel, curve.series, curve.dashed) == (panel, series, dashed):
                 return curve
         raise LookupError(f"{panel} has no line {series}")
 
     def map(self, panel: str) -> Diagram:
-        """Return the map of a panel; LookupError where there is none."""
+        """Return the map of a panel; raises LookupError if there is none."""
         for diagram in self.theory.diagrams:
             if diagram.panel == panel:
                 return diagram
         raise LookupError(f"{panel} has no map")
 
     def points(self, panel: str, series: str) -> dict[float, Estimate]:
-        """Return the simulated points of a series by x, ascending; LookupError where one is missing or has no value."""
+        """Return the simulated points of a series by x, ascending; raises LookupError if one lacks a value."""
         estimates = simulated_means(self.simulated, panel, series)
         n_planned = sum((point.panel, point.series) == (panel, series) for point in self.planned)
         if len(estimates) < max(n_planned, 1) or any(
@@ -176,8 +176,8 @@ class Drawn:
         """Return whether the simulated means of `first` lie below those of `second`.
 
         Args:
-            at: The x that count; None for all of `first`.
-            times: How many times the means of `first` still have to be lower.
+            at: Values of x to compare; None for all of `first`.
+            times: Factor by which the means of `first` must be lower.
 
         Raises:
             LookupError: A point is missing.
@@ -186,7 +186,7 @@ class Drawn:
         return all(times * low[x].value < high[x].value for x in (low if at is None else at))
 
     def signs_agree(self, panel: str) -> bool:
-        """Return whether every simulated mean with a clear sign (`clear_sign`) has that of theory at its place.
+        """Return whether every simulated mean with a clear sign (`clear_sign`) has the sign of theory.
 
         Raises:
             LookupError: Points are missing, or none has a clear sign.
@@ -207,7 +207,7 @@ def clear_sign(mean: Estimate) -> bool:
 
 @dataclass(frozen=True)
 class Conclusion:
-    """What can be said of a figure only after its points are there.
+    """Conclusions that need the simulated points.
 
     Attributes:
         curves: Lines that rest on simulated points, such as a fitted boundary.
@@ -220,13 +220,14 @@ class Conclusion:
 
 @dataclass(frozen=True)
 class Claim:
-    """What a paper says that a figure shows, as a check on what is drawn.
+    """A claim of a paper about a figure, as a check of the figure.
 
     Attributes:
-        source: Where it is made: paper, and section or figure.
-        check: Whether it holds; raises LookupError where what it takes is not drawn.
-        exception: Why it need not hold, or cannot be told, with these settings, in a sentence; "" where it has to hold.
-        told: Whether what is drawn with these settings can tell it at all.
+        source: Paper, and section or figure, of the claim.
+        check: Returns whether it holds; raises LookupError if the figure lacks the data.
+        exception: Reason why it need not hold, or cannot be checked, with these settings, in a sentence; "" if it must
+            hold.
+        told: Whether the figure with these settings can decide it.
     """
 
     sentence: str
@@ -238,7 +239,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Range:
-    """The values of a setting for which a figure can be computed and its simulation ends, ends included."""
+    """Closed range of a setting in which a figure can be computed and its simulation ends."""
 
     low: float
     high: float
@@ -248,7 +249,8 @@ D = Range(2, 5000)
 """Number of inputs: matrices of d x d for each seed."""
 SEEDS = Range(1, 10_000)
 SIGMA = Range(0, 1)
-"""Label noise, in units of the target's norm: above 1 gradient descent on deep networks takes forever."""
+"""Label noise, in units of the target's norm: above 1 gradient descent on deep networks does not converge in reasonable
+time."""
 DEPTH = Range(1, 8)
 NORM = Range(0.1, 10)
 """Norm of a teacher in units of the other's."""
@@ -258,9 +260,9 @@ def setting(full: float, allowed: Range, *, quick: float | None = None) -> Any:
     """Return a setting of a figure, for the default of a dataclass field.
 
     Args:
-        full: Its value in the full profile, which is the paper's.
-        allowed: The values for which the simulation ends.
-        quick: Its value in the quick profile; None for the same.
+        full: Value in the full profile, that of the paper.
+        allowed: Range in which the simulation ends.
+        quick: Value in the quick profile; None for the same.
     """
     metadata = {"allowed": allowed, "quick": full if quick is None else quick}
     return field(default=full, metadata=metadata)
@@ -268,18 +270,18 @@ def setting(full: float, allowed: Range, *, quick: float | None = None) -> Any:
 
 @dataclass(frozen=True)
 class TheoryFigure(ABC):
-    """A published figure, regenerated.
+    """A reproduced figure of a paper.
 
-    A member is a frozen dataclass whose fields are numbers that a reader may set, each with a `setting`. It says what
-    is computed (`theory`), which points are simulated (`points`) and how (`simulate`), and what the paper says that the
-    figure shows (`claims`).
+    A member is a frozen dataclass whose fields are numeric settings, each made by `setting`. It defines the lines and
+    maps (`theory`), the points to simulate (`points`), their simulation (`simulate`) and the claims of the paper
+    (`claims`).
 
     Class attributes:
         name: PAPER-FIGURE, the key of `catalogue.FIGURES` and the name of its files.
         version: Part of the key of its points; raise it when results change.
         known_error: Largest systematic difference of theory and simulation (finite size, step size), in the unit of the
-            values; distances are shortened by it before they are scored. 0 where the comparison is exact.
-        known_share: The same as a share of what theory says, on top of it.
+            values; it is subtracted from distances before they are scored. 0 for an exact comparison.
+        known_share: A further error as a share of the value by theory, added to it.
     """
 
     name: ClassVar[str]
@@ -297,8 +299,7 @@ class TheoryFigure(ABC):
 
     @abstractmethod
     def simulate(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
-        """Return the means over seeds of the points of a group; where one simulation gives all, with the first's
-        seed."""
+        """Return the means over seeds of the points of a group; a shared simulation uses the seed of the first."""
 
     @abstractmethod
     def claims(self) -> tuple[Claim, ...]:
@@ -315,7 +316,7 @@ class TheoryFigure(ABC):
 
     @property
     def ranges(self) -> dict[str, Range]:
-        """The values of each setting for which the simulation ends."""
+        """The range of each setting."""
         return {item.name: item.metadata["allowed"] for item in fields(self)}
 
     def configured(self, *, quick: bool, changes: Mapping[str, str]) -> "TheoryFigure":
@@ -326,7 +327,7 @@ class TheoryFigure(ABC):
 
         Raises:
             UnknownNameError: The figure has no such setting.
-            SettingsError: A value is no number, or out of range.
+            SettingsError: A value is not a number, or out of range.
         """
         known = {item.name: item for item in fields(self)}
         values: dict[str, Any] = {name: item.metadata["quick"] for name, item in known.items()} if quick else {}
@@ -340,7 +341,7 @@ class TheoryFigure(ABC):
         return changed
 
     def groups(self) -> list[list[Point]]:
-        """Return the points that come out of one simulation together, in the order of the first of each."""
+        """Return the points grouped by simulation, in the order of the first of each group."""
         groups: dict[str, list[Point]] = {}
         for i, point in enumerate(self.points()):
             groups.setdefault(point.group or f"alone {i}", []).append(point)
@@ -354,7 +355,7 @@ class TheoryFigure(ABC):
         return agreement(estimates, expected, known_error=[self.error_at(item.point) for item in compared])
 
     def error_at(self, point: Point) -> float:
-        """Return largest systematic difference of theory and simulation at a point."""
+        """Return the largest systematic difference of theory and simulation at a point."""
         return self.known_error + self.known_share * abs(point.expected)
 
     def drawn(self, simulated: Sequence[Simulated]) -> Drawn:
@@ -369,7 +370,7 @@ class TheoryFigure(ABC):
         return Drawn(theory, tuple(simulated), planned, "\n".join(filter(None, sentences)))
 
     def check(self, drawn: Drawn) -> tuple[ClaimSeen, ...]:
-        """Return every claim of the figure, and whether it holds on what is drawn, where that can be told."""
+        """Check every claim of the figure, where the figure can decide it."""
         checked = []
         for claim in self.claims():
             holds, reason = None, claim.exception
@@ -381,7 +382,7 @@ class TheoryFigure(ABC):
         return tuple(checked)
 
     def unlike_the_paper(self, *names: str, says: str = "The paper has") -> str:
-        """Return why a claim about the paper's settings may fail: those of `names` that differ here; "" if none."""
+        """Return why a claim about the settings of the paper may fail: `names` that differ here; "" if none."""
         changed = [
             f"{item.name} = {item.default:.4g} where it is {getattr(self, item.name):.4g} here"
             for item in fields(self)
@@ -390,7 +391,7 @@ class TheoryFigure(ABC):
         return f"{says} {' and '.join(changed)}." if changed else ""
 
     def _check_before_simulation(self) -> None:
-        """Refuse settings that need too much memory, or leave the figure without sense."""
+        """Refuse settings that need too much memory or make the figure meaningless."""
         values = self.settings
         size = values.get("seeds", 1) * values.get("d", 1) ** 2
         if size > _LARGEST_BATCH:

@@ -1,4 +1,4 @@
-"""Figures of papers that are drawn from a finished study, and what they ask of it."""
+"""Figures of papers that are drawn from a finished study, and their requirements."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ from transferscope_papers.made import FigureMade
 
 @dataclass(frozen=True)
 class FinishedStudy:
-    """A study of which no cell is left to do."""
+    """A study without remaining cells."""
 
     store: Store
     name: str
@@ -24,7 +24,7 @@ class FinishedStudy:
     frames: StudyFrames
 
     def methods(self, kind: str) -> list[str]:
-        """Return names in the study file of a method of transferscope, as in "merlin"."""
+        """Return the names in the study file of a method of transferscope, such as "merlin"."""
         tables = self.frames.study.spec["methods"]
         return [str(name) for name, table in tables.items() if table.get("name") == kind]
 
@@ -35,12 +35,12 @@ def study_figure(paper: str, figure: str, place: str, *, store: str = "") -> Fig
 
     Args:
         place: The study file, or the path or URL of a store that holds one study.
-        store: The store of the study; "" for the one that its file names.
+        store: The store of the study; "" for that in its file.
 
     Raises:
         UnknownNameError: There is no such figure.
         StoreError: There is no such store, or the study is not finished.
-        DataError: The study has not what the figure shows.
+        DataError: The study lacks the data of the figure.
     """
     draw = cast(Callable[[FinishedStudy], FigureMade], found_at(listed(paper, figure).place))
     with open_existing(store or place) as opened:

@@ -1,4 +1,4 @@
-"""What the figures of linear teachers share: samples of the target, trained networks, and means over samples."""
+"""Base of the figures of linear teachers: samples of the target, trained networks, and means over samples."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from transferscope_papers.simulate.outcomes import Outcomes
 from transferscope_papers.theory.fine_tuning import fine_tuning_average
 
 ON_LINES = 4_000
-"""Draws for a point of a line: a tenth of the width of a line."""
+"""Draws per point of a line: its error is a tenth of the line width."""
 
 
 _TOGETHER = 6_000_000
@@ -25,12 +25,12 @@ _TOGETHER = 6_000_000
 
 @dataclass(frozen=True)
 class Way:
-    """What is trained; points of one way can be trained together.
+    """Which parts are trained; points of one way can be trained together.
 
     Attributes:
         n_frozen: Number of first layers that keep their pretrained weights.
-        shows: The risk after training from the pretrained start, that of training from scratch, or the gain: the
-            second minus the first, on the same samples.
+        shows: The risk after training from the pretrained start, the risk from scratch, or the gain: their difference
+            on the same samples.
     """
 
     depth: int
@@ -40,7 +40,7 @@ class Way:
 
 @dataclass(frozen=True)
 class Training:
-    """A way of training with the target that it is for."""
+    """A way of training, and its target."""
 
     pair: LinearTransfer
     n: int
@@ -63,14 +63,14 @@ class LinearTeachersFigure(fig.TheoryFigure):
         """Return the training of a point's networks, and its data."""
 
     def groups(self) -> list[list[fig.Point]]:
-        """Return points whose networks are trained alike are trained together."""
+        """Return the points in groups that are trained together."""
         return self.trained_together(self.points())
 
     def trained_together(self, trained: Sequence[fig.Point]) -> list[list[fig.Point]]:
-        """Return points whose networks are trained alike, as many as fit into `_TOGETHER`.
+        """Group points whose networks are trained alike, up to `_TOGETHER` numbers.
 
-        A step of gradient descent costs nearly the same for one network and for a thousand, so that small figures take
-        a fraction of the time. Every network is trained as if it were alone (`simulate.descent`).
+        A step of gradient descent costs nearly the same for one network and for a thousand, so that grouping saves most
+        of the time of small figures. Networks do not affect each other (`simulate.descent`).
         """
         size = max(1, _TOGETHER // (self.seeds * self.d**2))
         alike: dict[Way, list[fig.Point]] = {}
@@ -79,7 +79,7 @@ class LinearTeachersFigure(fig.TheoryFigure):
         return [points[i : i + size] for points in alike.values() for i in range(0, len(points), size)]
 
     def simulate(self, points: Sequence[fig.Point]) -> tuple[Estimate, ...]:
-        """Return means over target samples of the risk, or of the risk from scratch minus it, of trained networks."""
+        """Return means over target samples of the risk of trained networks, or of their gain."""
         trainings = [self.training(point) for point in points]
         way = trainings[0].way
         batch = draw(
@@ -98,4 +98,4 @@ class LinearTeachersFigure(fig.TheoryFigure):
 
 
 fine_tuned_average = lru_cache(maxsize=4096)(fine_tuning_average)
-"""`theory.fine_tuning_average`, remembered; its draws add at most a tenth to the error of 200 simulated seeds."""
+"""`theory.fine_tuning_average`, cached; its draws add at most a tenth to the error of 200 simulated seeds."""

@@ -1,4 +1,4 @@
-"""Letters before the titles of panels, and titles that end in time."""
+"""Letters before the titles of panels, and titles that fit their panel."""
 
 import itertools
 import string
@@ -18,10 +18,10 @@ from transferscope.report.figures.style import drawing
 from transferscope.report.save import INSIDE, save_figure, write_table
 
 _COLOUR_BAR = "<colorbar>"
-"""What matplotlib calls the axes of one."""
+"""Label of the axes of a colour bar in matplotlib."""
 _TOGETHER = "\N{NO-BREAK SPACE}"
 _FEWEST_LETTERS = 8
-"""Of a line of a title: it ends beyond a panel that is narrower."""
+"""Least letters per line of a title, which may exceed a narrower panel."""
 
 
 def write_drawings(drawings: Sequence[Figure], folder: Path) -> tuple[Path, ...]:
@@ -29,7 +29,7 @@ def write_drawings(drawings: Sequence[Figure], folder: Path) -> tuple[Path, ...]
 
     Args:
         drawings: Their canvases are changed.
-        folder: Where SVG, PDF and CSV go; made if it is missing.
+        folder: Folder of SVG, PDF and CSV; created if missing.
 
     Returns:
         The SVG, the PDF and the CSV of each drawing, one after another.
@@ -45,7 +45,7 @@ def write_drawings(drawings: Sequence[Figure], folder: Path) -> tuple[Path, ...]
 
 
 def arrange(canvas: Canvas) -> None:
-    """Give a finished drawing letters where it has several panels, and titles and labels that end within them.
+    """Add letters to a drawing with several panels, and wrap titles and labels to fit.
 
     Args:
         canvas: The drawing, which is changed.
@@ -63,7 +63,7 @@ def arrange(canvas: Canvas) -> None:
             _fit(axes.yaxis.label, axes.bbox.height, upright=True)
         _lay_out(canvas)
         for axes in canvas.axes:
-            left, right = axes.get_position().x0, axes.get_position(original=True).x1  # a map may leave room beside it
+            left, right = axes.get_position().x0, axes.get_position(original=True).x1  # maps may be narrower
             _fit(_title(axes), float(right - left) * canvas.bbox.width)
         for text in canvas.texts:
             _fit(text, canvas.bbox.width)
@@ -77,7 +77,7 @@ def letters(n_panels: int) -> tuple[str, ...]:
 
 
 def _lay_out(canvas: Canvas) -> None:
-    """Give panels the width that their labels and colour bars leave them."""
+    """Set the width of panels to the space beside labels and colour bars."""
     layout = canvas.get_layout_engine()
     if layout is not None:
         layout.execute(canvas)
@@ -92,10 +92,10 @@ def _title(axes: Axes) -> Text:
 
 
 def _fit(text: Text, room: float, *, upright: bool = False) -> None:
-    """Break a text into few even lines within `room` pixels; never at a sign, within words if it must be.
+    """Break a text into few even lines within `room` pixels; never at a sign, within words if necessary.
 
     Args:
-        upright: Whether it runs upwards.
+        upright: Whether the text is vertical.
     """
     whole = " ".join(text.get_text().split())
     whole = whole.replace(" = ", f"{_TOGETHER}={_TOGETHER}").replace(" / ", f"{_TOGETHER}/ ")

@@ -1,4 +1,4 @@
-"""What came of a figure, whatever it was made from: drawings, what they show in words, and the paper's claims."""
+"""Result of a figure: drawings, summary, and claims of the paper."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,12 +10,12 @@ from transferscope.report.blocks import Figure
 
 @dataclass(frozen=True)
 class ClaimSeen:
-    """What a paper says that a figure shows, with what came of it.
+    """A claim of a paper, and whether it holds.
 
     Attributes:
-        source: Where it is made: paper, and section or figure.
-        holds: Whether it holds on what is drawn; None where that cannot be told.
-        exception: Why it need not hold, or cannot be told, in a sentence; "" where it has to hold.
+        source: Paper, and section or figure, of the claim.
+        holds: Whether it holds in the figure; None if the figure cannot decide it.
+        exception: Reason why it need not hold, or cannot be checked, in a sentence; "" if it must hold.
         seen: The numbers that decide it.
     """
 
@@ -27,7 +27,7 @@ class ClaimSeen:
 
     @property
     def words(self) -> str:
-        """Whether it holds, what it says and where it stands, the numbers, and why not where that is known."""
+        """The verdict, the claim with its source, the numbers, and the known reason for a failure."""
         verdict = {True: "holds", False: "DOES NOT HOLD", None: "undecided"}[self.holds]
         numbers = f"; {self.seen}" if self.seen else ""
         reason = f". {self.exception}" if self.exception and self.holds is not True else ""
@@ -36,15 +36,15 @@ class ClaimSeen:
 
 @dataclass(frozen=True)
 class FigureMade:
-    """What came of a figure that is computed and simulated, of one from the authors' rows or from a finished study.
+    """Result of a figure from simulation, from the authors' rows or from a finished study.
 
     Attributes:
-        sentences: What it shows: how theory and simulation agree, what can be concluded.
-        claims: What the paper says of it.
+        sentences: Agreement of theory and simulation, and conclusions.
+        claims: Claims of the paper.
         tables: Numbers to print, by title.
-        runs: The study, or the file of the authors' rows; "" where it is simulated.
-        points: Points that were to be simulated.
-        points_failed: Those that could not be.
+        runs: The study, or the file of the authors' rows; "" if it is simulated.
+        points: Number of points to simulate.
+        points_failed: Number of points that failed.
     """
 
     drawings: tuple[Figure, ...]

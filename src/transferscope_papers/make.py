@@ -1,4 +1,4 @@
-"""Figures that are computed and simulated: simulate what is missing, draw, and say how it agrees."""
+"""Computed and simulated figures: simulate missing points, draw, and report the agreement."""
 
 import numpy as np
 import pandas as pd
@@ -25,7 +25,7 @@ def chosen_figure(name: str, changes: list[str], *, quick: bool) -> TheoryFigure
 
     Raises:
         UnknownNameError: The figure has no such setting.
-        SettingsError: A change cannot be read.
+        SettingsError: A change is invalid.
     """
     values: dict[str, str] = {}
     for change in changes:
@@ -37,11 +37,11 @@ def chosen_figure(name: str, changes: list[str], *, quick: bool) -> TheoryFigure
 
 
 def make_figure(figure: TheoryFigure, *, store: str, workers: int | None, quiet: bool) -> FigureMade:
-    """Simulate what is missing of a figure, and draw it.
+    """Simulate the missing points of a figure, and draw it.
 
     Args:
         store: Path or URL of the store of simulated points.
-        workers: Processes; 0 for this one, None for as many as the machine has room for.
+        workers: Number of processes; 0 for this one, None for as many as the machine has room for.
         quiet: Show failures only.
     """
     drawn = figure.drawn(_simulated(figure, store, workers, quiet))
@@ -57,10 +57,10 @@ def numbers_of(figure: TheoryFigure, drawn: Drawn) -> pd.DataFrame:
     """Return all drawn numbers: lines, maps and points, in this order.
 
     Returns:
-        A row for each number. `kind` is "theory" or "simulation"; `y` is the height in a map; `value` the number with
-        its standard error (0 for theory), the seeds behind it and its status as in `records.Estimate`; `expected` what
-        theory says at a simulated point, and `z` the distance from it in standard errors, as a normal score. What does
-        not apply is missing.
+        A row for each number. `kind` is "theory" or "simulation"; `y` is the ordinate in a map; `value` is the number,
+        with its standard error (0 for theory), number of seeds and status as in `records.Estimate`; `expected` is the
+        value by theory at a simulated point, and `z` the distance from it in standard errors, as a normal score.
+        Columns that do not apply are missing values.
     """
     rows: list[tuple[object, ...]] = []
     for curve in drawn.theory.curves:

@@ -1,4 +1,4 @@
-"""The parameters that every closed form takes, checked where they come in.
+"""Parameters of the closed forms, and checks of their values.
 
 Names and units are the same everywhere: `theta` angle between the teachers in radians; `gamma` target examples over
 inputs, n/d; `sigma` standard deviation of the label noise; `source_norm` and `target_norm` norms of the teachers;
@@ -14,15 +14,14 @@ from jaxtyping import Bool, Float64, Num
 from transferscope.errors import SettingsError
 
 Numbers: TypeAlias = float | Num[np.ndarray, "..."]
-"""A number or an array of numbers, to be broadcast with its fellows."""
+"""A number or an array of numbers, broadcast with the others."""
 
 Array: TypeAlias = Float64[np.ndarray, "..."]
-"""A float64 array in the broadcast shape of the parameters; zero-dimensional when all were numbers."""
+"""A float64 array in the broadcast shape of the parameters; zero-dimensional if all are numbers."""
 
 
 def at_least(name: str, value: Numbers, lower: float) -> Array:
-    """Return a parameter as a float64 array; SettingsError, by its name, where a value is below `lower` or not a
-    number."""
+    """Return a parameter as a float64 array; raises SettingsError with its name if a value is below `lower` or NaN."""
     array = np.asarray(value, dtype=np.float64)
     _check(np.asarray(array >= lower), name, array, f"must be at least {lower:g}")
     return array
@@ -50,8 +49,7 @@ def between(name: str, value: Numbers, lower: float, upper: float) -> Array:
 
 
 def angle(theta: Numbers) -> Array:
-    """Return an angle in radians as a float64 array; SettingsError where a value is outside [0, pi] (degrees, as a
-    rule)."""
+    """Return an angle in radians as a float64 array; raises SettingsError for values outside [0, pi]."""
     array = np.asarray(theta, dtype=np.float64)
     inside = np.asarray((array >= 0) & (array <= math.pi))
     _check(inside, "theta", array, "must be between 0 and pi (radians, not degrees)")

@@ -1,4 +1,4 @@
-"""The settings of each row of docs/results/papers.md that rests on stored runs, beside those that its paper states.
+"""The settings of each row of docs/results/papers.md that uses stored runs, beside those of its paper.
 
 `protocols.csv` is written by studies/theory/protocols.py from study files, their runs and published settings.
 """
@@ -18,8 +18,8 @@ class Setting:
     """A setting of a row.
 
     Attributes:
-        study: The study file whose runs the row rests on.
-        name: What is set, as in "learning rate".
+        study: The study file of the runs of the row.
+        name: Name of the setting, such as "learning rate".
     """
 
     paper: str
@@ -31,7 +31,7 @@ class Setting:
 
     @property
     def differs(self) -> bool:
-        """Whether ours is not the published one, where that is stated."""
+        """Whether ours differs from the published one, if that is stated."""
         plain = [text.lower().replace("-", "") for text in (self.published, self.ours)]
         return self.published != "not said" and plain[0] != plain[1]
 
@@ -47,7 +47,7 @@ def protocols() -> Mapping[tuple[str, str], list[Setting]]:
 
 
 def protocol_lines(row: str) -> list[str]:
-    """Return the lines of a row, named as in "liu2019 Figure 4", for a terminal; what differs is marked.
+    """Return the lines of a row, such as "liu2019 Figure 4", for a terminal; differences are marked.
 
     Raises:
         UnknownNameError: No row has this name.

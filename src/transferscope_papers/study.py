@@ -1,4 +1,4 @@
-"""A figure as a study: a cell for each simulated point, so that it stops, resumes and parallelises like any."""
+"""A figure as a study with a cell per simulated point, which stops, resumes and runs in parallel like any study."""
 
 import hashlib
 import json
@@ -18,7 +18,7 @@ from transferscope_papers.catalogue import FIGURES
 from transferscope_papers.figure import Point, Simulated, TheoryFigure
 
 WORK = "transferscope_papers.study:work"
-"""What does the cells of a figure."""
+"""Dotted name of the function that executes the cells of a figure."""
 
 
 def plan_figure(figure: TheoryFigure) -> StudyPlan:
@@ -26,7 +26,7 @@ def plan_figure(figure: TheoryFigure) -> StudyPlan:
     cell.
 
     Returns:
-        The plan of the study "papers-NAME"; `study.run.run_plan` with `WORK` does it.
+        The plan of the study "papers-NAME"; run it by `study.run.run_plan` with `WORK`.
     """
     settings = figure.settings
     study = StudyRow(
@@ -47,7 +47,7 @@ def plan_figure(figure: TheoryFigure) -> StudyPlan:
 def work(cell: PlannedCell, context: WorkContext) -> Outcome:
     """Simulate the points of a cell; see `study.context.Work`.
 
-    The outcome holds the record "simulated" of each point; part is its number within the cell.
+    The outcome has a record "simulated" per point; its part is the number within the cell.
     """
     payload = cell.payload
     figure = replace(FIGURES[payload["figure"]], **payload["settings"])
@@ -58,8 +58,7 @@ def work(cell: PlannedCell, context: WorkContext) -> Outcome:
 
 
 def simulated_points(figure: TheoryFigure, store: Store) -> tuple[Simulated, ...]:
-    """Return the points of a figure, with the settings of its study, that are done in the store, in the figure's
-    order."""
+    """Return the stored points of a figure, with the settings of its study, in its order."""
     columns = store.records(f"papers-{figure.name}")
     rows = (i for i in range(len(columns)) if columns.name[i] == "simulated")
     estimates = {(columns.key[i], columns.part[i]): _estimate(columns, i) for i in rows}

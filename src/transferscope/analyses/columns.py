@@ -456,7 +456,7 @@ def columns_by_role(
                 )
         if not known and role in optional:
             continue
-        if about.alone and not known:  # as lambada_acc, which is no common name
+        if about.alone and not known:  # as lambada_acc, which is not a common name
             known = [str(name) for name in frame if _is_measure(frame, str(name)) and name not in taken]
         if about.alone and len(known) > 1:
             raise SettingsError(
@@ -498,7 +498,7 @@ def _is_measure(frame: pd.DataFrame, name: str) -> bool:
 
 
 _NO_TASKS = _SIZED | {"average", "avg", "mean", "overall", "total", "rank", "position"}
-"""Names, or first words of names, of columns of a leaderboard that are no task."""
+"""Names, or first words of names, of columns of a leaderboard that are not tasks."""
 
 
 def better_of(measure: str, named: Better | None) -> Better:

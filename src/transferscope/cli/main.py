@@ -94,7 +94,7 @@ def main() -> None:
     Errors of the operating system (path, permission, space, memory) count as mistakes. The traceback of a bug is
     written to a file named in the message, or shown with --debug or TRANSFERSCOPE_DEBUG.
     """
-    for stream in (sys.stdout, sys.stderr):  # a name that is no UTF-8 can be shown
+    for stream in (sys.stdout, sys.stderr):  # so that names that are not UTF-8 can be shown
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     arguments = sys.argv[1:]

@@ -296,7 +296,7 @@ def _without_marks(
             ways[name] = (known, point, _all_match(known, _WITH_COMMA))
     marked = {name: known.filter(pc.match_substring_regex(known, "[.,]")) for name, (known, _, _) in ways.items()}
     has_comma = {name: bool(pc.any(pc.match_substring(known, ",")).as_py()) for name, known in marked.items()}
-    clear = {  # 1.234.567 is no decimal number, and may be an address
+    clear = {  # 1.234.567 is not a decimal number; it may be an address
         point for name, (_, point, comma) in ways.items() if point != comma and len(marked[name])
         and (point or has_comma[name])
     }  # fmt: skip

@@ -143,8 +143,7 @@ class LabelledSet:
         return replace(self, inputs=take_rows(self.inputs, index), labels=self.labels[index], groups=groups)
 
     def class_counts(self) -> Num[np.ndarray, " C"]:
-        """Return the number of examples of each class or label, or with cells of that class; raises DataError for
-        regression."""
+        """Count the examples of each class or label, or with cells of that class; raises DataError for regression."""
         if self.classes is None:
             raise DataError("the labels are numbers to predict, which have no class counts")
         if self.kind == "multi-label":

@@ -211,7 +211,7 @@ class _Look:
         return found
 
     def in_the_way(self) -> list[int]:
-        """Return the arms whose next run is needed to decide whether transfer helps; empty if it is no question."""
+        """Return the arms whose next run is needed to decide whether transfer helps; empty if it is decided."""
         now = self.now
         if now is None or now.outcome != "inconclusive" or now.why == "unfinished":
             return []

@@ -277,7 +277,7 @@ def with_recipe(protocol: Protocol, method: Method, traits: Traits, *, given: Co
     wanted = {key: one for key, one in settings.items() if key in free}
     try:
         return replace(method, **wanted)  # type: ignore[type-var]
-    except SettingsError:  # a head with hidden units is no probe's
+    except SettingsError:  # a probe has no hidden units
         return replace(method, **{key: one for key, one in wanted.items() if key != "head"})  # type: ignore[type-var]
 
 

@@ -52,10 +52,10 @@ _STUCK_SECONDS = 5.0
 _HEARTBEAT_SECONDS = 10.0
 _RECOUNT_SECONDS = 30.0
 _SECONDS_WITHOUT_DATABASE = 600.0
-"""So long a runner asks again for a database server that has gone away, before it gives up what it has done."""
+"""Time for which a runner retries an unreachable database server before it gives up."""
 _SECONDS_BETWEEN_QUESTIONS = 2.0
 _SLOW, _SLOW_SECONDS = 10.0, 30.0
-"""A cell is told that runs so many times as long as others of its kind, and so many seconds at least."""
+"""A cell is reported as slow at this multiple of the time of others of its kind, and at least this many seconds."""
 
 
 _LOG = logging.getLogger(__name__)

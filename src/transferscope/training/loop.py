@@ -37,7 +37,7 @@ _Optimiser = TypeVar("_Optimiser", bound=torch.optim.Optimizer)
 CHECK_EVERY = 50
 """Steps between two checks that the loss is finite; each check waits for the device."""
 _TELL_SECONDS = 0.5
-"""Progress is told at least as often, so that a run can be stopped."""
+"""Longest time between two progress reports, so that a run can be stopped."""
 
 
 @dataclass(frozen=True)

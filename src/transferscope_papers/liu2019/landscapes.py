@@ -1,4 +1,4 @@
-"""Figures 3b, 3c, 5, 10, 12 and 13 of liu2019: the loss around the start and the end of training, of each layer."""
+"""Figures 3b, 3c, 5, 10, 12 and 13 of liu2019: the loss around the initial and the final weights of each layer."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -32,12 +32,12 @@ class _Map:
 
 
 def landscapes(study: FinishedStudy) -> FigureMade:
-    """Return the maps of a study with the diagnostic `landscape` at the start and the end, from scratch and fine-tuned.
+    """Draw the maps of a study with the diagnostic `landscape` at the start and the end, from scratch and fine-tuned.
 
-    One network of each is drawn, that of the first seed; the sentences are about all seeds.
+    The networks of the first seed are drawn; the sentences are about all seeds.
 
     Raises:
-        DataError: The study has no planes of both, or fine-tunes from several sources.
+        DataError: The study lacks planes of one of them, or fine-tunes from several sources.
     """
     maps = _maps(study)
     ways = list(dict.fromkeys(item.way for item in maps))
@@ -106,7 +106,7 @@ def _layer(table: object) -> str | None:
 
 
 def _draw(maps: list[_Map], ways: tuple[str, str], layers: list[str], at: str, table: pd.DataFrame) -> Figure:
-    """Return a row for each way and a column for each layer; the maps of a column share the scale of their changes."""
+    """Draw a row per way of training and a column per layer; the maps of a column share a colour scale."""
     where = {"start": "at the start", "end": "at the end"}[at]
     with drawing():
         canvas = new_figure(1.9 * len(layers) + 0.7, 4.1)

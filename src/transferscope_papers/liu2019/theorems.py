@@ -1,4 +1,4 @@
-"""Theorems 1 to 3 of liu2019 on wide networks: gradients and distances against the width, errors against the steps."""
+"""Theorems 1 to 3 of liu2019 on wide networks: gradients and distances against width, errors against steps."""
 
 import math
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ _N_SOURCE, _N_TARGET, _D = 12, 8, 10
 _TASKS = ("similar", "unrelated")
 _DATA_SEED = 5
 _WIDE = 2000
-"""From here on networks are expected near the limit."""
+"""Width from which networks are expected near the limit."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class KernelFigure(fig.TheoryFigure):
     Only the points at the largest width are scored: the theorems are about its limit.
 
     Attributes:
-        width: Largest width; a quarter and a sixteenth of it are shown too. Even, at least 64.
+        width: Largest width; a quarter and a sixteenth of it are also shown. Even, at least 64.
         seeds: Networks per point.
     """
 
@@ -83,7 +83,7 @@ class KernelFigure(fig.TheoryFigure):
         return tuple(estimates)
 
     def conclude(self, simulated: Sequence[fig.Simulated]) -> fig.Conclusion:
-        """Return the distance of the widest networks from the limit; `known_error` hides most of it from the scores."""
+        """Return the distance of the widest networks from the limit; scores exclude most of it (`known_error`)."""
         scored = [item for item in simulated if not np.isnan(item.point.expected)]
         if not scored:
             return fig.Conclusion("nothing is simulated at the largest width yet")
@@ -124,7 +124,7 @@ class KernelFigure(fig.TheoryFigure):
 
 _WAYS = ("pretrained", "from scratch")
 _SHARES = (0.0, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
-"""Where errors are measured, as shares of all steps."""
+"""Steps at which errors are measured, as shares of all steps."""
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ class ConvergenceFigure(fig.TheoryFigure):
         return fig.Theory(tuple(panels), tuple(curves))
 
     def points(self) -> tuple[fig.Point, ...]:
-        """Return each line at seven numbers of steps, measured on the same networks."""
+        """Return seven numbers of steps for each line, measured on the same networks."""
         marks = sorted({round(share * self.steps) for share in _SHARES})
         return tuple(
             fig.Point(task, way, float(k), float(error), group=f"{task}, {way}")
@@ -192,7 +192,7 @@ class ConvergenceFigure(fig.TheoryFigure):
         return tuple(mean_estimate(errors, run.status) for errors in run.errors)
 
     def conclude(self, simulated: Sequence[fig.Simulated]) -> fig.Conclusion:
-        """Return how much faster than its bound the error falls, and how long a pretrained start is ahead."""
+        """Return how much faster than its bound the error falls, and how long pretraining lowers it."""
         end = max(simulated, key=lambda item: item.point.x).point
         curve = self._convergence(end.panel, end.series, [int(end.x)])
         steps = range(self.steps + 1)
@@ -207,7 +207,7 @@ class ConvergenceFigure(fig.TheoryFigure):
         )
 
     def claims(self) -> tuple[fig.Claim, ...]:
-        """Return the theorem, and what pretraining changes."""
+        """Return claims on the bound and on the effect of pretraining."""
         narrow = f"Networks of width {self.width} are not wide yet." if self.width < _WIDE else ""
         return (
             fig.Claim(
@@ -248,7 +248,7 @@ def _source() -> _Data:
 
 
 def _target(task: str) -> _Data:
-    """Return the source's teacher on new inputs, or labels that have nothing to do with it."""
+    """Return labels of the source teacher on new inputs, or unrelated labels."""
     generator = np.random.default_rng(_DATA_SEED + 1)
     inputs = _unit_rows(generator, _N_TARGET)
     labels = inputs @ _teacher() if task == "similar" else generator.choice([-1.0, 1.0], _N_TARGET)

@@ -22,10 +22,10 @@ from transferscope_papers.from_study import FinishedStudy
 from transferscope_papers.made import FigureMade
 
 PERPLEXITY = 80.0
-"""As in appendix A.1; a third of the examples where there are fewer than 240."""
+"""As in appendix A.1; a third of the examples if there are fewer than 240."""
 
 _EXAMPLES = 500
-"""Of each part that are shown, at even distances."""
+"""Shown examples of each part, evenly spaced."""
 
 _PARTS = ("train", "test")
 
@@ -45,14 +45,13 @@ class CellFeatures:
 
 
 def figure_2a(study: FinishedStudy) -> FigureMade:
-    """Return the maps of a study that kept its networks: those of the first seed; the ratios are means over all.
+    """Draw the maps of a study that kept its networks: of the first seed; ratios are means over all seeds.
 
-    Training and test examples of one network lie on one map. Networks have no common features, so each has a map of
-    its own.
+    Training and test examples of a network share a map. Each network has its own map, since features differ.
 
     Raises:
         DataError: Fewer than two methods kept their networks, the study has several sources or numbers of labels, or
-            the task is no classification.
+            the task is not a classification.
     """
     fits, context = [one for one in study.cells if one.cell.role == "method"], WorkContext(study.store.files)
     for label, what in (("source", "sources"), ("n_target", "numbers of labels")):
@@ -91,10 +90,10 @@ def figure_2a(study: FinishedStudy) -> FigureMade:
 
 
 def features_of(stored: StoredCell, context: WorkContext) -> CellFeatures:
-    """Return the features of the target's examples in the network of a finished run, which `context` must have kept.
+    """Return the features of target examples in the network of a finished run, which `context` must have kept.
 
     Raises:
-        DataError: The task is no classification.
+        DataError: The task is not a classification.
     """
     cell = stored.cell
     recipe = MethodRecipe.from_payload(cell.payload)
@@ -112,8 +111,8 @@ def features_of(stored: StoredCell, context: WorkContext) -> CellFeatures:
 
 
 def _draw(study: FinishedStudy, networks: list[CellFeatures], means: pd.Series) -> Figure:
-    """Return a column for each method, training examples above test examples."""
-    from sklearn.manifold import TSNE  # takes seconds to import
+    """Draw a column per method, training examples above test examples."""
+    from sklearn.manifold import TSNE  # slow import
 
     tables = []
     with drawing():

@@ -1,4 +1,4 @@
-"""Random starts of quadratic networks, and how many target examples tell the shared feature (merlin2020 section 5)."""
+"""Random starts of quadratic networks, and target examples to identify the shared feature (merlin2020 section 5)."""
 
 import itertools
 import math
@@ -24,13 +24,13 @@ from transferscope_papers.theory.feature_recovery import examples_needed, recove
 from transferscope_papers.theory.quadratic import source_minimum
 
 _PENALTY = 0.03
-"""At .01 random starts seldom become sparse."""
+"""Weight penalty; at .01 random starts seldom become sparse."""
 _RIDGE, _SPLITS, _NOISE, _WIDTH = 0.1, 2, 0.1, 6
 _PRETRAINING_RATE, _MERLIN_RATE = 0.03, 0.02
 _FEATURES = (2, 4, 8, 16)
-"""Features k that solve the source, for random starts."""
+"""Numbers k of features that solve the source, for random starts."""
 _COMPARED = (2, 16, 128)
-"""And for features that are only compared."""
+"""Numbers k of features that are compared without training."""
 _SIZES = (2, 3, 4, 6, 8, 10)
 _TRAINED_K, _TRAINED_SIZES, _ENOUGH = 4, (5, 8, 12, 20), 20
 _FAILURE = 0.1
@@ -43,7 +43,7 @@ _FOUND = 0.01
 _AT_MINIMUM = 1.01
 """Objective of a source minimum, in units of the least."""
 _SAMPLES = 910
-"""Random stream of samples on which features are compared."""
+"""Random stream of the samples for comparisons."""
 _ENTRIES = 1_000_000
 """Losses of features in halves of samples that are computed at once: 8 MB each of a few arrays."""
 
@@ -52,16 +52,16 @@ _ENTRIES = 1_000_000
 class RandomStartsFigure(fig.TheoryFigure):
     """merlin2020 Theorems 1 and 2 from random starts, and the number of target examples.
 
-    Pretraining that ends at a source minimum has the shared feature with probability 1/k, because nothing tells the k
-    features apart. MeRLin's objective tells them by the target examples; the closed form (`theory.feature_recovery`)
-    counts out how often it does, held against samples of which every half is fitted. Whether gradient descent gets
-    there is not in the theorems: networks trained by MeRLin from random starts are shown beside it and not scored.
+    Pretraining that ends at a source minimum has the shared feature with probability 1/k, because the k features are
+    equivalent on the source. MeRLin's objective distinguishes them by the target examples; the closed form
+    (`theory.feature_recovery`) gives the probability, and is compared with samples of which every half is fitted. The
+    theorems do not cover gradient descent: networks trained by MeRLin from random starts are shown without a score.
 
     Attributes:
         d: Number of inputs, at least 16.
         starts: Random starts of pretraining for each k; MeRLin has a third as many.
         data_sets: Target samples for the best of several starts.
-        restarts: Random starts on each of them, of which the one with the lowest training objective counts.
+        restarts: Random starts on each of them; the one with the lowest training objective is used.
         steps: Steps of Adam.
         samples: Target samples on which features are compared.
     """
@@ -76,7 +76,7 @@ class RandomStartsFigure(fig.TheoryFigure):
     name: ClassVar[str] = "merlin2020-random-starts"
 
     def theory(self) -> fig.Theory:
-        """Return 1/k, the probability that the shared feature is told, and the examples that it takes."""
+        """Return 1/k, the probability that the shared feature is identified, and the number of examples needed."""
         few, many = np.geomspace(_FEATURES[0], _FEATURES[-1], 40), np.geomspace(2, 1e6, 40)
         sizes = np.arange(2, _TRAINED_SIZES[-1] + 1)
         told = np.array([recovery_probability(int(n), np.array([_TRAINED_K, *_COMPARED])) for n in sizes])
@@ -116,7 +116,7 @@ class RandomStartsFigure(fig.TheoryFigure):
         return (*pretrained, *single, *compared, *best)
 
     def simulate(self, points: Sequence[fig.Point]) -> tuple[Estimate, ...]:
-        """Return all networks of one way together; features are compared one sample size after the other."""
+        """Train all networks of one way together; compare features one sample size at a time."""
         if points[0].group == "pretraining":
             return self._pretrained(points)
         if points[0].group == "MeRLin":
@@ -137,7 +137,7 @@ class RandomStartsFigure(fig.TheoryFigure):
         )
 
     def claims(self) -> tuple[fig.Claim, ...]:
-        """Return 1/k, log k, and what random starts come to."""
+        """Return claims on 1/k, log k and random starts."""
         short = f"{self.steps} steps do not end at a minimum." if self.steps < _LEAST_STEPS else ""
         return (
             fig.Claim(
@@ -187,7 +187,7 @@ class RandomStartsFigure(fig.TheoryFigure):
         return tuple(shares)
 
     def _trained(self, points: Sequence[fig.Point]) -> tuple[Estimate, ...]:
-        """Simulate single starts with a sample each, and those of one data set with a shared one, in one descent."""
+        """Simulate all starts in one descent; those of one data set share a sample."""
         sizes: list[int] = []
         sources: list[int] = []
         samples: list[int] = []
@@ -226,7 +226,7 @@ def _series(k: int) -> str:
 
 
 def _share(outcomes: np.ndarray) -> Estimate:
-    """Return a share of successes; its standard error is that of one more success and one more failure, so never 0."""
+    """Return a share of successes; its standard error adds one success and one failure, so it is never 0."""
     n, successes = len(outcomes), int(np.sum(outcomes))
     if n == 0:
         return Estimate.missing("max_steps", 0)
@@ -251,10 +251,10 @@ def _shared_feature_told(seed: int, n: int, k: int, samples: int) -> np.ndarray:
 
 
 def _told(features: np.ndarray, labels: np.ndarray, fit: np.ndarray) -> np.ndarray:
-    """Return the same for features (samples, n, k) of 0 and 1 and labels (samples, n, 1), halves (halves, n) fitted."""
+    """Return the same for features (samples, n, k) of 0 and 1, labels (samples, n, 1) and fitted halves (halves, n)."""
     check = 1 - fit
     both = features * labels
-    head = fit @ both / np.maximum(fit @ features, 1)  # least squares on a feature of 0 and 1, 0 without any
+    head = fit @ both / np.maximum(fit @ features, 1)  # least squares on a feature of 0 and 1; 0 if it is never 1
     losses = (check @ labels - 2 * head * (check @ both) + head**2 * (check @ features)).mean(1)
     shared = (features == labels).all(1)
     own, others = (np.where(mask, losses, np.inf).min(1) for mask in (shared, ~shared))

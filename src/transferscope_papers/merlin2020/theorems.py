@@ -1,4 +1,4 @@
-"""Thm. 1 and 2 of merlin2020 on quadratic networks: which features pretraining, joint training and MeRLin end with."""
+"""Thm. 1 and 2 of merlin2020 on quadratic networks: the final features of pretraining, joint training and MeRLin."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ _WAYS: dict[str, tuple[Callable[[TargetSamples, Weights, QuadraticSettings], Qua
     _STAYS: (merlin, 0),
     _LEAVES: (merlin, 1),
 }
-"""How each way trains, and the feature that it starts from."""
+"""Training function of each way, and its initial feature."""
 _FEW, _ENOUGH, _MANY = 6, 20, 40
 _LEAST_STEPS = 2000
 
@@ -50,8 +50,8 @@ _LEAST_STEPS = 2000
 class QuadraticFigure(fig.TheoryFigure):
     """merlin2020 Theorems 1 and 2, started at the shared and at a source-specific feature.
 
-    The objective tells which end is the global minimum: MeRLin's is lower at the shared feature, that of joint training
-    is lower at a feature that overfits the target when target examples are few. Random starts are shown in
+    The objective decides which one is the global minimum: MeRLin's is lower at the shared feature, that of joint
+    training is lower at a feature that overfits the target when target examples are few. Random starts are shown in
     `random_starts`.
 
     Attributes:
@@ -82,8 +82,7 @@ class QuadraticFigure(fig.TheoryFigure):
         return fig.Theory(panels, curves)
 
     def points(self) -> tuple[fig.Point, ...]:
-        """Return three sizes for each method; at the shared feature the target loss is 0 and the source loss
-        minimal."""
+        """Return three sizes per method; at the shared feature the target loss is 0 and the source loss minimal."""
         best = float(source_minimum(_PENALTY).value)
         expected = {("target", _STAYS): 0.0, ("objective", _STAYS): best}
         return tuple(

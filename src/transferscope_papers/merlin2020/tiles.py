@@ -1,4 +1,4 @@
-"""Images of several tiles: every tile shows the class in the source, one of them alone in the target."""
+"""Images of several tiles: every tile shows the class in the source, only one in the target."""
 
 from dataclasses import replace
 
@@ -9,7 +9,7 @@ from transferscope.errors import SettingsError, unsupported
 
 
 def tiles(spec: DataSpec, seed: int) -> Dataset:
-    """Return K images side by side: a semi-synthetic pair of tasks with natural images in every part.
+    """Return images of K tiles: a semi-synthetic pair of tasks with natural images in every part.
 
     The K features of Theorem 1 of "Meta-learning Transferable Representations with a Single Target Domain" (Liu et al.
     2020) predict the source label equally well and the target label is the first of them; here each is an image. As a
@@ -19,15 +19,15 @@ def tiles(spec: DataSpec, seed: int) -> Dataset:
         "transferscope_papers.merlin2020.tiles:tiles?of=mnist&tiles=4&size=14&rows=40000-60000&shown=1"
 
     Args:
-        spec: Its options are of (the name of a set of images with classes); tiles (K, at least 2); size (side of a tile
+        spec: Options: of (the name of a set of images with classes); tiles (K, at least 2); size (side of a tile
             in pixels; that of the images if not given); rows (FIRST-END, the training images that are used; all if not
-            given); and shown (the tile, from 1, that alone shows the class; every tile does if not given).
-        seed: Seed of all that is drawn.
+            given); and shown (the only tile, from 1, that shows the class; every tile if not given).
+        seed: Seed of all random draws.
 
     Returns:
-        As many images as in the set, of shape (C, size, K size), each with its own label. The tile `shown`, or the
-        first, is the image itself; each other tile an image of the same part drawn at random: of the same class, or of
-        any where the class is shown by one tile.
+        Equally many images of shape (C, size, K size), with their labels. The tile `shown`, or the
+        first, is the image itself; every other tile is a random image of the same part: of the same class, or with
+        `shown` of any class.
 
     Raises:
         SettingsError: An option is missing, unknown or out of range.

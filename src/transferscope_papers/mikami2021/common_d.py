@@ -1,4 +1,4 @@
-"""One D for the curves of all tasks, by the procedure of the Syn2Real paper (Mikami et al. 2021, appendix D)."""
+"""A common D for the curves of all tasks, by the procedure of the Syn2Real paper (Mikami et al. 2021, appendix D)."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -24,11 +24,11 @@ PAPER_LAW = replace(
 """The power law with a floor whose rate is bounded to `PUBLISHED_RATES`; fitted by residuals of the error itself."""
 
 _SETTLED = 1e-4
-"""D has settled when it moves by less than this share."""
+"""D has converged if its relative change is below this."""
 
 
 def _fitted(groups: Iterable[Observations], held: Mapping[str, float]) -> Float[np.ndarray, "G p"]:
-    """Return `PAPER_LAW` fitted to every curve, with the parameters of `held` at the same value in each.
+    """Fit `PAPER_LAW` to every curve, with the parameters of `held` fixed.
 
     Returns:
         Parameters in the order of the groups; NaN for a curve with too few sizes.
@@ -61,8 +61,8 @@ def common_d(
     With \hat\alpha and \hat D from the last pass, every group is fitted by D n^{-\hat\alpha} + C and by
     \hat D n^{-\alpha} + C; then \hat D and \hat\alpha become the medians.
 
-    The limit is no estimate: it depends on the start and on the range of alpha, because the data do not determine D.
-    It is here to reproduce the published numbers; `transferscope.scaling.fit_hierarchical` is the one to use.
+    The limit is not an estimate: it depends on the start and on the range of alpha, because the data do not determine
+    D. Use it only to reproduce the published numbers, otherwise `transferscope.scaling.fit_hierarchical`.
 
     Args:
         groups: Curves over one size.
@@ -70,7 +70,7 @@ def common_d(
         max_passes: Most passes, at least 1.
 
     Returns:
-        (D, alpha) after each pass, and "converged", or "max_steps" when D still moved (it may alternate between two
+        (D, alpha) after each pass, and "converged", or "max_steps" if D still changed (it may alternate between two
         values).
 
     Raises:

@@ -1,4 +1,4 @@
-"""How varied data look to a network."""
+"""Negative entropy of features: the variety of data as a network sees them."""
 
 import numpy as np
 from jaxtyping import Float
@@ -20,7 +20,7 @@ def negative_entropy(features: Float[np.ndarray, "N D"]) -> float:
     """
     if len(features) < 2 or not np.isfinite(features).all():
         return float("nan")
-    from sklearn.covariance import ledoit_wolf  # here, as wherever scikit-learn is used: it takes long to import
+    from sklearn.covariance import ledoit_wolf  # imported here, since scikit-learn is slow to import
 
     covariance, _ = ledoit_wolf(features)
     sign, log_det = np.linalg.slogdet(covariance)

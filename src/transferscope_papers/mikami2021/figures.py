@@ -49,7 +49,7 @@ from transferscope_papers.mikami2021.rows import (
 
 
 def figure_1(errors: pd.DataFrame) -> FigureMade:
-    """Return Cross-task curves with the fitted law."""
+    """Draw cross-task curves with the fitted law."""
     panels = task_panels(errors)
     fits = panel_fits(panels)
     nearer = fits["rmse"] < fits["power_rmse"]
@@ -165,7 +165,7 @@ def figure_6(errors: pd.DataFrame) -> FigureMade:
 
 
 def figure_8(errors: pd.DataFrame) -> FigureMade:
-    """Return rates and transfer gaps of the cross-task setting."""
+    """Draw rates and transfer gaps of the cross-task setting."""
     panels = task_panels(errors)
     fits = panel_fits(panels)
     wide = ~(fits["alpha_stderr"] < 1)
@@ -180,8 +180,7 @@ def figure_8(errors: pd.DataFrame) -> FigureMade:
 
 
 def figure_9(errors: pd.DataFrame) -> FigureMade:
-    """Return the full law over both sizes by the fit whose parameters are printed, with its points, which are Figure
-    2."""
+    """Draw the full law over both sizes by the fit with the printed parameters, and its points (Figure 2)."""
     surface, fit, table = paper_surface(errors), full_law_fit(errors), full_law_table(errors)
     published = Surface({"full": fit}, {}, {}, fit.observations, ())
     drawings = (
@@ -217,7 +216,7 @@ def figure_9(errors: pd.DataFrame) -> FigureMade:
 
 
 def figure_10(errors: pd.DataFrame) -> FigureMade:
-    """Draw Figure 1, linearised."""
+    """Draw Figure 1 linearised."""
     return _linearised(
         task_panels(errors),
         name="mikami2021-fig10",
@@ -286,7 +285,7 @@ def figure_13(errors: pd.DataFrame) -> FigureMade:
 
 
 def figure_14(errors: pd.DataFrame) -> FigureMade:
-    """Return the landscapes of all tasks."""
+    """Draw the landscapes of all tasks."""
     curves = {
         f"{series} to {panel.title}": data for panel in task_panels(errors) for series, data in panel.curves.items()
     }
@@ -314,11 +313,11 @@ _PARAMETERS = {"alpha": "Pretraining rate alpha", "C": "Transfer gap C"}
 
 
 def draw_panels(panels: tuple[Panel, ...], *, name: str, series: str, linearised: bool = False) -> Figure:
-    """Return points and the law (1) with D = 0.48 (Figures 1, 4, 6), or error - C against n (Figures 10, 11, 12).
+    """Draw points and the law (1) with D = 0.48 (Figures 1, 4, 6), or error - C against n (Figures 10, 11, 12).
 
     Args:
         name: Name of the figure's files.
-        series: What the series are, the title of the legend.
+        series: Title of the legend.
         linearised: Whether the fitted transfer gap is subtracted, which makes the law a straight line; points below it
             have no logarithm and are left out, and so are curves whose rate is at its bound.
     """
@@ -351,8 +350,7 @@ def _draw_law(axes: Axes, data: Observations, fit: LawFit, style: MarkStyle, das
 
 
 def draw_panel_parameters(panels: tuple[Panel, ...], *, name: str) -> Figure:
-    """Return alpha and C of every series with two standard errors (Figures 6 right and 8); unstable rates are left
-    out."""
+    """Draw alpha and C of every series with two standard errors (Figures 6 right and 8), without unstable rates."""
     fits = panel_fits(panels)
     rows = []
     for row in fits.to_dict("records"):
@@ -401,7 +399,7 @@ def draw_gap_over_models(fits: pd.DataFrame) -> Figure:
 
 
 def draw_extrapolation(errors: pd.DataFrame) -> Figure:
-    """Return the power law and the law (1) beyond the sizes they were fitted to (Figure 5)."""
+    """Draw the power law and the law (1) beyond the fitted sizes (Figure 5)."""
     pairs = extrapolation_series(errors)
     styles = mark_styles(list(pairs), None)
     rows = []

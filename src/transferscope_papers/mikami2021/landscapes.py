@@ -1,4 +1,4 @@
-"""How well alpha and D together fit a curve: Figures 13 right and 14 of the Syn2Real paper."""
+"""Goodness of fit over alpha and D: Figures 13 right and 14 of the Syn2Real paper."""
 
 import numpy as np
 import pandas as pd
@@ -13,9 +13,9 @@ ALPHAS, DS = np.linspace(0.02, 1.0, 80), np.linspace(0.02, 2.0, 80)
 
 
 def landscape(data: Observations) -> Float[np.ndarray, "A D"]:
-    """Return root mean square residual of errors in one size at every alpha and D of the axes, with the best C >= 0."""
+    """Return the RMS residual of errors in one size at every alpha and D of the axes, with the best C >= 0."""
     power = data.sizes[:, 0] ** -ALPHAS[:, None]  # (A, m)
-    left = data.errors - DS[:, None] * power[:, None, :]  # (A, D, m): what C is to explain
+    left = data.errors - DS[:, None] * power[:, None, :]  # (A, D, m): remainder for C
     C = np.maximum(left.mean(axis=2, keepdims=True), 0)
     return np.asarray(np.sqrt(np.square(left - C).mean(axis=2)))
 

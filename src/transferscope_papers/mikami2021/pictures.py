@@ -1,4 +1,4 @@
-"""Figures 3 and 7 of the Syn2Real paper: the scenarios of the law, and images with each set of attributes."""
+"""Figures 3 and 7 of the Syn2Real paper: scenarios of the law, and images with each set of attributes."""
 
 import math
 from collections.abc import Sequence
@@ -25,12 +25,12 @@ _SCENARIOS = {
 
 @dataclass(frozen=True)
 class ScenariosFigure(fig.TheoryFigure):
-    """Figure 3: what more images do after 70 % accuracy where 90 % are wanted, by rate and transfer gap."""
+    """Figure 3: the effect of more images from 70 % accuracy towards 90 %, by rate and transfer gap."""
 
     name: ClassVar[str] = "mikami2021-fig3"
 
     def theory(self) -> fig.Theory:
-        """Return the law (1) from the first error on, and the error that is wanted."""
+        """Return the law (1) from the initial error on, and the target error."""
         n = np.geomspace(_FIRST, 1e7, 121)
         panels = [fig.Panel("a", "measured", "Pretraining images n", "Target error", x_log=True, y_limits=(0, 0.35))]
         curves = [fig.Curve("a", "law", n[:2], np.full(2, _FIRST_ERROR)), self._wanted("a", n)]
@@ -54,7 +54,7 @@ class ScenariosFigure(fig.TheoryFigure):
         raise NotImplementedError
 
     def claims(self) -> tuple[fig.Claim, ...]:
-        """Return which scenario reaches the target error, and where."""
+        """Return claims on which scenario reaches the target error, and where."""
         source = "mikami2021, section 3.3 and Figure 3"
         return (
             fig.Claim(
@@ -72,7 +72,7 @@ class ScenariosFigure(fig.TheoryFigure):
 
 
 def _reached(drawn: fig.Drawn, panel: str) -> float:
-    """Return the first n at which the law is at the wanted error; infinite for none."""
+    """Return the smallest n at which the law reaches the target error; infinite if none."""
     law, wanted = drawn.line(panel, "law"), drawn.line(panel, "wanted", dashed=True)
     below = law.x[law.y <= wanted.y]
     return float(below[0]) if len(below) else math.inf
@@ -87,8 +87,8 @@ _STEPS = "1 single, 2 several, 3 + light, 4 + background"
 class RenderingsFigure(fig.TheoryFigure):
     """Figure 7 with rendered solids in place of the paper's objects: the same scenes with each set of attributes.
 
-    Beside them what section 4.5 says of such data, that the negative entropy falls with their complexity, by a Gaussian
-    fitted to the pixels; the paper fits it to features of a network that has learnt COCO.
+    A second panel tests the claim of section 4.5 that the negative entropy falls with their complexity, with a Gaussian
+    fitted to the pixels; the paper fits it to features of a network trained on COCO.
     """
 
     name: ClassVar[str] = "mikami2021-fig7"
@@ -97,7 +97,7 @@ class RenderingsFigure(fig.TheoryFigure):
     seeds: int = fig.setting(10, fig.SEEDS, quick=3)
 
     def theory(self) -> fig.Theory:
-        """Return Images, a row for each set of attributes."""
+        """Return images, one row per set of attributes."""
         panels = (
             fig.Panel("images", "Scenes", "scene", "1 to 4, each without and with texture"),
             fig.Panel("entropy", "Complexity of pixels", _STEPS, "negative entropy (nats per number)"),
@@ -105,11 +105,11 @@ class RenderingsFigure(fig.TheoryFigure):
         rows = [1 - scenes(_SHOWN, _settings(name, _PIXELS), seed=0).inputs.mean(axis=1) / 255 for name in RENDERINGS]
         values = np.concatenate([np.concatenate(list(row), axis=1) for row in rows])
         x, y = (0.5 + (np.arange(size) + 0.5) / _PIXELS for size in values.shape[::-1])
-        y = 0.75 + (y - 0.5) / 2  # rows of a step, without and with texture, lie around its number
+        y = 0.75 + (y - 0.5) / 2  # rows without and with texture lie around the number of attributes
         return fig.Theory(panels, (), (fig.Diagram("images", x, y, values, shows="darkness", colours="Greys"),))
 
     def points(self) -> tuple[fig.Point, ...]:
-        """Return the negative entropy of each."""
+        """Return the negative entropy of each set."""
         return tuple(_place(name) for name in RENDERINGS)
 
     def simulate(self, points: Sequence[fig.Point]) -> tuple[Estimate, ...]:
@@ -123,7 +123,7 @@ class RenderingsFigure(fig.TheoryFigure):
         return tuple(means)
 
     def claims(self) -> tuple[fig.Claim, ...]:
-        """Return entropy rises with the attributes, but with light, which also darkens."""
+        """Return claims that entropy rises with the attributes, except light, which also darkens."""
         return tuple(
             fig.Claim(
                 f"the negative entropy falls with {words} in most pairs that differ in it alone",

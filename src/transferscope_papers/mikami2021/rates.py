@@ -16,9 +16,9 @@ from transferscope_papers.theory.rates import Rates, fine_tuning_rates
 
 _PRETRAINING, _FINE_TUNING = 500, 501
 _ERRORS = 2
-"""Standard errors by which a measured exponent may be below its bound."""
+"""Standard errors by which a measured exponent may fall below its bound."""
 _STEP = 0.04
-"""Step size at T = 1: at most 1/(4 (6 + lambda)), as Theorem 2 asks."""
+"""Step size at T = 1: at most 1/(4 (6 + lambda)), as in Theorem 2."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,9 @@ def cases_of(xi: float) -> dict[str, Case]:
 class RatesFigure(fig.TheoryFigure):
     """mikami2021 Table 1: the risk of fine-tuning against target examples (slopes -beta) and source examples (-alpha).
 
-    Theory gives an upper bound with open constants, so lines start at the first point, and points may fall faster. In
-    the second panel the target is the source's function (its transfer gap c is 0), so that source examples alone count.
+    Theory gives an upper bound with unknown constants, so lines start at the first point, and points may fall faster.
+    In the second panel the target is the source's function (its transfer gap c is 0), so that only source examples
+    matter.
 
     Attributes:
         d: Eigenfunctions kept.
@@ -95,7 +96,7 @@ class RatesFigure(fig.TheoryFigure):
         )
 
     def simulate(self, points: Sequence[fig.Point]) -> tuple[Estimate, ...]:
-        """Return Pre-train, then fine-tune with the step size and the regularisation of the table."""
+        """Pretrain, then fine-tune with the step size and the regularisation of the table."""
         return tuple(self._risk(point) for point in points)
 
     def _risk(self, point: fig.Point) -> Estimate:
@@ -150,7 +151,7 @@ class RatesFigure(fig.TheoryFigure):
 
     @property
     def _too_few(self) -> str:
-        """Why small steps may be slower than the bound: it is one in the limit, and small steps are far from it."""
+        """Reason why small steps may be slower than the bound, which holds in the limit only."""
         full = type(self)().longest
         if self.longest >= full:
             return ""
@@ -173,7 +174,7 @@ class RatesFigure(fig.TheoryFigure):
 
     @property
     def _few(self) -> int:
-        """Target examples where source examples vary."""
+        """Number of target examples if source examples vary."""
         return max(self.longest // 256, 1)
 
     def _rates(self, case: Case) -> Rates:
@@ -189,7 +190,7 @@ class _Decay:
 
 
 def _decay(risks: Mapping[float, Estimate]) -> _Decay:
-    """Return least squares through log risk against log size; an unknown error of a mean counts as none."""
+    """Fit log risk against log size by least squares; an unknown standard error counts as 0."""
     x = np.log(np.array(list(risks)))
     y = np.log(np.array([risk.value for risk in risks.values()]))
     centred = (x - x.mean()) / ((x - x.mean()) ** 2).sum()

@@ -1,7 +1,7 @@
 """The published rows behind "A Scaling Law for Syn2Real Transfer" (Mikami et al. 2021).
 
-One row of the table is one evaluation; the error of a run is 1 - value at its last evaluation (not the best one). Below
-are the curves of each figure, and the fits to them beside the numbers that the paper prints.
+One row of the table is one evaluation; the error of a run is 1 - value at its last evaluation (not the best one). This
+module has the curves of each figure, and their fits beside the printed numbers.
 """
 
 import math
@@ -24,7 +24,7 @@ IMAGENET_IMAGES = 1_281_167
 """Training images of ImageNet: fine-tuning size s is this times the share that was used."""
 
 GROUP = ("ptask", "fdata", "ftask", "model", "pscale", "fratio", "pdata")
-"""Columns that name one curve over pretraining sizes."""
+"""Columns that identify a curve over pretraining sizes."""
 
 _COLUMNS = ("n_eval", "value", "pretrain.data", "nparam", *GROUP)
 _RUNS = 436
@@ -33,7 +33,7 @@ PUBLISHED_D = 0.48
 """The common D of the paper: a constant, see `common_d`."""
 
 FIGURE_5_LARGEST = 16_000
-"""Largest size that is fitted in Figure 5: with it, five sizes of the 64k series ("the first five dots")."""
+"""Largest fitted size in Figure 5, which gives five sizes of the 64k series ("the first five dots")."""
 
 PUBLISHED_FIGURE_5 = {
     "power": {"r50": 0.0099, "r101": 0.0074, "r152": 0.0091},
@@ -45,7 +45,7 @@ PUBLISHED_FULL_LAW = {"alpha": 0.544, "beta": 0.322, "gamma": 0.478, "delta": 41
 """Appendix C.2, with s in images."""
 
 FULL_LAW_SHARES = (2, 4, 7, 16, 32, 64)
-"""Percent of ImageNet in Figure 9; its legend says 8 where the rows say 7."""
+"""Percent of ImageNet in Figure 9; its legend has 8, the rows have 7."""
 
 
 def read_errors(path: Path) -> pd.DataFrame:
@@ -59,7 +59,7 @@ def read_errors(path: Path) -> pd.DataFrame:
 
     Raises:
         MissingDataError: There is no such file.
-        CorruptDataError: It cannot be read, has other columns, or only a part of the rows.
+        CorruptDataError: It is damaged, has other columns, or lacks rows.
     """
     if not path.is_file():
         raise missing_file("table", path, "give syn2real_finetune.csv of the authors' repository")
@@ -123,8 +123,8 @@ RENDERINGS = {
     "bop-lv5": ("several", "light", "background"),
     "bop": ("several", "light", "background", "texture"),
 }
-"""What is not at its simplest (appearance, light, background, object texture) in each of the eight data sets of Figure
-7, by the authors' names of them; inferred from the names of their configuration files, for no row says it."""
+"""Attributes (appearance, light, background, object texture) that vary in each of the eight data sets of Figure 7, by
+the authors' names; inferred from the names of configuration files, since the rows lack them."""
 
 
 def rendering_panels(errors: pd.DataFrame) -> tuple[Panel, ...]:
@@ -165,10 +165,9 @@ def rendering_steps(errors: pd.DataFrame) -> pd.DataFrame:
 
 
 def equal_fits(panel: Panel) -> pd.DataFrame:
-    """Return two laws with as many parameters: D held and alpha of each series, or one alpha and D of each; C of each
-    in both.
+    """Return two laws of equal size: alpha and C per series with a common D, or D and C with a common alpha.
 
-    Only where the first leaves less do the rows say that it is alpha which differs. `rmse` is of the error itself.
+    The rows support a difference in alpha only if the first has smaller residuals. `rmse` is of the error itself.
     """
     curves = [(data.sizes[:, 0], data.errors) for data in panel.curves.values()]
     held = [(data, paper_fit(data)) for data in panel.curves.values()]
@@ -189,7 +188,7 @@ def extrapolation_series(errors: pd.DataFrame) -> dict[str, tuple[Observations, 
     """Return Figure 5: for each depth, the data fitted (64k series, n <= 16,000) and predicted (1280k series, n >=
     80,000).
 
-    The paper fits five sizes of one series; the published rows hold only two of them, so the 64k series stands in.
+    The paper fits five sizes of one series; the published rows have only two of them, so the 64k series replaces it.
     """
     pairs = {}
     for model in ("r50", "r101", "r152"):
@@ -212,16 +211,15 @@ def all_curves(errors: pd.DataFrame) -> dict[str, Observations]:
 
 
 def paper_fit(data: Observations) -> LawFit:
-    """Return the law (1) as the authors' code fits it: D = 0.48 held, alpha in [0.1, 1.5], residuals of the error
-    itself."""
+    """Fit the law (1) as the authors' code: D = 0.48 fixed, alpha in [0.1, 1.5], residuals of the error itself."""
     return fit_law(data.sizes, data.errors, law=PAPER_LAW, loss="linear", fixed={"D": PUBLISHED_D})
 
 
 def panel_fits(panels: tuple[Panel, ...]) -> pd.DataFrame:
-    """Return rate and transfer gap of every series (Figures 1, 4, 6, 8), with D held.
+    """Return rate and transfer gap of every series (Figures 1, 4, 6, 8), with D fixed.
 
-    `rmse` and `power_rmse` are what the law with D held and a power law leave of the log error, `straight` is the R^2
-    of log(error - C) over log n, and `below` counts points below C, which have no such logarithm.
+    `rmse` and `power_rmse` are the residuals of the log error for the law with fixed D and for a power law, `straight`
+    is the R^2 of log(error - C) over log n, and `below` counts points below C, which have no such logarithm.
     """
     rows = []
     for panel in panels:
@@ -315,7 +313,7 @@ def paper_surface(errors: pd.DataFrame) -> Surface:
 
 
 def surface_table(surface: Surface) -> pd.DataFrame:
-    """Return Held-out scores of every law in (n, s), root mean squares of the log error."""
+    """Return held-out scores of every law in (n, s), root mean squares of the log error."""
     return pd.DataFrame(
         {"law": law, **asdict(score), "weight": surface.weights[law]} for law, score in surface.scores.items()
     )
@@ -329,7 +327,7 @@ def _with(errors: pd.DataFrame, **values: float | str) -> pd.DataFrame:
 
 
 def _series(rows: pd.DataFrame, column: str) -> dict[str, Observations]:
-    """Return curves by the values of a column, in the order of the rows."""
+    """Return the curves by the values of a column, in the order of the rows."""
     return {str(name): _over_n(part) for name, part in rows.groupby(column, sort=False)}
 
 

@@ -1,4 +1,4 @@
-"""Solvable problems: frozen dataclasses that can be sampled and know their population quantities.
+"""Solvable problems: frozen dataclasses with samples and population quantities.
 
 Each has `.sample(n, generator) -> Sample` (NumPy float64 arrays `inputs` (n, d) and `targets` (n,)) and a population
 risk in closed form. A transfer problem has a `.source` and a `.target`, each such a problem, and samples its target.

@@ -105,8 +105,8 @@ class LinearTransfer:
     """A source and a target teacher over the same inputs.
 
     Attributes:
-        source: What is learnt first, on the population.
-        target: What a finite sample is drawn from.
+        source: The teacher of pretraining, learnt on the population.
+        target: The teacher of the finite sample.
     """
 
     source: LinearTeacher
@@ -142,8 +142,8 @@ def teachers_at_angle(
         sigma: Label noise of the target, at least 0; the source is noiseless (it is learnt on the population).
         source_norm: Norm of the source teacher, at least 0.
         target_norm: Norm of the target teacher, at least 0.
-        covariance: Of the inputs; None for the identity.
-        generator: Draws the plane of the teachers uniformly; None for the plane of the first two axes.
+        covariance: Covariance of the inputs; None for the identity.
+        generator: Generator of the plane of the teachers, uniform; None for the plane of the first two axes.
 
     Raises:
         SettingsError: A value is out of its range.

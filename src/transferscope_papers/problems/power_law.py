@@ -77,7 +77,7 @@ def smooth_coefficients(d: int, *, r: float, xi: float, size: float = 1.0) -> Fl
 
 
 def power_law_transfer(d: int, *, r0: float, r1: float, xi: float, added_size: float = 1.0) -> PowerLawTransfer:
-    """Return the problem of mikami2021 with smoothness r0 of the source and r1 of what the target adds.
+    """Return the problem of mikami2021 with smoothness r0 of the source and r1 of the difference of the target.
 
     Args:
         d: Number of eigenfunctions kept, at least 1.

@@ -9,14 +9,14 @@ from transferscope_papers.problems.sample import Sample
 
 @dataclass(frozen=True)
 class QuadraticProblem:
-    """y is 1 with probability 2/3 and 0 otherwise; the first k entries of x tell y, the others say nothing.
+    """y is 1 with probability 2/3, else 0; the first k entries of x determine y, the others are independent.
 
     Given y = 1 the first k entries are independent signs, given y = 0 they are 0; the others are uniform on {-1, 0, 1}.
     So y = x_i^2 for every i <= k. The target of merlin2020 is k = 1, its source has 2 <= k <= d.
 
     Attributes:
         d: Number of inputs, at least 1.
-        k: Number of entries that tell y, in 1..d.
+        k: Number of entries that determine y, in 1..d.
     """
 
     d: int

@@ -1,4 +1,4 @@
-"""Two-layer ReLU teachers over Gaussian inputs, and what is left of them after ablation (tahir2024, section 4)."""
+"""Two-layer ReLU teachers over Gaussian inputs, and their ablation (tahir2024, section 4)."""
 
 from dataclasses import dataclass
 
@@ -9,8 +9,7 @@ from transferscope_papers.problems.sample import Sample
 
 
 def cosines(left: Float64[np.ndarray, "m d"], right: Float64[np.ndarray, "k d"]) -> Float64[np.ndarray, "m k"]:
-    """Return cosine of the angle between every row of `left` and every row of `right`, within [-1, 1]; 0 for a zero
-    row."""
+    """Return the cosine between every row of `left` and every row of `right`, within [-1, 1]; 0 for a zero row."""
     sizes = np.outer(np.linalg.norm(left, axis=1), np.linalg.norm(right, axis=1))
     inner = left @ right.T
     u = np.divide(inner, sizes, out=np.zeros_like(inner), where=sizes > 0)
@@ -68,23 +67,22 @@ class ReluNetwork:
         return float(self.heads @ gram @ self.heads) / len(self.heads) ** 2
 
     def risk(self, student: "ReluNetwork") -> float:
-        """Return the population risk E (f_student(x) - f(x))^2 in closed form, clipped at 0; the noise floor is left
-        out."""
+        """Return the population risk E (f_student(x) - f(x))^2 without noise in closed form, clipped at 0."""
         cross = relu_overlap(student.neurons, self.neurons)
         inner = float(student.heads @ cross @ self.heads) / (len(student.heads) * len(self.heads))
         return max(student.squared_norm() - 2 * inner + self.squared_norm(), 0.0)
 
     def keep(self, index: Int[np.ndarray, " k"]) -> "ReluNetwork":
-        """Return the network of the neurons at `index` alone: f = (1/k) sum over those kept (tahir2024, eq. 20)."""
+        """Return the network of only the neurons at `index`: f = (1/k) sum over those kept (tahir2024, eq. 20)."""
         return ReluNetwork(self.neurons[index], self.heads[index], self.sigma)
 
 
 @dataclass(frozen=True)
 class AblatedTeachers:
-    """A target teacher, and the source that lacks a share of its neurons.
+    """A target teacher, and a source without a share of its neurons.
 
     Attributes:
-        source: What is learnt first, on the population: the neurons that are left.
+        source: The teacher of pretraining, learnt on the population: the remaining neurons.
     """
 
     source: ReluNetwork
@@ -107,8 +105,8 @@ def relu_teacher(
     """Return a random teacher: neurons uniform on the unit sphere, heads N(head_mean, head_std^2) (tahir2024, section
     4).
 
-    The paper does not say how its heads are drawn. Its Figure 4 (risks from scratch of 1e-2 to 1e-3 that fall as
-    n^-1.18, shares outside the features up to 0.04) comes out with heads of 1, and does not with heads of mean 0.
+    The paper does not state the distribution of heads. Its Figure 4 (risks from scratch of 1e-2 to 1e-3 that fall as
+    n^-1.18, shares outside the features up to 0.04) is reproduced with heads of 1, and not with heads of mean 0.
 
     Args:
         d: Number of inputs, at least 1.
@@ -125,7 +123,7 @@ def ablate(target: ReluNetwork, mu: float, generator: np.random.Generator) -> Ab
     """Remove a random share of the target's neurons to make the source.
 
     Args:
-        mu: Share to remove, in [0, 1); round(mu m*) neurons go, and at least one stays.
+        mu: Share to remove, in [0, 1); round(mu m*) neurons are removed, and at least one is kept.
     """
     m = len(target.heads)
     n_gone = min(round(mu * m), m - 1)

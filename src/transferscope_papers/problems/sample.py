@@ -1,4 +1,4 @@
-"""What a solvable problem hands out: inputs and targets."""
+"""Samples of solvable problems: inputs and targets."""
 
 from dataclasses import dataclass
 

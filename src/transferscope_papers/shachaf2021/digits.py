@@ -27,9 +27,9 @@ _PUBLISHED = {
 class DigitTable(fig.TheoryFigure):
     """shachaf2021 Table 1: squared correlation of bounds with the test error over pairs of tasks, over draws of them.
 
-    The paper has one draw of 20 pairs. Levels of R^2 differ by 0.1 (one standard deviation) between draws, more than
-    the bounds do, so that its values are a place in a distribution: the second panel. Published values are dashed and
-    not scored: the paper leaves open how its teachers were trained, and c of Theorem 4.2.
+    The paper has one draw of 20 pairs. R^2 varies by 0.1 (one standard deviation) between draws, more than between
+    bounds, so the second panel shows the published values within the distribution over draws. Published values are
+    dashed and not scored: the paper states neither the training of its teachers nor c of Theorem 4.2.
 
     Attributes:
         pairs: Source-target pairs K, at least 3.
@@ -37,7 +37,7 @@ class DigitTable(fig.TheoryFigure):
         repeats: Repeats with new starts and samples.
         m: Leading eigenvectors in Theorem 4.2.
         pretraining_steps: Gradient steps of both teachers.
-        images: Training images of each digit at most, and test images.
+        images: Largest number of training images, and of test images, of each digit.
         draws: Number of draws of the pairs.
     """
 
@@ -68,7 +68,7 @@ class DigitTable(fig.TheoryFigure):
         return fig.Theory(panels, tuple(curves))
 
     def points(self) -> tuple[fig.Point, ...]:
-        """Return the bounds at five sizes, and in every draw; all from one simulation."""
+        """Return the bounds at five sizes and in every draw, all from one simulation."""
         names = (*_PUBLISHED, _LARGER_C)
         sizes = [fig.Point("r2", name, float(n), group="draws") for n in _SIZES for name in names]
         draws = [
@@ -92,8 +92,7 @@ class DigitTable(fig.TheoryFigure):
         return tuple(estimates)
 
     def claims(self) -> tuple[fig.Claim, ...]:
-        """Return the order of the bounds, in the mean and draw by draw, and what becomes of all of them with more
-        examples."""
+        """Return claims on the order of the bounds, in the mean and per draw, and on the effect of more examples."""
         first, second, third = _PUBLISHED
         table = "shachaf2021, section 4.2 with Table 1"
         return (
@@ -128,7 +127,7 @@ class DigitTable(fig.TheoryFigure):
         )
 
     def conclude(self, simulated: Sequence[fig.Simulated]) -> fig.Conclusion:
-        """Return mean R^2 over sizes and draws, and where the published one lies among the draws."""
+        """Return mean R^2 over sizes and draws, and the rank of the published one among the draws."""
         draws = {
             name: np.array([mean.value for mean in fig.simulated_means(simulated, "draws", name).values()])
             for name in (*_PUBLISHED, _LARGER_C)
@@ -179,7 +178,7 @@ def _by_draw(drawn: fig.Drawn) -> dict[str, np.ndarray]:
 
 
 def _ordered(draws: Mapping[str, np.ndarray]) -> int:
-    """Return draws that have the published order."""
+    """Return the draws with the published order."""
     levels = np.stack([draws[name] for name in _PUBLISHED])
     return int((np.diff(levels, axis=0) < 0).all(axis=0).sum())
 

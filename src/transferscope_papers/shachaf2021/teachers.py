@@ -32,10 +32,10 @@ class TeachersFigure(LinearTeachersFigure):
 class AlignmentFigure(LinearTeachersFigure):
     """shachaf2021 Figure 1: source and target that differ in the top or in the bottom eigenvectors of the inputs.
 
-    The bound is that of Theorem 4.2 at the best m, dashed; solid is what it says together with the trivial bound
-    lambda_1 ||D||^2 = 1.5, which always holds. Theorem 4.2 leaves its constant c open, and which alignment the bound
-    ranks better at a given n depends on c: with c = 1 the ranks change at n = d/4, near where the risks cross, and with
-    c = 3 (which covers the deviation of every sample covariance that was tried) nowhere below n = d.
+    Dashed is the bound of Theorem 4.2 at the best m; solid is its minimum with the trivial bound lambda_1 ||D||^2 =
+    1.5, which always holds. Theorem 4.2 does not state its constant c, on which the ranking of the alignments at a
+    given n depends: with c = 1 the ranks change at n = d/4, near the crossing of the risks, and with c = 3 (which
+    covers the deviation of every tried sample covariance) nowhere below n = d.
 
     Attributes:
         n_top: Number of large eigenvalues (1.5, against 0.3 for the rest).
@@ -85,7 +85,7 @@ class AlignmentFigure(LinearTeachersFigure):
         )
 
     def training(self, point: fig.Point) -> Training:
-        """Return linear regression from the source's weights."""
+        """Return linear regression, starting from the source."""
         return Training(self._pair(point.series), int(point.x), Way(1))
 
     def _pair(self, series: str) -> LinearTransfer:
@@ -150,7 +150,7 @@ _TOP, _BOTTOM = _ALIGNED = ("top aligned", "bottom aligned")
 
 
 def _crossing(drawn: fig.Drawn, panel: str, *, dashed: bool = False) -> float:
-    """Return where top aligned, lower at first, crosses above; NaN unless it does so exactly once."""
+    """Return where top aligned, lower at first, crosses the other line; NaN unless it does so exactly once."""
     top, bottom = (drawn.line(panel, series, dashed=dashed) for series in _ALIGNED)
     higher = np.flatnonzero(top.y > bottom.y)
     if len(higher) in (0, len(top.y)) or len(higher) != len(top.y) - higher[0]:
@@ -172,7 +172,7 @@ def _drops(risks: Sequence[Estimate], times: float) -> bool:
 
 
 DEPTHS = (1, 2, 3, 5)
-"""Depths that are simulated in Figure 2a; infinite depth is drawn as a line."""
+"""Simulated depths of Figure 2a; infinite depth is a line."""
 
 
 @dataclass(frozen=True)
@@ -180,7 +180,7 @@ class DepthFigure(TeachersFigure):
     """shachaf2021 Fig. 2a: a target that is a noisy multiple of the source, fine-tuned at several depths with n = d/10.
 
     Attributes:
-        noise: Norm of what is added to the multiple, relative to the source.
+        noise: Norm of the noise added to the multiple, relative to the source.
     """
 
     noise: float = fig.setting(0.5, fig.Range(0, 5))
@@ -206,7 +206,7 @@ class DepthFigure(TeachersFigure):
         )
 
     def training(self, point: fig.Point) -> Training:
-        """Return all layers from the source."""
+        """Return training of all layers, starting from the source."""
         theta, norm = math.atan2(self.noise, point.x), math.hypot(self.noise, point.x)
         pair = teachers_at_angle(self.d, theta=theta, target_norm=norm)
         return Training(pair, self._n, Way(int(point.parameters["depth"])))
@@ -243,13 +243,13 @@ class DepthFigure(TeachersFigure):
         return round(self.d / 10)
 
     def _risk(self, alpha: float, depth: float, draws: int = 20_000) -> float:
-        """Return the noise is orthogonal to the source, as it is in high dimension."""
+        """Return the risk if the noise is orthogonal to the source, as in high dimension."""
         theta, norm = math.atan2(self.noise, alpha), math.hypot(self.noise, alpha)
         return fine_tuned_average(theta, self._n, self.d, target_norm=norm, depth=depth, draws=draws).risk.value
 
 
 def _spread(lines: Sequence[fig.Curve], *, at: float) -> float:
-    """Return range over lines of their values at one place, relative to the smallest."""
+    """Return the range over lines of their values at one place, relative to the smallest."""
     values = [float(np.interp(at, line.x, line.y)) for line in lines]
     return max(values) / min(values) - 1
 
@@ -261,11 +261,11 @@ def _gains_with_scale(shallow: fig.Curve, deep: fig.Curve) -> bool:
 
 @dataclass(frozen=True)
 class ScaleFigure(TeachersFigure):
-    """shachaf2021 Fig. 2b: seven layers feel the target's norm more than the source's, given enough examples.
+    """shachaf2021 Fig. 2b: in seven layers the norm of the target matters more than that of the source.
 
-    The paper names n = d/10 for its Figure 2a and no n for 2b. At d/10 the claim is not true of seven layers: either
-    scaling hurts alike, the source a little more. Theorem 5.4 is about infinite depth, where the norm of the source
-    does not count at any n; with seven layers it takes n of 0.2 d and more, so d/2 stands beside d/10.
+    The paper names n = d/10 for its Figure 2a and no n for 2b. At d/10 the claim is false for seven layers: both
+    scalings harm about equally, that of the source slightly more. Theorem 5.4 is about infinite depth, where the norm
+    of the source does not matter at any n; seven layers need n of at least 0.2 d, so d/2 is shown beside d/10.
 
     Attributes:
         apart: Distance of the two unit teachers, in (0, 2].
@@ -299,13 +299,13 @@ class ScaleFigure(TeachersFigure):
         )
 
     def training(self, point: fig.Point) -> Training:
-        """Return all layers from the source."""
+        """Return training of all layers, starting from the source."""
         source, target = (point.x, 1.0) if point.series == "source scaled" else (1.0, point.x)
         pair = teachers_at_angle(self.d, theta=self._theta, source_norm=source, target_norm=target)
         return Training(pair, self._n(point.panel), Way(self.depth))
 
     def claims(self) -> tuple[fig.Claim, ...]:
-        """Return the norm of the target harms more than that of the source."""
+        """Return the claim that the norm of the target harms more than that of the source."""
         changed = self.unlike_the_paper("depth", "apart")
         return tuple(
             fig.Claim(
@@ -350,7 +350,7 @@ _SCALED = {"target scaled": "target_norm", "source scaled": "source_norm"}
 
 @dataclass(frozen=True)
 class FrozenFigure(TeachersFigure):
-    """shachaf2021 Figure 3: a frozen first layer never learns, however many target examples there are."""
+    """shachaf2021 Figure 3: a frozen first layer does not learn the target with any number of examples."""
 
     d: int = fig.setting(500, fig.Range(20, 5000), quick=100)
     theta: float = fig.setting(math.pi / 4, fig.Range(0.05, 1.5))
@@ -373,12 +373,12 @@ class FrozenFigure(TeachersFigure):
         )
 
     def training(self, point: fig.Point) -> Training:
-        """Return two layers, or one above a frozen one."""
+        """Return training of two layers, or of one above a frozen one."""
         way = Way(2, 1 if point.series == "frozen" else 0, "scratch" if point.series == "from scratch" else "transfer")
         return Training(teachers_at_angle(self.d, theta=self.theta), int(point.x), way)
 
     def claims(self) -> tuple[fig.Claim, ...]:
-        """Return the frozen model fails, and fine-tuning needs fewer examples."""
+        """Return claims that the frozen model fails, and that fine-tuning needs fewer examples."""
         near = (
             "" if self.theta < math.pi / 3 else "Beyond π/3 fine-tuning transfers negatively (tahir2024, Theorem 3.9)."
         )

@@ -1,6 +1,6 @@
 """Simulators: the solvable models of `problems`, trained many at a time, to check the closed forms of `theory`.
 
-Everything is float64 and batched over one leading axis (seeds x sizes x angles x parameters). Each element draws from
-its own generators, has its own step size and its own end, so its result does not depend on what else is in the batch,
-up to the summation order inside matrix products. Convergence is a status of every element.
+Everything is float64 and batched over one leading axis (seeds x sizes x angles x parameters). Each element has its own
+generators, step size and stopping, so its result does not depend on the rest of the batch, up to the summation order
+inside matrix products. Convergence is a status of every element.
 """

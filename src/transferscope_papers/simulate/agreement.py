@@ -1,4 +1,4 @@
-"""Whether simulations scatter around a closed form as their standard errors say."""
+"""Agreement of simulations with a closed form, in standard errors."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,13 +15,14 @@ class Agreement:
     """The z-scores of many simulated points against one closed form.
 
     Attributes:
-        z: One score per point that could be used, shape (K,).
-        n_unusable: Points left out because their status is neither "ok" nor "converged", or nothing is to compare.
+        z: One score per usable point, shape (K,).
+        n_unusable: Points left out because their status is neither "ok" nor "converged", or they have no expected
+            value.
         largest: max |z|; NaN without points.
         beyond_two: Share of points with |z| > 2; 0.046 is expected.
-        p_value: Kolmogorov-Smirnov test against the standard normal, of the points that are not within the known error;
+        p_value: Kolmogorov-Smirnov test against the standard normal, of the points beyond the known error;
             NaN without any.
-        n_within: Points that are within the known error, so that their score is 0 whatever their standard error.
+        n_within: Points within the known error, which have a score of 0.
     """
 
     z: Float[np.ndarray, " K"]
@@ -53,7 +54,7 @@ def z_score(estimate: Estimate, expected: float, *, known_error: float = 0.0) ->
     Args:
         estimate: A mean over at least two independent seeds.
         known_error: A bound on the systematic difference (step size, finite size), at least 0, in the unit of the mean;
-            the distance is shortened by it.
+            it is subtracted from the distance.
 
     Returns:
         The score; NaN where the estimate is unusable or a number is missing or infinite.
@@ -71,7 +72,7 @@ def z_score(estimate: Estimate, expected: float, *, known_error: float = 0.0) ->
 def agreement(
     estimates: Sequence[Estimate], expected: Iterable[float], *, known_error: float | Sequence[float] = 0.0
 ) -> Agreement:
-    """Score every point of a diagram against the closed form; `known_error` as in `z_score`, of each or for all."""
+    """Score every point of a diagram against the closed form; `known_error` as in `z_score`, per point or for all."""
     errors = np.broadcast_to(known_error, len(estimates))
     triples = zip(estimates, expected, errors, strict=True)
     scores = np.array([z_score(estimate, value, known_error=error) for estimate, value, error in triples])

@@ -1,7 +1,7 @@
 """Averaged SGD with regularisation towards the start, on functions with a power-law spectrum (mikami2021 Appendix E).
 
-The theorem follows wide networks through their kernel, so the simulator runs the recursion in the kernel's own
-eigenfunctions (mikami2021 E.6.1, the reference ASGD on the RKHS): one fresh example z_t with y_t = phi(z_t) per step,
+The theorem is about the kernel of wide networks, so the simulator runs the recursion in the eigenfunctions of the
+kernel (mikami2021 E.6.1, the reference ASGD on the RKHS): one fresh example z_t with y_t = phi(z_t) per step,
 
     w_(t+1) = w_t - eta [ (z_t'w_t - y_t) z_t + lambda (w_t - w_0) ],      result: the mean of w_0 .. w_T.
 """
@@ -35,14 +35,14 @@ class OnlineRun:
 
 @dataclass(frozen=True)
 class OnlineSettings:
-    """How B runs learn.
+    """Settings of B runs.
 
     Attributes:
         n_examples: T, examples and steps, at least 1.
-        ridge: lambda, pull towards the start, at least 0.
+        ridge: lambda, strength of the regularisation towards the start, at least 0.
         rate: eta, step size, above 0; at most 1/(4 (6 + lambda)) in mikami2021's Theorem 2.
         seeds: One per run.
-        stream: Random stream of the examples: give pretraining and fine-tuning different ones.
+        stream: Random stream of the examples; it must differ between pretraining and fine-tuning.
     """
 
     n_examples: int

@@ -3,10 +3,10 @@
 A network of depth L is x'W_1 W_2 ... W_L with W_1 of shape (d, h), hidden layers (h, h) and W_L of shape (h,); for
 L = 1 it is the vector W_1 of shape (d,). Two exact savings, both tested against a plain loop over full matrices:
 
-- The inputs are rotated into the eigenbasis of the data (`least_squares`), to which gradient descent is indifferent.
-- Gradient descent is also indifferent to rotations of hidden units. A network whose layers start with rank r (and
+- The inputs are rotated into the eigenbasis of the data (`least_squares`); gradient descent is equivariant.
+- Gradient descent is also equivariant under rotations of hidden units. A network whose layers start with rank r (and
   matching row and column spaces) keeps it, and is trained in width h = r instead of any larger one. The balanced start
-  of tahir2024 and shachaf2021 after perfect pretraining has rank one, so `balanced_start(..., width=1)` stands for
+  of tahir2024 and shachaf2021 after perfect pretraining has rank one, so `balanced_start(..., width=1)` represents
   every width.
 """
 
@@ -57,13 +57,13 @@ def end_to_end(weights: Weights) -> Float[Tensor, "B d"]:
 
 
 def train(loss: LeastSquares, start: Weights, settings: DescentSettings, *, n_frozen: int = 0) -> Descent:
-    """Return gradient descent on every layer (but the first `n_frozen`) of B deep linear networks.
+    """Train every layer (but the first `n_frozen`) of B deep linear networks by gradient descent.
 
     Args:
         loss: The training losses; population losses pretrain.
         start: The initial layers, in the original coordinates.
         settings: Step sizes and stopping. The residual is norm(X beta - y)/norm(y) within the row space of the data
-            (what no beta can fit is left out); with frozen layers it is the relative norm of the gradient.
+            (the unfittable part is left out); with frozen layers it is the relative norm of the gradient.
         n_frozen: Number of first layers that keep their weights, 0 to L-1.
 
     Returns:
@@ -84,7 +84,7 @@ class _DeepLinear:
     n_frozen: int
 
     def slope(self, weights: Weights) -> Slope:
-        """Return Back-propagation through a product of matrices, in closed form."""
+        """Return the gradient through a product of matrices, in closed form."""
         products = _products(weights)
         error = self.spectrum * products[0] - self.cross  # gradient in beta
         gradient = _gradients(weights, products, error)

@@ -1,10 +1,10 @@
-"""Gradient descent on many small models at once, each with its own step size and its own end.
+"""Gradient descent on many small models at once, each with its own step size and stopping.
 
-It follows gradient flow; where only the minimum matters and not the way there, it can be accelerated (Nesterov 1983,
+It follows gradient flow; if only the minimum matters and not the trajectory, it can be accelerated (Nesterov 1983,
 with the restarts of O'Donoghue and Candes 2015).
 
-Every element of the batch is trained as if it were alone: its step size comes from its own curvature, it is tested for
-convergence at the same step numbers, and it leaves the batch (all its tensors are dropped) once it is done. Results
+Elements of the batch do not affect each other: the step size of an element depends on its own curvature, it is tested
+for convergence at fixed step numbers, and it leaves the batch (all its tensors are dropped) when it ends. Results
 therefore depend on the composition of the batch only through the summation order inside the matrix products.
 """
 
@@ -20,7 +20,7 @@ from torch import Tensor
 from transferscope_papers.simulate.outcomes import StatusArray
 
 Weights = tuple[Tensor, ...]
-"""The layers of B models, each of shape (B, ...). What runs in every step says its shapes in words only."""
+"""The layers of B models, each of shape (B, ...). Functions that run in every step document shapes in words only."""
 
 OVERFLOW = 1e100
 """Weights beyond this count as diverged."""
@@ -28,11 +28,11 @@ OVERFLOW = 1e100
 
 @dataclass(frozen=True)
 class Slope:
-    """What one pass over the training objective says at the current weights.
+    """Gradient and curvature of the training objective at the current weights.
 
     Attributes:
         gradient: One gradient per layer, each of the layer's shape (B, ...).
-        curvature: An upper bound of (or a good stand-in for) the largest curvature, shape (B,), above 0.
+        curvature: An upper bound or approximation of the largest curvature, shape (B,), above 0.
     """
 
     gradient: Weights
@@ -41,14 +41,14 @@ class Slope:
 
 @runtime_checkable
 class Objective(Protocol):
-    """B training objectives that `descend` can go down."""
+    """B training objectives for `descend`."""
 
     def slope(self, weights: Weights) -> Slope:
         """Return gradient and curvature at `weights`."""
         ...
 
     def residual(self, weights: Weights) -> Tensor:
-        """Return a relative distance from a minimum, shape (B,): converged when it is below the tolerance."""
+        """Return a relative distance from a minimum, shape (B,); below the tolerance an element has converged."""
         ...
 
     def take(self, index: Int[Tensor, " K"]) -> "Objective":
@@ -58,7 +58,7 @@ class Objective(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DescentSettings:
-    """How gradient flow is followed.
+    """Step sizes and stopping of gradient descent.
 
     The step of an element is min(stability / curvature, movement * norm(weights) / norm(gradient)): the first bound
     keeps it stable, the second keeps the discretisation error of the flow small (the drift of balancedness per step is
@@ -66,12 +66,13 @@ class DescentSettings:
 
     Attributes:
         tolerance: Relative residual at which an element has converged, above 0.
-        max_steps: Steps after which an element is given up, at least 1.
+        max_steps: Largest number of steps of an element, at least 1.
         stability: Step size in units of one over the curvature, above 0; below 2 for stability on a quadratic.
         movement: Largest relative change of the weights in one step, above 0; infinite for plain curvature steps.
         check_every: Steps between two tests for convergence, at least 1.
-        accelerated: Whether each step starts from where the last ones point, y = w + k/(k + 3) (w - w_before) after k
-            steps; k is 0 again whenever the gradient at y points along the step. No longer gradient flow.
+        accelerated: Whether each step starts from the extrapolation of the last ones, y = w + k/(k + 3) (w - w_before)
+            after k steps; k is 0 again whenever the gradient at y points along the step. This does not follow gradient
+            flow.
     """
 
     tolerance: float = 1e-7
@@ -84,7 +85,7 @@ class DescentSettings:
 
 @dataclass(frozen=True)
 class Descent:
-    """Where gradient descent ended, element by element.
+    """Result of gradient descent per element.
 
     Attributes:
         weights: Final layers, each (B, ...); NaN or huge where the status is "non_finite".
@@ -105,11 +106,11 @@ def descend(
     *,
     retract: Callable[[Weights], Weights] | None = None,
 ) -> Descent:
-    """Follow gradient descent from `start` until every element converged, diverged or ran out of steps.
+    """Run gradient descent from `start` until every element has converged, diverged or reached `max_steps`.
 
     Args:
-        start: Initial layers, each (B, ...); left as they are.
-        retract: Brings weights back to the constraint that a step leaves, such as neurons of unit norm.
+        start: Initial layers, each (B, ...); unchanged.
+        retract: Projects weights back onto a constraint after a step, such as neurons of unit norm.
     """
     final = tuple(layer.clone() for layer in start)
     n_elements = len(start[0])
@@ -141,7 +142,7 @@ def descend(
 
 @dataclass(frozen=True)
 class _Motion:
-    """Where the elements are, where they were a step ago, and for how many steps they gathered speed, shape (B,)."""
+    """Current and previous weights of the elements, and steps since the last restart, shape (B,)."""
 
     weights: Weights
     previous: Weights
@@ -173,7 +174,7 @@ class _Motion:
 
 
 def norms(layers: Weights) -> Tensor:
-    """Return Euclidean norm of each layer of each element, shape (L, B)."""
+    """Return the Euclidean norm of each layer of each element, shape (L, B)."""
     return torch.stack([torch.linalg.vector_norm(layer.flatten(1), dim=1) for layer in layers])
 
 
@@ -183,7 +184,7 @@ def times(matrix: Tensor, vector: Tensor) -> Tensor:
 
 
 def lengths(vectors: Tensor, *, keepdim: bool = False) -> Tensor:
-    """Return Euclidean norm along the last axis."""
+    """Return the Euclidean norm along the last axis."""
     length: Tensor = torch.linalg.vector_norm(vectors, dim=-1, keepdim=keepdim)
     return length
 

@@ -1,13 +1,13 @@
 """Do bounds rank real transfer tasks? Table 1 of shachaf2021: pairs of digits, linear regression to -1 and +1.
 
 Each task is "digit a (+1) against digit b (-1)". A linear model learns the source task by gradient descent on all its
-training images, then fits a few target images exactly, moving as little as it can (Theorem 4.1). For K pairs of tasks
+training images, then fits a few target images exactly with the smallest change (Theorem 4.1). For K pairs of tasks
 the mean test error is correlated with each of three bounds: Theorem 4.2 at m, the one adapted from Bartlett et al.
 (2020), and the squared distance between the teachers.
 
-The paper leaves open how long models are pretrained, what the target teacher of real data is, how pixels are scaled,
-and the constant of Theorem 4.2. Here both teachers are gradient descent after `pretraining_steps` steps of one over the
-largest eigenvalue (exactly, by the spectral filter), the target teacher from zero, the source from a random start, and
+The paper does not state the length of pretraining, the target teacher of real data, the scaling of pixels and the
+constant of Theorem 4.2. Here both teachers are gradient descent after `pretraining_steps` steps of one over the largest
+eigenvalue (computed exactly by the spectral filter), the target teacher from zero, the source from a random start, and
 Theorem 4.2 is evaluated for several constants. The theorem is about centred inputs; without centring, the mean image is
 the leading eigenvector and the bound ranks tasks worse than its rivals, so images are standardised as is usual. Tasks
 are two independent draws of two digits, so that a target may share digits with its source, or be its mirror image.
@@ -42,8 +42,7 @@ class Digits:
     labels: Int[np.ndarray, " N"]
 
     def standardised(self, pixels: "Digits") -> "Digits":
-        """Return images less the mean of all of `pixels`, over their standard deviation: two numbers, usual for
-        MNIST."""
+        """Standardise images by mean and standard deviation of all `pixels`, two numbers, as usual for MNIST."""
         return Digits((self.images - pixels.images.mean()) / pixels.images.std(), self.labels)
 
     def task(self, positive: int, negative: int) -> "Task":
@@ -61,7 +60,7 @@ class Task:
 
     @cached_property
     def covariance(self) -> Covariance:
-        """Second moments X'X/N of the images, not centred: what a linear model without intercept sees."""
+        """Second moments X'X/N of the images, not centred, as for a linear model without intercept."""
         eigenvalues, vectors = np.linalg.eigh(self.images.T @ self.images / len(self.images))
         return Covariance(np.maximum(eigenvalues[::-1], 0.0), np.ascontiguousarray(vectors[:, ::-1]))
 
@@ -82,7 +81,7 @@ class Task:
         return sigma.from_eigenbasis(learnt * cross + left * sigma.to_eigenbasis(start))
 
     def error(self, weights: Float[np.ndarray, "k d"]) -> Float[np.ndarray, " k"]:
-        """Return share of images on the wrong side for each model."""
+        """Return the share of misclassified images of each model."""
         return np.asarray(((self.images @ weights.T) * self.signs[:, None] <= 0).mean(axis=0))
 
 
@@ -97,7 +96,7 @@ class TableSettings:
         sizes: Target sizes n.
         m: Leading eigenvectors in Theorem 4.2.
         pretraining_steps: Gradient steps of both teachers.
-        constants: Values of c in Theorem 4.2; the ranking depends on it (g enters as g^3 and as g).
+        constants: Values of c in Theorem 4.2; the ranking depends on c (g enters as g^3 and as g).
         seed: Draws pairs, starts and samples.
     """
 
@@ -132,10 +131,10 @@ class TaskPair:
 
 
 class Tasks:
-    """Every task on standardised images; it and its mirror image share their covariance, which takes the time."""
+    """Every task on standardised images; a task and its mirror image share the covariance, which is slow to compute."""
 
     def __init__(self, train: Digits, test: Digits) -> None:
-        """From images to pretrain on and to draw target samples from, and images to measure on."""
+        """Take images for pretraining and target samples, and test images."""
         self._train, self._test = train.standardised(train), test.standardised(train)
         self._made: dict[tuple[int, int], tuple[Task, Task]] = {}
 
@@ -153,7 +152,7 @@ class Tasks:
 
 
 def bound_table(tasks: Tasks, settings: TableSettings) -> dict[str, Float[np.ndarray, " sizes"]]:
-    """Return the squared correlation of each bound, over a draw of pairs of tasks, with the test error at every size.
+    """Return the squared correlation of each bound with the test error over pairs of tasks, at every size.
 
     The correlation is over the pairs, and the mean of its square over repeats. The bounds are "theorem 4.2, c = 0.1"
     and so on, "bartlett" and "distance".

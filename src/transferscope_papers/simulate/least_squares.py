@@ -1,4 +1,4 @@
-"""Least-squares objectives in the eigenbasis of their own inputs: what makes descent independent of the sample size.
+"""Least-squares objectives in the eigenbasis of their inputs: the cost of descent is independent of sample size.
 
 The training loss of any model that is linear in its inputs depends on the data only through G = X'X/n and b = X'y/n,
 and gradient descent is equivariant under rotations of the inputs. So each data set is rotated once into the eigenbasis

@@ -16,9 +16,10 @@ from transferscope_papers.simulate.outcomes import Outcomes
 from transferscope_papers.simulate.seeds import generator, normal
 
 SMALL_START = 99
-"""Random stream of the directions in which training from scratch starts."""
+"""Random stream of the initial directions of training from scratch."""
 _SMALL = 1e-3
-"""Norm of every layer then; the risk moves by its square for n < d (shachaf2021, Thm. 5.2 with theta_S the start)."""
+"""Initial norm of every layer; the risk changes by its square for n < d (shachaf2021, Thm. 5.2 with theta_S the
+start)."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class TransferBatch:
         return torch.from_numpy(np.stack([problem.source.weights for problem in self.problems]))
 
     def outcomes(self, beta: Float[Tensor, "B d"], status: np.ndarray) -> Outcomes:
-        """Return the risks of end-to-end vectors, with how they came about."""
+        """Return the risks of end-to-end vectors, with their statuses."""
         rows = zip(self.problems, beta.numpy(), strict=True)
         return Outcomes(np.array([float(problem.target.risk(row)) for problem, row in rows]), status)
 
@@ -72,10 +73,9 @@ def perfectly_pretrained(batch: TransferBatch, *, depth: int) -> Weights:
 def from_scratch(batch: TransferBatch, *, depth: int, settings: DescentSettings | None = None) -> Outcomes:
     """Train on the target sample from a small balanced start in a random direction.
 
-    Whatever the way, it ends at the least-squares weights of least norm, but for the little that is left of the start:
-    steps keep to the span of the examples. So it may be accelerated, which takes a tenth of the steps of plain gradient
-    descent (a hundredth near n = d, where the smallest eigenvalues of X'X/n are) and moves risks by 7e-5 of themselves
-    at most.
+    Any trajectory ends at the minimum-norm least-squares weights, up to a remainder of the start, because steps stay in
+    the span of the examples. So it may be accelerated, which takes a tenth of the steps of plain gradient descent (a
+    hundredth near n = d, where the smallest eigenvalues of X'X/n are) and changes risks by a relative 7e-5 at most.
 
     Args:
         depth: Number of layers L.
@@ -92,9 +92,9 @@ def fine_tuning(
     """Train on the target sample from pretrained weights.
 
     Args:
-        start: Layers to start from, as `perfectly_pretrained` or a pretraining run gives them.
-        settings: Step sizes and stopping; None for the defaults, accelerated where the head alone is trained: that is
-            least squares, whose end does not depend on the way.
+        start: Initial layers, as from `perfectly_pretrained` or a pretraining run.
+        settings: Step sizes and stopping; None for the defaults, accelerated if only the head is trained: the minimum
+            of least squares does not depend on the trajectory.
         n_frozen: Number of first layers that keep their weights: 0 for fine-tuning (tahir2024 Thm. 3.9), L-1 for linear
             transfer (tahir2024 Theorem 3.7), in between for shachaf2021 Theorem 5.5.
     """

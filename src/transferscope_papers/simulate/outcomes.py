@@ -1,4 +1,4 @@
-"""What a batch of simulations gives back, and its means with standard errors."""
+"""Results of a batch of simulations, and their means with standard errors."""
 
 from dataclasses import dataclass, replace
 from typing import cast
@@ -14,7 +14,7 @@ StatusArray = Shaped[np.ndarray, "..."]
 
 @dataclass(frozen=True)
 class Outcomes:
-    """The risk of every element of a batch, with how it came about.
+    """The risk of every element of a batch, with its status.
 
     Attributes:
         risk: Excess population risk (squared error without the noise floor), shape (B,); NaN
@@ -29,22 +29,21 @@ class Outcomes:
         object.__setattr__(self, "risk", np.where(self.status == "non_finite", np.nan, self.risk))
 
     def means(self, n_seeds: int) -> tuple[Estimate, ...]:
-        """Return mean risk (`mean_estimate`) of each run of `n_seeds` consecutive elements: the seed must vary
-        fastest."""
+        """Return the mean risk (`mean_estimate`) of every `n_seeds` consecutive elements; the seed varies fastest."""
         groups = self.risk.reshape(-1, n_seeds), self.status.reshape(-1, n_seeds)
         return tuple(mean_estimate(risk, status) for risk, status in zip(*groups, strict=True))
 
 
 def mean_estimate(values: Float[np.ndarray, " S"], status: StatusArray | None = None) -> Estimate:
-    """Return mean and standard error of independent simulated values.
+    """Return the mean and standard error of independent simulated values.
 
     Args:
         values: One number per seed.
-        status: One per seed; None where all are usable.
+        status: One per seed; None if all are usable.
 
     Returns:
         The mean over the usable values with its standard error (None for a single one). The status is "converged" when
-        all are usable, and otherwise that of the first value that is not: a mean over survivors only is biased.
+        all are usable, otherwise that of the first unusable value, since a mean over usable runs only is biased.
     """
     status = np.full(len(values), "converged") if status is None else status
     usable = np.isin(status, ("ok", "converged"))
@@ -58,16 +57,15 @@ def mean_estimate(values: Float[np.ndarray, " S"], status: StatusArray | None = 
 
 
 def mean_of_all(values: Float[np.ndarray, " S"], status: StatusArray) -> Estimate:
-    """Return mean over every run that has a value, those that ran out of steps included, with the status of
-    `mean_estimate`.
+    """Return the mean over every run with a value, including those that reached the step limit.
 
-    For models whose training is cut off as a rule, where the survivors alone would be a biased sample.
+    Use it for models whose training usually reaches the limit; a mean over converged runs only would be biased.
 
     Args:
-        values: One number per seed; not finite where there is none.
+        values: One number per seed; not finite if it has none.
 
     Returns:
-        The mean; "max_steps" when any run was cut off, "non_finite" when any has no value.
+        The mean; its status is "max_steps" if any run reached the limit, "non_finite" if any has no value.
     """
     there = np.isfinite(values)
     everything = mean_estimate(values[there])

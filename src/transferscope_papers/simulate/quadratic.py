@@ -7,8 +7,8 @@ a small sample. Objectives, with penalty lambda on the squares of all weights th
     joint      L_s(theta_s, phi) + mean target error of (theta_t, phi)
     MeRLin     L_s(theta_s, phi) + mean error on one half of the target of the ridge head fitted on the other half
 
-Batched Adam with cosine decay. The outcome of one random start is near chance for MeRLin too: take the best of several
-restarts by training objective (`best_restarts`), or compare starts at the right and at a wrong feature.
+Batched Adam with cosine decay. A single random start is near chance also for MeRLin: take the best of several restarts
+by training objective (`best_restarts`), or compare starts at the right and at a wrong feature.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,15 +33,15 @@ EVALUATION_SPLITS = 64
 """Half-splits over which a final MeRLin objective is averaged."""
 
 _STEPS_AHEAD = 50
-"""Steps whose half-splits are drawn at once: one call instead of fifty for each element."""
+"""Steps whose half-splits are drawn in one call."""
 
 
 @dataclass(frozen=True, slots=True)
 class QuadraticSettings:
-    """How quadratic networks are trained.
+    """Settings of the training of quadratic networks.
 
     Attributes:
-        penalty: lambda on squared weights, at least 0; .01 to .03 keep the solution sparse.
+        penalty: lambda on squared weights, at least 0; .01 to .03 keeps the solution sparse.
         inner_ridge: Ridge of the inner head on the sum of squared errors, above 0; .1 to 1 when the start is noisy.
         n_splits: Random half-splits per step of MeRLin, at least 1; 2 to 4 are enough.
         steps: Adam steps, at least 10.
@@ -61,14 +61,13 @@ class QuadraticSettings:
 
 @dataclass(frozen=True)
 class TargetSamples:
-    """B target samples of merlin2020's problem, which may differ in size and in the source that they are for.
+    """B target samples of the problem of merlin2020, which may differ in size and in their source.
 
     Attributes:
-        inputs: Shape (B, n, d), n the largest size; samples that are smaller have zero rows below their own, and so has
-            every function of them that is 0 at 0.
+        inputs: Shape (B, n, d), n the largest size; smaller samples are padded with zero rows.
         labels: Shape (B, n), 0 or 1; 0 in the rows that are padding.
         sizes: Target examples of each element, shape (B,).
-        telling: Whether an entry tells y in the source, 0 or 1, shape (B, d): the first k.
+        telling: Whether an entry determines y in the source, 0 or 1, shape (B, d): the first k.
     """
 
     inputs: Float[Tensor, "B n d"]
@@ -80,7 +79,7 @@ class TargetSamples:
 
 @dataclass(frozen=True)
 class QuadraticRun:
-    """Where B networks ended.
+    """Results of B networks.
 
     Attributes:
         objective: The training objective at the end (MeRLin: over fixed half-splits), shape (B,).
@@ -140,7 +139,7 @@ def start_at_feature(
     """Return the sparse source minimum on one coordinate, plus noise on every weight.
 
     Args:
-        feature: Index j of e_j from 0: 0 is the feature that the target shares.
+        feature: Index j of e_j from 0: 0 is the feature shared with the target.
         penalty: lambda; sets the size of the minimum.
         noise: See `noisy_start`.
     """
@@ -201,7 +200,7 @@ def merlin(data: TargetSamples, start: Weights, settings: QuadraticSettings) -> 
 def ridge_head(hidden: Float[Tensor, "*B n m"], labels: Float[Tensor, "*B n"], ridge: float) -> Float[Tensor, "*B m"]:
     """Return theta = H'(HH' + ridge I)^-1 y by Cholesky (merlin2020 eq. 7 with its shape corrected: H' in front).
 
-    With fewer features than examples it is (H'H + ridge I)^-1 H'y, which is the same.
+    With fewer features than examples it is computed as (H'H + ridge I)^-1 H'y, which is equal.
     """
     n, m = hidden.shape[-2:]
     if m < n:
@@ -217,8 +216,8 @@ def population_loss(
     """Return E (x'Ax - y)^2 of networks A = phi diag(head) phi' in closed form, differentiable.
 
     It is (1/3) M_0 + (2/3) (M_1 - 2 E[x'Ax | y = 1] + 1) with M_y = E[(x'Ax)^2 | y].
-    Given y, the entries of x are independent and symmetric; those that tell y have variance v_i = y and the others 2/3,
-    which are their fourth moments too, so that with T the sum of A_ii over the first and U over the others
+    Given y, the entries of x are independent and symmetric; those that determine y have variance v_i = y and the others
+    2/3, equal to their fourth moments, so that with T the sum of A_ii over the former and U over the latter
 
         M_0 = (4/9) U^2 - (2/3) sum_U A_ii^2 + 2 Q_0
         M_1 = (T + 2U/3)^2 - 2 sum_T A_ii^2 - (2/3) sum_U A_ii^2 + 2 Q_1
@@ -272,7 +271,7 @@ def _source_objective(data: TargetSamples, weights: Weights, settings: Quadratic
 
 
 class _PopulationLoss(torch.autograd.Function):
-    """`population_loss`, with its gradient in closed form: a third of the operations of going back through the loss."""
+    """`population_loss`, with its gradient in closed form: a third of the operations of automatic differentiation."""
 
     @staticmethod
     def forward(ctx: Any, phi: Tensor, head: Tensor, telling: Tensor) -> Tensor:
@@ -378,7 +377,7 @@ class _ValidationLoss(torch.autograd.Function):
 
 
 def _solved(factor: Tensor, vectors: Tensor) -> Tensor:
-    """Return vectors (..., m) divided by the matrices of which these are the Cholesky factors."""
+    """Solve for vectors (..., m), given Cholesky factors of the matrices."""
     return torch.cholesky_solve(vectors.unsqueeze(3), factor).squeeze(3)
 
 

@@ -2,8 +2,8 @@
 
 f(x) = (1/m) sum_i c_i relu(w_i'x) on x ~ N(0, I). The student learns the source on the exact population loss (closed
 forms of overlaps and of their gradients), then the target from a finite sample: with frozen features, or from scratch.
-Neurons stay on the unit sphere, as in the paper: the function is written in w_i/norm(w_i), under which gradient flow
-keeps the norms.
+Neurons stay on the unit sphere, as in the paper: the function is a function of w_i/norm(w_i), for which gradient flow
+preserves the norms.
 """
 
 import math
@@ -28,14 +28,16 @@ INITIAL_HEAD = 1e-7
 """Scale of the output weights at the start (tahir2024 Appendix D.2)."""
 
 RULE = 3.5e-3
-"""Relative error of the function at which a student is done. tahir2024 stops at a loss of 1e-6 (App. D.2), which is
-this much for its teacher: E f*^2 = 0.164 with heads of 1 and d = 100."""
+"""Relative error of the function at which training stops. It equals the loss of 1e-6 in tahir2024 (App. D.2) for its
+teacher: E f*^2 = 0.164 with heads of 1 and d = 100."""
 
 FLOW = DescentSettings(tolerance=RULE, max_steps=20_000, stability=0.5, movement=0.02)
-"""Gradient flow, for training from scratch, where the way decides what is learnt: steps of about m/2, 3 % from m/10."""
+"""Gradient flow, for training from scratch, whose result depends on the trajectory: steps of about m/2, 3 % from
+m/10."""
 
 PRETRAINING = DescentSettings(tolerance=RULE, max_steps=5000, stability=1.0, movement=0.02, accelerated=True)
-"""Down to the source's function: plain descent is ten times as far after the 1000 m of time that tahir2024 allows."""
+"""Accelerated training of the source: the error of plain descent is ten times as large after the time 1000 m of
+tahir2024."""
 
 
 @dataclass(frozen=True)
@@ -59,18 +61,18 @@ def random_students(seeds: Sequence[int], n_inputs: int, *, width: int) -> Weigh
 
 
 def pretrain(teachers: Sequence[ReluNetwork], start: Weights, settings: DescentSettings = PRETRAINING) -> Students:
-    """Return gradient descent on the population loss (1/2) E (f - f*)^2.
+    """Train by gradient descent on the population loss (1/2) E (f - f*)^2.
 
     Args:
         teachers: One per student, all with the same numbers of inputs and neurons.
-        start: Initial students, as `random_students` makes them.
+        start: Initial students, as from `random_students`.
         settings: Step sizes and stopping. The residual is norm(f - f*)/norm(f*) in L2.
     """
     return _students(descend(_Population.of(teachers), start, settings, retract=_to_sphere))
 
 
 def train_from_scratch(samples: Sequence[Sample], start: Weights, settings: DescentSettings = FLOW) -> Students:
-    """Return gradient descent on the sample loss (1/2n) sum (f(x_i) - y_i)^2.
+    """Train by gradient descent on the sample loss (1/2n) sum (f(x_i) - y_i)^2.
 
     Args:
         samples: One per student, all of the same size.
@@ -82,17 +84,17 @@ def train_from_scratch(samples: Sequence[Sample], start: Weights, settings: Desc
 
 
 def refit_heads(students: Students, samples: Sequence[Sample], *, rcond: float | None = None) -> Students:
-    """Run linear transfer: a new head on each student's frozen features.
+    """Run linear transfer: fit a new head on the frozen features of each student.
 
-    By default that of gradient descent as in tahir2024 App. D.2: from 0, at rate 0.01 m, 1e5 steps or until the loss
-    (1/2n) sum (f(x_i) - y_i)^2 is 1e-6. On the eigenvectors of the Gram matrix k(x_i, x_j)/n of the features, with
-    eigenvalues w, it has fitted the share 1 - (1 - 0.01 w)^T of the labels after T steps, so that near-copies of
-    neurons, whose differences are features that exist on paper only, are hardly used.
+    By default it is that of gradient descent as in tahir2024 App. D.2: from 0, at rate 0.01 m, 1e5 steps or until the
+    loss (1/2n) sum (f(x_i) - y_i)^2 is 1e-6. On the eigenvectors of the Gram matrix k(x_i, x_j)/n of the features, with
+    eigenvalues w, it fits the share 1 - (1 - 0.01 w)^T of the labels after T steps, so that differences of nearly equal
+    neurons, which have tiny eigenvalues, are hardly used.
 
     Args:
         samples: A target sample for each.
-        rcond: Least squares of minimum norm instead, with singular values of the features below this share of the
-            largest cut off.
+        rcond: Minimum-norm least squares instead, without singular values of the features below this share of the
+            largest.
 
     Returns:
         Students with the same neurons, and the statuses of their pretraining.
@@ -116,8 +118,8 @@ def _descended_head(features: np.ndarray, targets: np.ndarray) -> np.ndarray:
     n, m = features.shape
     left, sizes, right = np.linalg.svd(features, full_matrices=False)
     along = left.T @ targets
-    outside = max(targets @ targets - along @ along, 0.0)  # what no head reaches
-    kept = 1 - HEAD_RATE * m * sizes**2 / n  # of what is left, by one step
+    outside = max(targets @ targets - along @ along, 0.0)  # part that no head fits
+    kept = 1 - HEAD_RATE * m * sizes**2 / n  # remaining share after one step
 
     def loss(steps: int) -> float:
         return float((np.sum((kept**steps * along) ** 2) + outside) / (2 * n))
@@ -182,7 +184,7 @@ class _OnSample:
     labels: Tensor
 
     def slope(self, weights: Weights) -> Slope:
-        """Return Back-propagation through the hidden layer, in closed form."""
+        """Return the gradient through the hidden layer, in closed form."""
         neurons, heads = weights
         n, m = self.labels.shape[1], heads.shape[1]
         hidden = (self.inputs @ _unit(neurons).mT).relu_()  # (B, n, m)
@@ -216,7 +218,7 @@ class _Overlap:
     def of(neurons: Tensor, others: Tensor) -> "_Overlap":
         """Return all pairs of unit vectors along `neurons` (B, m, d) with `others` (B, p, d)."""
         size = lengths(others).unsqueeze(1)
-        cosine = (_unit(neurons) @ _unit(others).mT).clamp_(-1, 1)  # in place: half of the time is getting memory
+        cosine = (_unit(neurons) @ _unit(others).mT).clamp_(-1, 1)  # in place: allocation takes half of the time
         sine = cosine.square().neg_().add_(1).sqrt_().mul_(size)
         wedge = cosine.arccos().neg_().add_(math.pi).mul_(size)
         return _Overlap(cosine.mul_(wedge).add_(sine).div_(2 * math.pi), sine, wedge)
@@ -235,7 +237,7 @@ def _students(descent: Descent) -> Students:
 
 
 def _curvature(heads: Tensor) -> Tensor:
-    """Return (1 + mean c^2)/(2 m): features have mean square 1/2 and move m^-1 c each; a stand-in, not a bound."""
+    """Approximate the curvature by (1 + mean c^2)/(2 m): features have mean square 1/2 and change by m^-1 c each."""
     return (1 + heads.square().mean(1)) / (2 * heads.shape[1])
 
 

@@ -1,4 +1,4 @@
-"""Random numbers that belong to one element of a batch, whatever else is in the batch."""
+"""Random numbers of one element of a batch, independent of the rest of the batch."""
 
 from collections.abc import Sequence
 
@@ -8,15 +8,15 @@ from jaxtyping import Float
 from torch import Tensor
 
 SAMPLE = 1
-"""The stream of training samples; initial weights have streams from 100 up."""
+"""Stream of training samples; streams from 100 are for initial weights."""
 
 
 def generator(seed: int, stream: int = SAMPLE) -> np.random.Generator:
-    """Return the random numbers for one purpose of one element.
+    """Return the random generator for one purpose of one element.
 
     Args:
         seed: The element's seed, at least 0.
-        stream: What the numbers are for (a sample, initial weights, ...), at least 0; streams of one seed are
+        stream: Purpose of the numbers (a sample, initial weights, ...), at least 0. Different streams of one seed are
             independent, as are equal streams of different seeds.
     """
     return np.random.default_rng([stream, seed])

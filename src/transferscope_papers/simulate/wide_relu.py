@@ -23,19 +23,19 @@ PAIRED_WEIGHTS = 200
 """Random stream of the initial neurons."""
 
 KERNEL_STEPS = DescentSettings(tolerance=1e-7, max_steps=50_000, stability=0.9, movement=float("inf"))
-"""Plain steps of 0.9 / lambda_max(H), as in the check of section E; the movement of each neuron is tiny anyway."""
+"""Plain steps of 0.9 / lambda_max(H), as in section E; each neuron moves little, so `movement` is not needed."""
 
 
 @dataclass(frozen=True)
 class WideTransfer:
-    """What B wide networks did.
+    """Results of B wide networks.
 
     Attributes:
         activation_gradient: Squared norm of the loss gradient with respect to the first layer's output on the target,
             before training on it: norm(u(W_P) - y_Q)^2 (liu2019 Theorem 1), shape (B,).
         travel: norm(W(Q) - W(P))_F, from pretrained to fine-tuned weights (liu2019 Theorem 2), shape (B,).
         scratch_travel: norm(W(Q) - W(0))_F when the target is learnt from scratch, shape (B,).
-        status: "converged" when all three runs converged, else the status of the first that did not, shape (B,).
+        status: "converged" when all three runs converged, else the status of the first one that did not, shape (B,).
     """
 
     activation_gradient: Float[np.ndarray, " B"]
@@ -102,7 +102,7 @@ class ErrorCurves:
 
     Attributes:
         errors: norm(u(k) - y)^2 after each number of steps, shape (K, B).
-        status: Of the pretraining, shape (B,); "ok" without one.
+        status: Status of the pretraining, shape (B,); "ok" without one.
     """
 
     errors: Float[np.ndarray, "K B"]
@@ -112,13 +112,13 @@ class ErrorCurves:
 def error_curves(
     source: Labelled | None, target: Labelled, *, width: int, seeds: Sequence[int], steps: Sequence[int], rate: float
 ) -> ErrorCurves:
-    """Train on the target by plain gradient descent and record the error on the way (liu2019 Theorem 3).
+    """Train on the target by plain gradient descent and record errors during training (liu2019 Theorem 3).
 
     Args:
-        source: What is trained on before, to convergence; None to start from scratch.
+        source: Data of the pretraining, to convergence; None to start from scratch.
         width: Number of neurons m, even.
         seeds: One seed per network.
-        steps: After how many steps errors are recorded, ascending, at least 0.
+        steps: Numbers of steps after which errors are recorded, ascending, at least 0.
         rate: Learning rate on the target, the same for all networks.
     """
     on_target = _Wide.of(target, width)

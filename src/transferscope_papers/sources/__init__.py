@@ -1,7 +1,7 @@
-"""Sources that two of the papers need: kinds of data that join `transferscope.data` by entry points.
+"""Sources of two of the papers: kinds of data that join `transferscope.data` by entry points.
 
     scenes/         rendered solids, a synthetic source whose attributes and task are settings (Mikami et al. 2021)
     half_images.py  images of which one half transfers and one does not (MeRLin, Liu et al. 2020)
 
-They are written against public names, as those of any other package would be.
+They use public names only, as data sets of any other package would.
 """

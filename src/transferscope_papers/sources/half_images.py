@@ -1,4 +1,4 @@
-"""Images with one transferable half and one that only the source task can use."""
+"""Images with a transferable half and a half that is useful for the source task only."""
 
 from dataclasses import replace
 from typing import Literal, get_args
@@ -15,17 +15,17 @@ from transferscope.errors import out_of_range, unknown_name, unsupported
 Parts = Literal["AB", "A", "B"]
 
 NOISE_STD = 0.2
-"""Standard deviation of the pixels that carry the label, white being 1; 0.2^2 is the variance in section 3."""
+"""Standard deviation of the pixels that encode the label, white being 1; 0.2^2 is the variance in section 3."""
 
 _CHUNK = 1024
 
 
 @reads_name
 def read_half_images(spec: DataSpec, seed: int) -> Dataset:
-    """Halve the images of another name, as in "half-images:cifar10?parts=AB&resize=16".
+    """Read another data set with half images, as in "half-images:cifar10?parts=AB&resize=16".
 
-    Options: `parts`; `resize`, the side to which images come before they are halved, so that the noise of the lower
-    half is not averaged; `noise`, its standard deviation.
+    Options: `parts`; `resize`, the side to which images are resized before the noise is added, which is then not
+        averaged; `noise`, its standard deviation.
     """
     spec.allow(("parts", "resize", "noise"))
     side, noise = spec.integer("resize"), spec.number("noise")
@@ -35,31 +35,31 @@ def read_half_images(spec: DataSpec, seed: int) -> Dataset:
 
 
 def half_images(dataset: Dataset, *, parts: Parts, seed: int, noise: float = NOISE_STD) -> Dataset:
-    """Return the semi-synthetic data of the MeRLin paper, from any set of images.
+    """Make the semi-synthetic data of the MeRLin paper from any set of images.
 
     The upper half is that of the image. In the lower half, pixels are independent draws from N(c / 10, noise^2) for
-    class index c, which gives the class away: its mean is easier to find than what the upper half shows, and useless
-    anywhere else. All pixels are clamped to [0, 1].
+    class index c, which encodes the class: the mean is easier to learn than the upper half, and useless for other
+    tasks. All pixels are clamped to [0, 1].
 
-    - "AB": both halves. A source that can be learnt from either.
-    - "A": the lower half replaced by the channel means of the training images. What transfers.
-    - "B": the upper half replaced by the channel means. What does not.
+    - "AB": both halves: a source that can be learnt from either.
+    - "A": the lower half replaced by the channel means of the training images; the upper half transfers.
+    - "B": the upper half replaced by the channel means; the lower half does not transfer.
 
     Section 3 and appendix A.1 of "Meta-learning Transferable Representations with a Single Target Domain" (Liu et al.
-    2020). Section 3 has a noise of 0.2; appendix A.1 calls 0.2 the variance, a noise of 0.447.
-    The means are those of the training images given, where the paper uses [0.485, 0.456, 0.406],
-    the usual means of ImageNet. The middle row of an odd height belongs to the lower half.
+    2020). Section 3 has a standard deviation of 0.2; in appendix A.1, 0.2 is the variance, a standard deviation of
+    0.447. The means are those of the training images given, where the paper uses [0.485, 0.456, 0.406], the usual means
+    of ImageNet. The middle row of an odd height belongs to the lower half.
 
     Args:
         dataset: Images with class labels; at most 10 classes, so that every mean is below 1.
-        seed: Seed of the noise, at least 0; image i has the same noise in "AB" and "B", however many images there are.
+        seed: Seed of the noise, at least 0; image i has the same noise in "AB" and "B", for any number of images.
         noise: Its standard deviation, white being 1; above 0 and at most 1.
 
     Returns:
         The data set with uint8 images of the same shape and the same labels.
 
     Raises:
-        DataError: The inputs are no images of at least 2 rows, the labels no classes, or there are more than 10.
+        DataError: The inputs are not images of at least 2 rows, the labels are not classes, or there are more than 10.
         SettingsError: `parts` is unknown, the seed negative, or the noise out of its range.
 
     Example:
@@ -112,7 +112,7 @@ def half_images(dataset: Dataset, *, parts: Parts, seed: int, noise: float = NOI
 
 
 def channel_means(images: Num[np.ndarray, "N C H W"]) -> Float[np.ndarray, " C"]:
-    """Return mean of every channel over all images and pixels, white being 1; float64."""
+    """Return the mean of every channel over all images and pixels, white being 1; float64."""
     chunks = (images[first : first + _CHUNK] for first in range(0, len(images), _CHUNK))
     total = sum(chunk.sum(axis=(0, 2, 3), dtype=np.float64) for chunk in chunks)
     n, _, height, width = images.shape
@@ -127,7 +127,7 @@ def signature(
     Returns:
         Pixels before clamping, white being 1; float64.
     """
-    from scipy.special import ndtri  # takes long, and other data need none
+    from scipy.special import ndtri  # imported here: slow, and other data do not need it
 
     uniforms = uniform_rows(len(labels), int(np.prod(shape)), seed=seed, purpose="half_images", start=start)
     normal = ndtri(np.maximum(uniforms, 2.0**-54)).reshape(len(labels), *shape)  # 0 would give -infinity

@@ -1,4 +1,4 @@
-"""The peak of training from scratch at n near d, which tahir2024's diagrams owe their positive transfer there to."""
+"""The peak of training from scratch at n near d, the cause of positive transfer there in the diagrams of tahir2024."""
 
 import itertools
 import math
@@ -22,15 +22,15 @@ from transferscope_papers.theory.linear_transfer import linear_transfer_risk
 
 _SCRATCH, _RIDGED, _TRANSFER = "from scratch", "from scratch, best ridge", "linear transfer"
 _SOLVED = (_SCRATCH, _RIDGED)
-"""Learners that are solved for."""
+"""Learners with a direct solution."""
 _GAMMAS = (0.2, 0.4, 0.6, 0.75, 0.85, 1.15, 1.3, 1.5, 1.75, 2.0)
 _APART = 6
-"""The least |n - d| that is simulated: the risk has a variance from 4 on, and a mean of few samples can be trusted."""
+"""Least simulated |n - d|: from 4 on the risk has a variance, so that a mean of few samples is reliable."""
 _PEAKED = 0.8
-"""n/d where the limit of many inputs is compared with simulations at growing d."""
+"""n/d at which the limit of many inputs is compared with simulations of growing d."""
 _SIZES = (40, 60, 100, 160)
 _MORE = 3
-"""Times the draws, where a few per cent are to be told."""
+"""Factor on the number of draws, to resolve a few per cent."""
 _DEPTH = 2
 _TEACHERS = 900
 """Random stream of the teachers of inputs with unequal variances."""
@@ -38,14 +38,14 @@ _TEACHERS = 900
 
 @dataclass(frozen=True)
 class DoubleDescentFigure(LinearTeachersFigure):
-    """Risks around n = d: trained networks, the exact means, and the limit of many inputs where nothing is exact.
+    """Risks around n = d: trained networks, the exact means, and the limit of many inputs elsewhere.
 
     For inputs of equal variance the mean risk is exact at every n and d, by the moments of inverse Wishart matrices.
     For variances 1/i (of mean 1) without a ridge it is exact for n > d + 1; for n < d it is the deterministic
-    equivalent, which is too low near the peak. The last panel says by how much.
+    equivalent, which is too low near the peak. The last panel shows by how much.
 
     Attributes:
-        theta: Angle between the teachers in radians; at pi/2 the source says nothing about the target.
+        theta: Angle between the teachers in radians; at pi/2 the source is uninformative about the target.
     """
 
     d: int = fig.setting(100, fig.Range(20, 200), quick=40)
@@ -73,7 +73,7 @@ class DoubleDescentFigure(LinearTeachersFigure):
             fig.Curve("unequal", _SCRATCH, gamma[some], regression.risk(sizes[some]), dashed)
             for some, dashed in ((exact, False), (~exact, True))
         ]
-        few = np.geomspace(3, 2 * self.d, 16)  # a best ridge takes a search
+        few = np.geomspace(3, 2 * self.d, 16)  # the best ridge needs a search
         curves.append(fig.Curve("unequal", _RIDGED, few / self.d, _risk(unequal, _RIDGED, few), dashed=True))
         curves.append(fig.Curve("limit", "the limit itself", np.array([40.0, 160.0]), np.zeros(2), dashed=True))
         off = f"mean risk / limit − 1, n = {_PEAKED:g} d"
@@ -85,7 +85,7 @@ class DoubleDescentFigure(LinearTeachersFigure):
         return fig.Theory(panels, tuple(curves))
 
     def points(self) -> tuple[fig.Point, ...]:
-        """Return both sides of the peak, and growing d at one place of it."""
+        """Return points on both sides of the peak, and at growing d near it."""
         planned = []
         sizes = [n for n in (round(gamma * self.d) for gamma in _GAMMAS) if abs(n - self.d) >= _APART]
         task = _unequal(self.d, self.sigma)
@@ -105,7 +105,7 @@ class DoubleDescentFigure(LinearTeachersFigure):
         return (*planned, *own)
 
     def groups(self) -> list[list[fig.Point]]:
-        """Return trained networks together, and solved learners by their inputs."""
+        """Group trained networks together, and solved learners by their inputs."""
         solved: dict[tuple[str, float], list[fig.Point]] = {}
         for point in self.points():
             if point.panel != "equal":
@@ -114,14 +114,13 @@ class DoubleDescentFigure(LinearTeachersFigure):
         return [*trained, *solved.values()]
 
     def training(self, point: fig.Point) -> Training:
-        """Return Two-layer networks, from scratch or on frozen features."""
+        """Return training of two-layer networks, from scratch or on frozen features."""
         pair = teachers_at_angle(self.d, theta=self.theta, sigma=self.sigma)
         way = Way(_DEPTH, _DEPTH - 1) if point.series == _TRANSFER else Way(_DEPTH, shows="scratch")
         return Training(pair, int(point.parameters["n"]), way)
 
     def simulate(self, points: Sequence[fig.Point]) -> tuple[Estimate, ...]:
-        """Simulate trained networks, or least squares and the best ridge on the same samples, which are those of the
-        first."""
+        """Simulate trained networks, or least squares and the best ridge on the same samples."""
         if points[0].panel == "equal":
             return super().simulate(points)
         n, d = (int(points[0].parameters[name]) for name in ("n", "d"))
@@ -138,7 +137,7 @@ class DoubleDescentFigure(LinearTeachersFigure):
         return tuple(mean_estimate(row) for row in risks)
 
     def claims(self) -> tuple[fig.Claim, ...]:
-        """Return the peak, what it does to transferability, what cures it, and what the limit leaves out."""
+        """Return claims on the peak, its effect on transferability, its cure, and the error of the limit."""
         noisy = "" if self.sigma >= _NOISY else f"Without noise there is no peak (here σ = {self.sigma:g})."
         theta = self.unlike_the_paper("theta", says="It was found at")
         return (
@@ -171,7 +170,7 @@ class DoubleDescentFigure(LinearTeachersFigure):
 
 
 _NOISY = 0.2
-"""Label noise from which the peak stands out."""
+"""Least label noise at which the peak is visible."""
 
 
 @lru_cache(maxsize=16)

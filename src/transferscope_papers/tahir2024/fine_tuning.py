@@ -1,4 +1,4 @@
-"""Fine-tuning against training from scratch: tahir2024 Fig. 3 printed and corrected, and a simulation that decides."""
+"""Fine-tuning against training from scratch: tahir2024 Fig. 3 as printed and corrected, and a test by simulation."""
 
 import math
 from dataclasses import dataclass
@@ -27,10 +27,10 @@ class FineTuningDiagram(SlicedDiagram):
     source_norm: float = fig.setting(1.0, fig.NORM)
 
     name: ClassVar[str] = "tahir2024-fig3"
-    known_error: ClassVar[float] = 1e-6  # training stops at a relative residual of 1e-7; for n > d nothing else is left
+    known_error: ClassVar[float] = 1e-6  # training stops at a relative residual of 1e-7, the only error for n > d
 
     def theory(self) -> fig.Theory:
-        """Return both diagrams, where their signs differ, and slices."""
+        """Return both diagrams, the region where their signs differ, and slices."""
         gamma, theta = np.linspace(0.005, 2, 200), np.linspace(0, math.pi / 2, 200)
         ours, printed = self._gain(theta, gamma[:, None]), printed_transferability(theta, gamma[:, None])
         differ = np.where(np.sign(ours) == np.sign(printed), 0.0, np.sign(ours))
@@ -52,15 +52,15 @@ class FineTuningDiagram(SlicedDiagram):
         )
 
     def training(self, point: fig.Point) -> Training:
-        """Return networks from scratch and from the pretrained start."""
+        """Return training from scratch and from the pretrained start."""
         return Training(self.pair(point.parameters["theta"]), int(point.parameters["n"]), Way(self.depth, shows="gain"))
 
     def pair(self, theta: float) -> LinearTransfer:
-        """Return the teachers at an angle, the source with its norm."""
+        """Return the teachers at an angle, with the norm of the source."""
         return teachers_at_angle(self.d, theta=theta, sigma=self.sigma, source_norm=self.source_norm)
 
     def claims(self) -> tuple[fig.Claim, ...]:
-        """Return 60 degrees as printed, 60 degrees as corrected, and no transfer beyond n = d."""
+        """Return claims on 60 degrees as printed and as corrected, and on no transfer beyond n = d."""
         changed = self.unlike_the_paper("sigma", "depth", "source_norm")
         return (
             fig.Claim(
@@ -99,8 +99,7 @@ class FineTuningDiagram(SlicedDiagram):
         return result.transferability
 
     def expected(self, theta: float, n: float) -> float:
-        """Return the mean over samples; the lines put the mean of the data into the root, which is nearly the same
-        here."""
+        """Return the mean over samples; the lines use the root of the mean data, which is nearly the same here."""
         settings = {"sigma": self.sigma, "source_norm": self.source_norm, "depth": self.depth}
         return fine_tuned_average(theta, int(n), self.d, **settings).transferability.value
 
@@ -110,7 +109,7 @@ class FineTuningDiagram(SlicedDiagram):
 
 
 _SMALL = 10
-"""Known errors that count as nothing."""
+"""Multiple of the known error below which a sign is not clear."""
 
 
 def _positive_below_60_degrees(drawn: fig.Drawn, panel: str) -> bool:
@@ -121,7 +120,7 @@ def _positive_below_60_degrees(drawn: fig.Drawn, panel: str) -> bool:
 
 
 def _trained_at_slices(drawn: fig.Drawn) -> bool:
-    """Return the signs of means beyond their error, for n < d; each slice has one."""
+    """Return the signs of the means beyond their error for n < d; each slice has one."""
     for name, angle in ANGLES.items():
         below = [mean for x, mean in drawn.points("slices", name).items() if x < 1]
         clear = [mean.value > 0 for mean in below if fig.clear_sign(mean)]
@@ -132,10 +131,10 @@ def _trained_at_slices(drawn: fig.Drawn) -> bool:
 
 @dataclass(frozen=True)
 class DecidingFigure(LinearTeachersFigure):
-    """Where the printed and the corrected formula have different signs, and what gradient descent does there.
+    """Gradient descent where the printed and the corrected formula have different signs.
 
     Attributes:
-        gamma: n/d, in [0.05, 0.8]: from n = d on nothing of the source is left, and near it training takes forever.
+        gamma: n/d, in [0.05, 0.8]: from n = d on the source has no effect, and near it training is too slow.
     """
 
     d: int = fig.setting(100, fig.D, quick=60)
@@ -168,12 +167,12 @@ class DecidingFigure(LinearTeachersFigure):
         )
 
     def training(self, point: fig.Point) -> Training:
-        """Return networks from scratch and from the pretrained start."""
+        """Return training from scratch and from the pretrained start."""
         pair = teachers_at_angle(self.d, theta=math.radians(point.x), sigma=self.sigma)
         return Training(pair, self._n, Way(self.depth, shows="gain"))
 
     def claims(self) -> tuple[fig.Claim, ...]:
-        """Return gradient descent decides for the corrected formula."""
+        """Return the claim that gradient descent agrees with the corrected formula."""
         changed = self.unlike_the_paper("gamma", "sigma", "depth", says="It was found at")
         return (
             fig.Claim(

@@ -28,26 +28,26 @@ ANGLES = {"θ = π/8": math.pi / 8, "θ = π/4": math.pi / 4, "θ = 3π/8": 3 * 
 """The slices of tahir2024's diagrams."""
 
 AXES = ("θ (radians)", "γ = n/d")
-"""Of the diagrams."""
+"""Axis labels of the diagrams."""
 
 _GAMMAS = (0.15, 0.25, 0.4, 0.55, 0.7, 1.35, 1.6, 1.85)
-"""Where the slices are simulated, away from the peak at 1."""
+"""Simulated n/d of the slices, away from the peak at 1."""
 _AT_PEAK = (0.85, 0.9, 1.1, 1.2)
-"""And on the sides of the peak: up to where the risk from scratch has a variance, |n - d| > 3, at the quick d."""
+"""Simulated n/d beside the peak, where the risk from scratch has a variance, |n - d| > 3, at the quick d."""
 
 _HEAVY_TAILED = 3
 """Up to this |n - d| the risk from scratch has no variance (the inverse of a Wishart matrix has none)."""
 _DEPTH = 2
 _GAIN = Way(_DEPTH, _DEPTH - 1, "gain")
 _POINTS, _W1 = 500, 620
-"""Of samples for W1: how many, and their random stream."""
+"""Number of samples for W1, and their random stream."""
 _FEW = 12
 _RIDGES = np.linspace(0, 0.7, 141)
 
 
 @dataclass(frozen=True)
 class SlicedDiagram(LinearTeachersFigure):
-    """A diagram of transferability over the angle and n/d that is simulated along three slices of constant angle."""
+    """A diagram of transferability over angle and n/d, simulated along three slices of constant angle."""
 
     sigma: float = fig.setting(0.2, fig.SIGMA)
 
@@ -79,7 +79,7 @@ class LinearTransferDiagram(SlicedDiagram):
     name: ClassVar[str] = "tahir2024-fig1"
 
     def points(self) -> tuple[fig.Point, ...]:
-        """Return three slices, and their double-descent peak as far as few samples determine its mean."""
+        """Return three slices, including the part of the double-descent peak whose mean few samples determine."""
         away = self.along_slices(_GAMMAS)
         known = {(point.series, point.x) for point in away}
         near = [
@@ -100,7 +100,7 @@ class LinearTransferDiagram(SlicedDiagram):
         return fig.Theory(panels, tuple(curves), (_diagram("diagram", self.sigma),))
 
     def training(self, point: fig.Point) -> Training:
-        """Return Two-layer networks, from scratch and on frozen features."""
+        """Return training of two-layer networks, from scratch and on frozen features."""
         return Training(self.pair(point.parameters["theta"]), int(point.parameters["n"]), _GAIN)
 
     def claims(self) -> tuple[fig.Claim, ...]:
@@ -157,7 +157,7 @@ def _negative_where(
     low: float = 0.0,
     high: float = math.inf,
 ) -> bool:
-    """Return whether the map is negative where a rule says so, for gamma between two values, and nowhere else there."""
+    """Return whether the map is negative exactly where a rule predicts, for gamma between two values."""
     diagram = drawn.map("diagram")
     theta, gamma = np.meshgrid(diagram.x, diagram.y)
     counted = (gamma > low) & (gamma < high) & (np.abs(diagram.values) > _BORDER)
@@ -165,7 +165,7 @@ def _negative_where(
 
 
 def _separated_at_right_angles(drawn: fig.Drawn) -> bool:
-    """Return Negative, then positive around gamma = 1, then negative, in the last column of the map."""
+    """Return whether the last column of the map is negative, positive around gamma = 1, and negative again."""
     diagram = drawn.map("diagram")
     gains = diagram.values[:, -1]
     signs = np.sign(gains[np.abs(gains) > _BORDER])
@@ -210,8 +210,8 @@ class SimulatedDiagram(LinearTeachersFigure):
     """tahir2024 Figure 7: the noiseless diagram, computed and simulated.
 
     Attributes:
-        seeds: Target samples per point; the head is off by a chi-square of one degree over n, so that few seeds give
-            skewed means and scores that are too large.
+        seeds: Target samples per point; the error of the head is a chi-square of one degree over n, so that few seeds
+            give skewed means and too large scores.
         grid: Simulated points along each axis, at least 2.
     """
 
@@ -230,7 +230,7 @@ class SimulatedDiagram(LinearTeachersFigure):
         return fig.Theory(panels, diagrams=(_diagram("theory", 0.0),))
 
     def points(self) -> tuple[fig.Point, ...]:
-        """Return a grid that leaves out gamma = 1, where gradient descent takes forever."""
+        """Return a grid without gamma = 1, where gradient descent is too slow."""
         gammas = np.concatenate([np.linspace(0.1, 0.8, self.grid // 2), np.linspace(1.3, 1.95, self.grid // 2)])
         sizes = [round(gamma * self.d) for gamma in gammas]
         return tuple(
@@ -247,11 +247,11 @@ class SimulatedDiagram(LinearTeachersFigure):
         )
 
     def training(self, point: fig.Point) -> Training:
-        """Return Two-layer networks, from scratch and on frozen features."""
+        """Return training of two-layer networks, from scratch and on frozen features."""
         return Training(teachers_at_angle(self.d, theta=point.x), int(point.parameters["n"]), _GAIN)
 
     def claims(self) -> tuple[fig.Claim, ...]:
-        """Return the simulated diagram is the computed one."""
+        """Return the claim that the simulated diagram equals the computed one."""
         return (
             fig.Claim(
                 "simulated transferabilities have the signs of the diagram",
@@ -275,7 +275,7 @@ def _alike(drawn: fig.Drawn) -> bool:
 
 @dataclass(frozen=True)
 class RidgeFigure(LinearTeachersFigure):
-    """tahir2024 Figure 2: a ridge on the head does not help when data are many, and does a little when they are few."""
+    """tahir2024 Figure 2: a ridge on the head does not help with many data, and helps a little with few."""
 
     seeds: int = fig.setting(400, fig.SEEDS)
     n: int = fig.setting(250, fig.Range(3, 100_000), quick=30)
@@ -285,7 +285,7 @@ class RidgeFigure(LinearTeachersFigure):
     name: ClassVar[str] = "tahir2024-fig2"
 
     def theory(self) -> fig.Theory:
-        """Return the exact risk, the paper's limit, and a small sample where the best ridge is not 0."""
+        """Return the exact risk, the limit of the paper, and a small sample for which the best ridge is not 0."""
         ridge = _RIDGES
         curves = (
             fig.Curve("risk", _size(self.n), ridge, ridge_risk(ridge, self.theta, self.n, sigma=self.sigma)),
@@ -308,11 +308,11 @@ class RidgeFigure(LinearTeachersFigure):
         )
 
     def groups(self) -> list[list[fig.Point]]:
-        """Return a head is solved for and not trained, so that nothing is gained by doing points together."""
+        """Return each point alone: heads are solved for, not trained, so grouping saves no time."""
         return [[point] for point in self.points()]
 
     def training(self, point: fig.Point) -> Training:
-        """Return a two-layer network on frozen features."""
+        """Return a two-layer network with frozen features."""
         pair = teachers_at_angle(self.d, theta=self.theta, sigma=self.sigma)
         return Training(pair, int(point.parameters["n"]), Way(_DEPTH, _DEPTH - 1))
 
@@ -327,7 +327,7 @@ class RidgeFigure(LinearTeachersFigure):
         return tuple(estimates)
 
     def claims(self) -> tuple[fig.Claim, ...]:
-        """Return a ridge hurts in the limit; with few examples it does not, which the paper leaves out."""
+        """Return claims that a ridge harms in the limit, but not with few examples, which the paper omits."""
         series, best = _size(self.n), float(optimal_ridge(self.theta, self.n, sigma=self.sigma))
         known = f"With {self.n} examples the best ridge is {best:.2g} rather than 0 (errata, tahir2024 Theorem 3.8)."
         return (
@@ -363,12 +363,12 @@ def _increases(values: Sequence[float] | np.ndarray) -> bool:
 
 @dataclass(frozen=True)
 class DistanceFigure(LinearTeachersFigure):
-    """tahir2024 Figure 5: distances between the data of two tasks do not tell whether transfer helps.
+    """tahir2024 Figure 5: distances between the data of two tasks do not predict whether transfer helps.
 
-    Every curve is one sample size, traced by the angle between the teachers: the transferability at a given distance
-    takes any value. W1 has no closed form: lines are at a lower bound (dashed) and an upper bound, from samples in the
-    plane of the teachers where they are narrower than the certified bracket. The paper's axis (526 to 529) is the bias
-    of a sample estimate in 500 dimensions.
+    Every curve is one sample size, parametrised by the angle between the teachers: transferability varies freely at a
+    given distance. W1 has no closed form: lines are a lower bound (dashed) and an upper bound, from samples in the
+    plane of the teachers if they are narrower than the certified bounds. The paper's axis (526 to 529) is the bias of a
+    sample estimate in 500 dimensions.
     """
 
     sigma: float = fig.setting(0.2, fig.Range(0.01, 10))
@@ -405,7 +405,7 @@ class DistanceFigure(LinearTeachersFigure):
         )
 
     def training(self, point: fig.Point) -> Training:
-        """Return Two-layer networks, from scratch and on frozen features."""
+        """Return training of two-layer networks, from scratch and on frozen features."""
         pair = teachers_at_angle(self.d, theta=point.parameters["theta"], sigma=self.sigma)
         return Training(pair, int(point.parameters["n"]), _GAIN)
 
@@ -454,14 +454,14 @@ def _w1(sigma: float, angles: bytes) -> tuple[np.ndarray, np.ndarray]:
     pairs = [reduced(teachers_at_angle(2, theta=place, sigma=sigma)) for place in places]
     brackets = [sampled_bracket(pair, _POINTS, generator(0, _W1)) for pair in pairs]
 
-    def between(values: list[float]) -> np.ndarray:  # as shares of the teachers' distance, which they nearly follow
+    def between(values: list[float]) -> np.ndarray:  # W1 is nearly proportional to the distance
         shares = np.array(values) / np.sin(places / 2)
         return np.asarray(np.interp(theta, places, shares) * np.sin(theta / 2))
 
     lower, upper = between([one.lower.value for one in brackets]), between([one.upper.value for one in brackets])
-    lower[theta < places[0]] = 0.0  # samples of tasks this near tell nothing
+    lower[theta < places[0]] = 0.0  # samples of such similar tasks are uninformative
     bounds = np.maximum(lower, known[0]), np.minimum(upper, known[1])
-    return np.maximum.accumulate(bounds[0]), np.maximum.accumulate(bounds[1])  # W1 grows with the angle
+    return np.maximum.accumulate(bounds[0]), np.maximum.accumulate(bounds[1])  # W1 increases with the angle
 
 
 def _size(n: int) -> str:

@@ -1,4 +1,4 @@
-"""Deep linear networks that are really pretrained, and how far the limit of tahir2024 Theorem 3.4 reaches."""
+"""Pretraining of deep linear networks, and the range of the limit of tahir2024 Theorem 3.4."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -22,27 +22,27 @@ from transferscope_papers.theory.linear_transfer import linear_transfer_risk
 from transferscope_papers.theory.sparsification import estimated_source_outside, leftover_features, remaining_features
 
 _DEPTHS = {2: (0.001, 0.003, 0.01, 0.03, 0.1, 0.3), 3: (0.001, 0.003, 0.01, 0.03, 0.1), 4: (0.001, 0.003, 0.01, 0.03)}
-"""Depths with the scales of the start: up to where the start is no longer small against what is learnt."""
+"""Depths with scales of the initial weights, up to those that are not small relative to the learnt weights."""
 _HEADED = (2, 3)
 """Depths whose error is shown."""
 _WIDTHS = (0.25, 0.5, 1.0, 2.0)
 _AT_WIDTHS = 0.01
-"""The scale of the start where the width varies."""
+"""Scale of the initial weights if the width varies."""
 _SOURCES = (0.5, 2.0, 4.0, 8.0, 16.0)
 _SMALL = 0.001
-"""The scale of the start where source examples vary."""
+"""Scale of the initial weights if source examples vary."""
 _AT_PEAK = 3
-"""Up to this |n_S - d| a ratio of means says little about the mean ratio, and the line has a gap."""
+"""Up to this |n_S - d| a ratio of means differs from the mean ratio, and the line has a gap."""
 _EXACT, _RIDGED, _LIMIT, _SCRATCH = "exact head", "head with a ridge", "limit (Theorem 3.7)", "from scratch"
 _FINITE = "two layers"
 _SOURCE_SAMPLE, _TARGET_SAMPLE = 700, 701
 _DRAWN = 60
-"""Draws of what the start leaves, for a line."""
+"""Draws of the remainder of the initial weights, for a line."""
 _SMALL_START = 0.03
-"""Up to this scale the start does not take part in learning the source."""
+"""Up to this scale the initial weights do not affect learning the source."""
 _NEAR = 0.05
 _PRECISION = 1e-14
-"""Relative size of the singular values that an exact head leaves out."""
+"""Relative cut-off of singular values for an exact head."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,9 @@ class PretrainedFigure(fig.TheoryFigure):
 
     Networks of full width start from N(0, alpha^2) entries and learn the source: its population, or in the last panel a
     finite noisy sample. The lines of the spectrum are the closed form of `theory.sparsification`, a limit of many
-    inputs; scored are draws of the source's direction beside what the start leaves at this d, and in the third panel,
-    whose lines they are, the mean risk of ridge regression on them. A spectrum is scored while the start is small.
+    inputs. Scores compare with draws, at this d, of the direction of the source and the remainder of the start; those
+    of the third panel compare with the mean risk of ridge regression on these draws, its lines. A spectrum is scored
+    only if the start is small.
 
     Attributes:
         d: Number of inputs, and width.
@@ -71,7 +72,7 @@ class PretrainedFigure(fig.TheoryFigure):
 
     name: ClassVar[str] = "tahir2024-sparsification"
     version: ClassVar[int] = 2
-    known_share: ClassVar[float] = 0.05  # a ratio of means for a mean of ratios; ends of descent
+    known_share: ClassVar[float] = 0.05  # ratio of means instead of mean of ratios; tolerance of descent
 
     def theory(self) -> fig.Theory:
         """Return spectrum against scale and width, error against scale and source examples."""
@@ -106,7 +107,7 @@ class PretrainedFigure(fig.TheoryFigure):
         return fig.Theory(panels, tuple(curves))
 
     def points(self) -> tuple[fig.Point, ...]:
-        """Return one simulation for each depth and scale, width, and number of source examples."""
+        """Return one simulation per depth and scale, width, and number of source examples."""
         planned = []
         for depth in _DEPTHS:
             for alpha in _DEPTHS[depth]:
@@ -140,7 +141,7 @@ class PretrainedFigure(fig.TheoryFigure):
         return tuple(planned)
 
     def simulate(self, points: Sequence[fig.Point]) -> tuple[Estimate, ...]:
-        """Return Pre-train the networks of all points of one depth and width at once, each start of a scale once."""
+        """Pretrain the networks of all points of one depth and width at once, each start of a scale once."""
         starts = list(dict.fromkeys((point.parameters["scale"], point.parameters["source"]) for point in points))
         own = points[0].parameters
         depth, width, first = int(own["depth"]), int(own["width"]), points[0].seed
@@ -156,7 +157,7 @@ class PretrainedFigure(fig.TheoryFigure):
         )
 
     def conclude(self, simulated: Sequence[fig.Simulated]) -> fig.Conclusion:
-        """Return the scale up to which the error is that of the limit."""
+        """Return the scale up to which the error equals that of the limit."""
         parts = []
         for depth in _HEADED:
             for head in self._heads:
@@ -285,7 +286,7 @@ class PretrainedFigure(fig.TheoryFigure):
         return {name: mean_estimate(np.array(own), status) for name, own in values.items()}
 
     def _weights(self, head: str, sample: Sample, features: np.ndarray) -> np.ndarray:
-        """Return End-to-end weights of a head on frozen features: of least norm, or with the ridge."""
+        """Return the end-to-end weights of a head on frozen features: of least norm, or with the ridge."""
         seen = sample.inputs @ features
         if head == _RIDGED:
             return np.asarray(features @ ridge_weights(seen, sample.targets, self.ridge))

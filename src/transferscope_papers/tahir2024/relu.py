@@ -37,15 +37,16 @@ _SCRATCH, _SOURCE = "from scratch", "new heads on the source's neurons"
 _BEFORE, _AFTER = "before pretraining", "after pretraining"
 _SAMPLES, _PER_NEURON, _FEWEST = 20, 20, 400
 _CUT_OFF, _EXACT = 1e-3, 1e-8
-"""Relative cut-offs of singular values: of trained students, and where neurons are known to differ."""
+"""Relative cut-offs of singular values: for trained students, and for neurons known to differ."""
 
 
 @dataclass(frozen=True)
 class ReluFigure(fig.TheoryFigure):
-    """tahir2024 Fig. 4: what the ablated source cannot express, the risk from scratch, where transfer turns negative.
+    """tahir2024 Fig. 4: the target outside the ablated source, the risk from scratch, the boundary of negative
+    transfer.
 
-    Risks are in units of the target's squared norm. Heads are N(head_mean, head_std^2); the paper's are not given, and
-    heads of 1 give its numbers (see `problems.relu_teacher`).
+    Risks are in units of the target's squared norm. Heads are N(head_mean, head_std^2); the paper does not give its
+    own, and heads of 1 reproduce its numbers (see `problems.relu_teacher`).
 
     Attributes:
         n_teacher: Neurons of the target teacher m*.
@@ -53,7 +54,8 @@ class ReluFigure(fig.TheoryFigure):
         largest: Largest number of target examples, at least 10.
         seeds: Teachers and students per point.
         least_squares: 1 for transferred heads that interpolate by least squares, with singular values below 1e-3 cut
-            off, in place of the paper's gradient descent (`refit_heads`); they fit near-copies of neurons, too.
+            off, in place of the paper's gradient descent (`refit_heads`); they also fit differences of nearly equal
+            neurons.
     """
 
     d: int = fig.setting(100, fig.Range(2, 1000), quick=20)
@@ -75,8 +77,7 @@ class ReluFigure(fig.TheoryFigure):
             )
 
     def theory(self) -> fig.Theory:
-        """Return the share of the target outside the features of the ablated source, over the teachers that are
-        simulated."""
+        """Return the share of the target outside the features of the ablated source, over the simulated teachers."""
         mu = np.array(_SHARES)
         outside = np.array([np.mean(self._outside(x)) for x in _SHARES])
         panels = (
@@ -88,9 +89,9 @@ class ReluFigure(fig.TheoryFigure):
         return fig.Theory(panels, (fig.Curve("outside", _SOURCE, mu, outside),))
 
     def points(self) -> tuple[fig.Point, ...]:
-        """Return each share is one simulation, each size from scratch another.
+        """Return one simulation per share, and one per size from scratch.
 
-        Scored are new heads on the source's own neurons, whose limit is the closed form.
+        Scores are of new heads on the neurons of the source, whose limit is the closed form.
         """
         scratch = [fig.Point("scratch", _SCRATCH, float(n)) for n in (self.largest // 10, *self._sizes())]
         shared = []
@@ -104,11 +105,11 @@ class ReluFigure(fig.TheoryFigure):
         return (*shared, *scratch)
 
     def simulate(self, points: Sequence[fig.Point]) -> tuple[Estimate, ...]:
-        """Train students on samples of the target, or on the sources of one share and then put new heads on them."""
+        """Train students on samples of the target, or on the sources of one share and then fit new heads."""
         seed = points[0].seed
         start = random_students(range(seed, seed + self.seeds), self.d, width=self.width)
         if points[0].group is None:
-            pairs = self._pairs(_SHARES[0])  # the targets are those of every share
+            pairs = self._pairs(_SHARES[0])  # the targets are the same for every share
             samples = [pair.sample(int(points[0].x), generator(seed + i)) for i, pair in enumerate(pairs)]
             outcomes = risks(train_from_scratch(samples, start), [pair.target for pair in pairs])
             return (mean_of_all(outcomes.risk / _norms(pairs), outcomes.status),)
@@ -132,8 +133,7 @@ class ReluFigure(fig.TheoryFigure):
         return tuple(estimates)
 
     def conclude(self, simulated: Sequence[fig.Simulated]) -> fig.Conclusion:
-        """Return the power law of the risk from scratch, the boundary that it gives with the closed form, and the
-        map."""
+        """Return the power law of the risk from scratch, the boundary that follows from it, and the map."""
         own = fig.simulated_means(simulated, "scratch", _SCRATCH)
         own = {n: mean for n, mean in own.items() if mean.value > 0}
         if len(own) < 2:
@@ -241,7 +241,7 @@ class ReluFigure(fig.TheoryFigure):
         return [ablate(relu_teacher(self.d, self.n_teacher, own, **heads), mu, own) for own in streams]
 
     def _outside(self, mu: float) -> np.ndarray:
-        """Return share of the target outside the source's features, shape (seeds,)."""
+        """Return the share of the target outside the source's features, shape (seeds,)."""
         pairs = self._pairs(mu)
         outside = [outside_features(pair.source.neurons, pair.target).value for pair in pairs]
         return np.asarray(np.array(outside) / _norms(pairs))
@@ -252,9 +252,9 @@ def _transfer(mu: float) -> str:
 
 
 def _on_source_neurons(pairs: Sequence[AblatedTeachers], outside: np.ndarray, seed: int) -> Estimate:
-    """Return the limit of endless data from n, 2n and 4n examples: (R(n) - 6 R(2n) + 8 R(4n))/3 is off by O(n^-3).
+    """Extrapolate to infinite data from n, 2n and 4n examples: (R(n) - 6 R(2n) + 8 R(4n))/3 has an error of O(n^-3).
 
-    The teachers are those of the closed form `outside`, so the error of the mean is that of its difference to it.
+    The teachers are those of the closed form `outside`, so the standard error is that of the difference.
     """
     n = max(_FEWEST, _PER_NEURON * len(pairs[0].source.heads))
     first, second, fourth = (_risk_of_source_heads(pairs, k * n, seed + 100 * k) for k in (1, 2, 4))
@@ -264,7 +264,7 @@ def _on_source_neurons(pairs: Sequence[AblatedTeachers], outside: np.ndarray, se
 
 
 def _risk_of_source_heads(pairs: Sequence[AblatedTeachers], n: int, seed: int) -> np.ndarray:
-    """Return risk of least-squares heads on the source's own neurons, the mean over `_SAMPLES` samples; shape
+    """Return the mean risk over `_SAMPLES` samples of least-squares heads on the neurons of the source, shape
     (pairs,)."""
     sources = tuple(pair.source for pair in pairs)
     given = Students(sources, np.full(len(pairs), "ok"))
@@ -283,7 +283,7 @@ def _norms(pairs: Sequence[AblatedTeachers]) -> np.ndarray:
 def _gains(
     scratch: Mapping[float, Estimate], simulated: Sequence[fig.Simulated]
 ) -> dict[tuple[float, float], Estimate]:
-    """Return transferability by share and size, where both risks are there; the two come from different samples."""
+    """Return transferability by share and size, where both risks exist; they are from different samples."""
     return {
         (item.point.parameters["mu"], item.point.x): _difference(scratch[item.point.x], item.estimate)
         for item in simulated
@@ -300,7 +300,7 @@ def _difference(first: Estimate, second: Estimate) -> Estimate:
 
 @dataclass(frozen=True)
 class _Sides:
-    """Simulated transferabilities with a clear sign, and those on their side of the predicted boundary."""
+    """Numbers of simulated transferabilities with a clear sign, and of those that the boundary predicts."""
 
     clear: int
     right: int
@@ -319,13 +319,12 @@ def _kernels_agree(drawn: fig.Drawn) -> bool:
 
 
 def _power_law(risks: Mapping[float, Estimate]) -> PowerLaw:
-    """Return the law through risks by sample size; NaN where a risk is not above 0, so that no law goes through
-    them."""
+    """Fit a power law to risks by sample size; NaN if a risk is not above 0."""
     values = np.array([mean.value for mean in risks.values()])
     return fit_power_law(np.array(list(risks)), values) if (values > 0).all() else PowerLaw(np.nan, np.nan)
 
 
 def _r_squared(risks: Mapping[float, Estimate]) -> float:
-    """Return share of the variance of log risk that a power law explains: the squared correlation with log n."""
+    """Return the share of the variance of log risk that a power law explains: the squared correlation with log n."""
     n, values = np.array(list(risks)), np.array([mean.value for mean in risks.values()])
     return float(np.corrcoef(np.log(n), np.log(values))[0, 1] ** 2)

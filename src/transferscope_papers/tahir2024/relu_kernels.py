@@ -26,7 +26,7 @@ class KernelFigure(fig.TheoryFigure):
     """tahir2024 Figure 4 (a, b): k(x, x') = (1/m) sum_i relu(w_i'x) relu(w_i'x') on pairs of drawn inputs.
 
     Students start from random neurons and learn one source, that of the first teachers of Figure 4, on the population.
-    Shown are means over students.
+    The figure shows means over students.
 
     Attributes:
         n_teacher: Neurons of the target teacher m*, at least 2.
@@ -46,7 +46,7 @@ class KernelFigure(fig.TheoryFigure):
     name: ClassVar[str] = "tahir2024-fig4-kernels"
 
     def theory(self) -> fig.Theory:
-        """Return the source's own matrix, and where equal kernels lie."""
+        """Return the matrix of the source, and the diagonal of equal kernels."""
         order, matrix = np.arange(self.n, dtype=np.float64), self._source
         ends = np.array([0.0, float(matrix.max())])
         panels = (
@@ -59,7 +59,7 @@ class KernelFigure(fig.TheoryFigure):
         return fig.Theory(panels, (fig.Curve("pairs", "equal kernels", ends, ends, dashed=True),), (source,))
 
     def points(self) -> tuple[fig.Point, ...]:
-        """Return the kernel of every pair of inputs, before and after pretraining; all from the same students."""
+        """Return the kernel of every pair of inputs, before and after pretraining, all from the same students."""
         pairs = itertools.combinations_with_replacement(range(self.n), 2)
         places = [({"i": i, "j": j}, float(self._source[i, j])) for i, j in pairs]
         return tuple(
@@ -69,7 +69,7 @@ class KernelFigure(fig.TheoryFigure):
         )
 
     def simulate(self, points: Sequence[fig.Point]) -> tuple[Estimate, ...]:
-        """Return Pre-train the students once, and evaluate their kernels on the inputs."""
+        """Pretrain the students once, and evaluate their kernels on the inputs."""
         start = random_students(range(self.seeds), self.d, width=self.width)
         students = pretrain([self._pair.source] * self.seeds, start)
         neurons = {_BEFORE: list(start[0].numpy()), _AFTER: [student.neurons for student in students.networks]}
@@ -82,7 +82,7 @@ class KernelFigure(fig.TheoryFigure):
         )
 
     def conclude(self, simulated: Sequence[fig.Simulated]) -> fig.Conclusion:
-        """Return the students' matrices, and how far they are from the source's."""
+        """Return the matrices of the students, and their distance from that of the source."""
         matrices = {"start": np.zeros((self.n, self.n)), "pretrained": np.zeros((self.n, self.n))}
         for item in simulated:
             i, j = (int(item.point.parameters[name]) for name in ("i", "j"))
@@ -100,7 +100,7 @@ class KernelFigure(fig.TheoryFigure):
         return fig.Conclusion(sentence, diagrams=tuple(diagrams))
 
     def claims(self) -> tuple[fig.Claim, ...]:
-        """Return the two matrices look alike."""
+        """Return the claim that the two matrices are similar."""
         return (
             fig.Claim(
                 "the Gram matrices of the pretrained students and of the source are nearly indistinguishable "
@@ -136,7 +136,7 @@ class KernelFigure(fig.TheoryFigure):
 
 _NEARLY = 0.15
 _NEURONS_EACH = 10
-"""Neurons of a student for each of the teacher's, from which on its kernel gets so near."""
+"""Neurons of a student per neuron of the teacher from which the claim is expected to hold."""
 
 
 def _distance(drawn: fig.Drawn, series: str) -> float:

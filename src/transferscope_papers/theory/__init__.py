@@ -1,1 +1,1 @@
-"""Closed forms, bounds and rates of solvable models of transfer; docs/theory/ explains each beside its errata."""
+"""Closed forms, bounds and rates of solvable models of transfer; docs/theory/ explains each, with errata."""

@@ -1,13 +1,13 @@
-"""Distances between tasks, which mislead about transfer (tahir2024, section 2.1 and Appendix B.1).
+"""Distances between tasks, which do not predict transfer (tahir2024, section 2.1 and Appendix B.1).
 
 Two linear teachers over x ~ N(0, I_d) with label noise sigma. The d - 2 directions of x outside their plane couple
 trivially, so every distance below equals that of the three-dimensional Gaussians of (x in the plane, y), whose
 covariance is S_b = [[I, b], [b', b'b + sigma^2]]. Everywhere `theta` is the angle between the teachers in [0, pi], and
 `sigma` (of both tasks), `source_norm` s and `target_norm` tau are at least 0; results are broadcast.
 
-Corrections. tahir2024 Theorem 2.2 claims a Dudley distance above any bound; it is at most 2 (eq. 28 turns an inequality
-round). Its Figure 5b has an axis of W1 from 526 to 529, where W1 is at most sqrt(2/pi) ||beta_s - beta_t|| < 1.6: what
-is drawn is the bias of a sample estimate in high dimension, see `transferscope_papers.tahir2024.sampled_distance`.
+Corrections. tahir2024 Theorem 2.2 claims an unbounded Dudley distance; it is at most 2 (eq. 28 reverses an inequality).
+Its Figure 5b has an axis of W1 from 526 to 529, where W1 is at most sqrt(2/pi) ||beta_s - beta_t|| < 1.6: it shows the
+bias of a sample estimate in high dimension, see `transferscope_papers.tahir2024.sampled_distance`.
 """
 
 import numpy as np
@@ -56,8 +56,8 @@ def wasserstein_1(
 
         max_a sqrt(2/pi) |sqrt(a'S_0 a) - sqrt(a'S_1 a)|  <=  W1  <=  min( W2, sqrt(2/pi) ||beta_s - beta_t|| )
 
-    Below: |a'(x, y)| is 1-Lipschitz for every unit vector a; the maximum is sought on a grid that is then refined, and
-    whatever it finds is a valid bound. Above: both tasks share x and the noise.
+    Below: |a'(x, y)| is 1-Lipschitz for every unit vector a; the maximum is searched on a grid that is then refined;
+        any result is a valid bound. Above: both tasks share x and the noise.
     """
     plane = _Plane(theta, sigma, source_norm, target_norm)
     distance = teacher_distance(theta, source_norm=source_norm, target_norm=target_norm)

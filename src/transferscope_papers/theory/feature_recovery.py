@@ -1,10 +1,10 @@
-"""How many target examples tell the shared feature from source-specific ones (merlin2020, Theorem 2).
+"""Number of target examples that distinguish the shared feature from source-specific ones (merlin2020, Theorem 2).
 
 The source is solved by any one of k features x_j^2, the target by x_1^2 alone. MeRLin's objective is the source's, the
 same for all, plus the validation loss of a head that is fitted on one random half of the n target examples, in the mean
-over halves. It picks x_1^2 unless another feature does as well on the sample: with m of n labels y = 1, and x_j^2 = 1
-in a of these and in b of the others, the head is t/(t + u) if t of the a and u of the b are in the fitted half, and the
-loss is
+over halves. It is lowest for x_1^2 unless another feature fits the sample equally well: with m of n labels y = 1, and
+x_j^2 = 1 in a of these and in b of the others, the head is t/(t + u) if t of the a and u of the b are in the fitted
+half, and the loss is
 
     V(a, b) = E[ (a - t) (1 - head)^2 + (b - u) head^2 ] / (n - h) + (m - a)/n,    h = n/2 rounded down
 
@@ -13,8 +13,8 @@ a ~ Bin(m, 2/3) and b ~ Bin(n - m, 2/3). So
 
     P(recovered) = sum_m Bin(m; n, 2/3) P(V(a, b) > V(m, 0))^(k - 1),    about 1 - (k - 1) (5/9)^n
 
-and the examples that it takes grow as log k / log(9/5). The theorem says Theta(log(k/failure)), with constants in its
-proof that are sufficient. It is about minimisers of the objective; where gradient descent ends is another matter.
+and the examples that it takes grow as log k / log(9/5). The theorem states Theta(log(k/failure)), with sufficient
+constants in its proof. It is about minimisers of the objective, not about gradient descent.
 """
 
 import math
@@ -29,20 +29,20 @@ from transferscope.errors import SettingsError, out_of_range
 from transferscope_papers.parameters import Array, Numbers, at_least, counts
 
 _ONE = 2 / 3
-"""Share of y = 1, and of x_j^2 = 1 among entries that do not tell y."""
+"""Probability of y = 1, and of x_j^2 = 1 among entries that do not determine y."""
 
 MOST_EXAMPLES = 40
-"""Up to this many examples are counted out."""
+"""Largest number of examples for exact enumeration."""
 
 _TIE = 1e-12
 
 
 def recovery_probability(n: int, k: Numbers) -> Array:
-    """Return probability that the shared feature alone has the least validation loss among the source's k.
+    """Return the probability that only the shared feature has the least validation loss among the k of the source.
 
     Args:
         n: Target examples, from 2 to `MOST_EXAMPLES`.
-        k: Features that solve the source, at least 1; it need not be whole.
+        k: Features that solve the source, at least 1; it need not be an integer.
 
     Returns:
         The probability over target samples, in the shape of k; exact for a head without a ridge.
@@ -58,7 +58,7 @@ def recovery_probability(n: int, k: Numbers) -> Array:
 
 
 def examples_needed(k: float, *, failure: float) -> int:
-    """Return the fewest target examples from which on the shared feature is recovered with probability 1 - failure.
+    """Return the smallest n from which the shared feature is recovered with probability 1 - failure.
 
     Args:
         k: Features that solve the source, at least 1.
@@ -69,7 +69,7 @@ def examples_needed(k: float, *, failure: float) -> int:
     """
     _check_failure(failure)
     enough = False
-    for n in range(2, MOST_EXAMPLES + 1):  # odd and even sizes each rise, so that two in a row are enough
+    for n in range(2, MOST_EXAMPLES + 1):  # monotone for odd and for even sizes, so that two in a row are enough
         before, enough = enough, float(recovery_probability(n, k)) >= 1 - failure
         if before and enough:
             return n - 1
@@ -80,10 +80,10 @@ def examples_needed(k: float, *, failure: float) -> int:
 
 
 def sufficient_examples(k: Numbers, *, failure: float) -> Array:
-    """Return the target examples that the proof of Theorem 2 takes: max(18 log(2/failure), 3 log(2k/failure)).
+    """Return the number of target examples in the proof of Theorem 2: max(18 log(2/failure), 3 log(2k/failure)).
 
-    The first has more than half of the examples positive, so that every half shows the shared feature; the second has
-    no other feature fit all of them.
+    With the first, more than half of the examples are positive, so that every half shows the shared feature; with the
+    second, no other feature fits all of them.
 
     Args:
         k: Features that solve the source, at least 1.
@@ -109,7 +109,7 @@ def _worse(n: int) -> Float64[np.ndarray, " n_plus_1"]:
         a, b = np.arange(m + 1)[:, None], np.arange(n - m + 1)
         own = loss[: m + 1, : n - m + 1] + (m - a) / n
         chance = stats.binom.pmf(a, m, _ONE) * stats.binom.pmf(b, n - m, _ONE)
-        chances[m] = min(float(np.sum(chance * (own > loss[m, 0] + _TIE))), 1.0)  # rounding, to a power of k - 1
+        chances[m] = min(float(np.sum(chance * (own > loss[m, 0] + _TIE))), 1.0)  # rounding errors, to the power k - 1
     return chances
 
 

@@ -5,18 +5,19 @@ an interpolator, n < d. With kappa = (r/s)^((L-1)/L), r the norm of the result a
 
     beta = X^+ y + kappa P_perp theta_S
 
-where P_perp projects on the complement of the rows of X. The first layer moves within the rows of X only, so what it
-knows about P_perp theta_S stays; the layers above rescale it from s to r. In t = r^(2/L) this is the scalar equation
+where P_perp projects on the complement of the rows of X. The first layer changes within the rows of X only, so its
+component along P_perp theta_S is kept; the layers above rescale it from s to r. In t = r^(2/L) this is the scalar
+equation
 
     t^(L-1) (t - B) = A,    A = ||X^+ y||^2,    B = s^(2/L) ||P_perp theta_S||^2 / s^2.
 
-Correction. tahir2024 (Theorem 3.9, eq. 16 and 17) has kappa = 1 at every depth. That is right for L = 1, and nearly so
-without noise and with s = tau; elsewhere it can have the wrong sign (see `printed_transferability` and
+Correction. tahir2024 (Theorem 3.9, eq. 16 and 17) has kappa = 1 at every depth. That is correct for L = 1, and nearly
+so without noise and with s = tau; otherwise it can have the wrong sign (see `printed_transferability` and
 docs/theory/errata.md).
 
-Averages over examples: `fine_tuning_finite` puts the mean of the data into the root, which is off by a few per cent at
-small n and large L. `fine_tuning_average` takes the root for each draw of the examples, and draws are cheap: for
-Gaussian inputs the theorem needs the data only through
+Averages over examples: `fine_tuning_finite` solves for the root at the mean of the data, with an error of a few per
+cent at small n and large L. `fine_tuning_average` solves for each draw of the examples, and draws are cheap: for
+Gaussian inputs the theorem depends on the data only through
 
     M = U'P U (2 x 2), P the projection on the rows of X, U a basis of the teachers' plane: a matrix beta(n, d - n)
     ||X^+ eps||^2 = sigma^2 chi^2_n / chi^2_{d-n+1}, in a direction that is uniform in the rows of X
@@ -44,10 +45,10 @@ from transferscope_papers.theory.linear_scratch import scratch_risk_finite, vari
 
 @dataclass(frozen=True)
 class FineTuning:
-    """What fine-tuning comes to on average over the target examples.
+    """Fine-tuning on average over the target examples.
 
     Attributes:
-        kappa: How much of the source's part outside the data is kept; 1 would leave it as it was.
+        kappa: Factor on the part of the source outside the data; 1 keeps it unchanged.
         risk: ||beta - theta_T||^2; infinite at gamma = 1 with noise.
         transferability: Risk from scratch minus this risk; exactly 0 for gamma >= 1.
     """
@@ -59,7 +60,7 @@ class FineTuning:
 
 @dataclass(frozen=True)
 class FineTunedWeights:
-    """What fine-tuning comes to on given target examples: beta, and kappa as in `FineTuning`."""
+    """Fine-tuning on given target examples: beta, and kappa as in `FineTuning`."""
 
     weights: Float64[np.ndarray, " d"]
     kappa: float
@@ -74,8 +75,7 @@ def fine_tuning(
     target_norm: Numbers = 1.0,
     depth: Numbers = 2,
 ) -> FineTuning:
-    """Return Fine-tuning for n, d -> infinity at n/d = gamma (shachaf2021, Thm. 5.2 with noise; corrects tahir2024,
-    Thm. 3.9).
+    """Return fine-tuning for n, d -> infinity at n/d = gamma (shachaf2021 Thm. 5.2 with noise; corrects tahir2024 3.9).
 
         t^(L-1) (t - (1-gamma) s^(2/L)) = gamma tau^2 + sigma^2 gamma/(1-gamma),    kappa = (t^(L/2)/s)^((L-1)/L)
         risk = scratch risk + (1-gamma) (kappa^2 s^2 - 2 kappa s tau c)
@@ -97,11 +97,10 @@ def fine_tuning_finite(
     target_norm: Numbers = 1.0,
     depth: Numbers = 2,
 ) -> FineTuning:
-    """Return Fine-tuning at n >= 0 and d >= 1: `fine_tuning` with the exact variance sigma^2 n/(d-n-1) of the
-    pseudo-inverse.
+    """Return fine-tuning at n >= 0 and d >= 1, with the exact variance sigma^2 n/(d-n-1) of the pseudo-inverse.
 
-    Exact for L = 1; for deeper networks the root of the mean stands for the mean of the root: some per cent off at
-    small n and large L, see `fine_tuning_average` for the mean itself.
+    Exact for L = 1; for deeper networks the root at the mean approximates the mean of the root, with an error of a few
+    per cent at small n and large L; see `fine_tuning_average` for the mean itself.
     """
     n, d, sigma = at_least("n", n, 0), at_least("d", d, 1), at_least("sigma", sigma, 0)
     return _fine_tuning(theta, np.asarray(n / d), variance_finite(n, d, sigma), source_norm, target_norm, depth)
@@ -159,8 +158,8 @@ def fine_tuning_average(
         risk = ||X^+ eps||^2 + ||P_perp (kappa theta_S - theta_T)||^2
         transferability = 2 kappa theta_S'P_perp theta_T - kappa^2 ||P_perp theta_S||^2
 
-    with P_perp = I - P and kappa from A = ||P theta_T + X^+ eps||^2. Holds for Gaussian inputs, 1 <= n < d; beyond,
-    nothing of the source is left and the transferability is exactly 0. d and `draws` are at least 2.
+    with P_perp = I - P and kappa from A = ||P theta_T + X^+ eps||^2. Holds for Gaussian inputs, 1 <= n < d; for n >= d
+    the source has no effect and the transferability is exactly 0. d and `draws` are at least 2.
 
     Returns:
         The means; "unbounded" where there is no finite one, and without standard error where there is no variance. With
@@ -189,7 +188,7 @@ def fine_tuning_average(
     shared = s * tau * (c * (1 - first) - sine * both)  # theta_S'P_perp theta_T
     gain = 2 * kappa * shared - kappa**2 * s**2 * (1 - first)
     outside = tau**2 * (c**2 * (1 - first) - 2 * c * sine * both + sine**2 * (1 - second))
-    # moments of what goes as (noise^p / M_11)^m: p = (L - 1)/L, and M_11 counts for L = infinity alone
+    # moments of (noise^p / M_11)^m: p = (L - 1)/L, and M_11 matters for L = infinity only
     tail = math.inf if sigma == 0 else (d - n + 1) / 2
     near = math.inf if math.isfinite(depth) or (sigma == 0 and tau * abs(sine) < 1e-15 * s) else n / 2
     p = 1 - 1 / depth
@@ -206,7 +205,7 @@ def printed_transferability(theta: Numbers, gamma: Numbers) -> Array:
     """Return transferability as tahir2024 prints it (eq. 17), for comparison only: (gamma - 1)(1 - 2 cos theta), 0
     beyond 1.
 
-    Right for L = 1 and equal norms; see the correction at the top of this file.
+    Correct for L = 1 and equal norms; see the correction at the top of this file.
     """
     gamma = at_least("gamma", gamma, 0)
     return np.asarray(np.minimum(gamma - 1, 0) * (1 - 2 * np.cos(angle(theta))))
@@ -233,7 +232,7 @@ def _kept_share(fitted: Numbers, share: Numbers, s: Numbers, depth: Numbers) -> 
     t = balanced_root(*np.broadcast_arrays(fitted, share * s ** (2 / finite), finite))
     with np.errstate(divide="ignore", invalid="ignore"):
         at_depth = t ** ((finite - 1) / 2) * s ** ((1 - finite) / finite)
-        deepest = np.where(share < 1, np.sqrt(fitted / (1 - share)) / s, 1.0)  # nothing moves without data
+        deepest = np.where(share < 1, np.sqrt(fitted / (1 - share)) / s, 1.0)  # no change without data
     return np.asarray(np.where(np.isinf(depth), deepest, at_depth))
 
 
@@ -270,7 +269,7 @@ def balanced_root(
 
     For a, b >= 0 (not both 0) and finite L >= 1 there is exactly one, in [max(b, a^(1/L)), b + a^(1/L)]. In
     w = log(t - b) the equation reads (L - 1) log(b + e^w) + w = log a, whose left side is convex with slopes in [1, L];
-    so Newton's method that starts at the upper end, w = (log a)/L, comes down to the root without overshooting.
+    so Newton's method from the upper end, w = (log a)/L, converges to the root without overshooting.
 
     Returns:
         t, broadcast, to a relative accuracy near 1e-15; 0 where a and b are 0, infinite where a is.

@@ -1,7 +1,7 @@
 """Bounds on the risk of fine-tuned linear regression that do not need the data matrix (shachaf2021, section 4).
 
 D = theta_T - theta_S; lambda_1 >= ... >= lambda_d are the eigenvalues of the covariance Sigma, and P_<=m projects on
-its first m eigenvectors. All are loose by orders of magnitude as numbers: their use is to rank.
+its first m eigenvectors. All are loose by orders of magnitude: use them for ranking only.
 """
 
 import math
@@ -19,7 +19,7 @@ def deviation_bound(eigenvalues: Float64[np.ndarray, " d"], n: int, *, constant:
 
         g = c lambda_1 max( sqrt(r/n), r/n ),    r = sum(lambda)/lambda_1 >= delta
 
-    The theorem leaves c open. For Gaussian inputs c = 3 covered every covariance tried (isotropic, step, power law,
+    The theorem does not state c. For Gaussian inputs c = 3 covered every covariance tried (isotropic, step, power law,
     spiked), which is no proof; c = 1 does not cover them. Ranks can depend on c, because g enters as g^3 and as g.
 
     Args:
@@ -51,7 +51,7 @@ def fine_tuning_bound(difference: Float64[np.ndarray, " d"], covariance: Covaria
 
         R <= 2 g^3 ||P_<=m D||^2 / lambda_m^2 + 2 g ||P_>m D||^2    for any g >= ||Sigma~ - Sigma||
 
-    One event carries all m, so the minimum over m holds as well, and lambda_1 ||D||^2 always does.
+    All m hold on the same event, so the minimum over m is also a bound, and lambda_1 ||D||^2 always is.
 
     Args:
         difference: D = theta_T - theta_S, shape (d,).
@@ -78,8 +78,8 @@ def benign_overfitting_bound(
 
         ||D||^2 lambda_1 max( sqrt(r_0/n), r_0/n, sqrt(log(1/delta)/n) ),    r_0 = sum(lambda)/lambda_1
 
-    In shachaf2021 labels have no noise, so that this first term alone is left. Its constant is open in the source and 1
-    here, and so is log(1/delta).
+    In shachaf2021 labels have no noise, so that only this first term remains. The source states neither its constant
+    nor log(1/delta); both are 1 here.
 
     Args:
         difference: D, shape (d,).

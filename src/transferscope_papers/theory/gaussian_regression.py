@@ -1,15 +1,15 @@
 """Ridge regression on Gaussian inputs of any covariance: the mean of its risk over examples, and its best ridge.
 
 The weights minimise (1/2n) ||X w - y||^2 + (lambda/2) ||w - w_0||^2 on n examples with x ~ N(0, G), y = x'w* + noise;
-for lambda = 0 they are the interpolator (or least squares) that is nearest to w_0. With g_i the eigenvalues of G that
+for lambda = 0 they are the interpolator (or least squares solution) nearest to w_0. With g_i the eigenvalues of G that
 are not 0 (p of them), D = w* - w_0 and v the variance of the noise, all summed over outputs, the deterministic
 equivalent is
 
     kappa (1 - df1/n) = lambda,    df1 = sum_i g_i/(g_i + kappa),    df2 = sum_i g_i^2/(g_i + kappa)^2
     risk = ( kappa^2 sum_i g_i D_i^2/(g_i + kappa)^2  +  v df2/n ) / (1 - df2/n)
 
-(Hastie et al. 2022, Theorems 2 and 5; Bach 2024, section 3). It is the limit of many inputs and off by O(1/n). Exact
-instead of it are, at every size, and are used where they apply:
+(Hastie et al. 2022, Theorems 2 and 5; Bach 2024, section 3). It is the limit of many inputs, with an error of O(1/n).
+Exact at every size, and used where they apply, are:
 
     lambda = 0, n > p + 1                    v p/(n - p - 1), for any G
     lambda = 0, n < p - 1, all g_i equal     kappa as above for the bias, v n/(p - n - 1) for the variance
@@ -32,19 +32,19 @@ from transferscope_papers.theory.ridge import optimal_ridge, ridge_risk
 
 _GRID = 200
 _WIDEST = 1e8
-"""The best kappa is sought up to this many times the largest eigenvalue and the noise per signal."""
+"""Upper end of the search for the best kappa, in units of the largest eigenvalue and the noise per signal."""
 _RELATIVE, _RANK = 1e-12, 1e-10
 
 
 @dataclass(frozen=True)
 class GaussianRegression:
-    """What the mean risk of ridge regression depends on.
+    """Parameters of the mean risk of ridge regression.
 
     Attributes:
-        eigenvalues: g, of the covariance of what is regressed on, shape (p,); those that are 0 are left out.
+        eigenvalues: g, of the covariance of the regressors, shape (p,); zeros are left out.
         squares: D_i^2 in the eigenbasis of G, summed over outputs, shape (p,).
-        noise: v, the variance of what the inputs do not explain, summed over outputs, at least 0.
-        floor: The part of v that counts as risk (what the target has outside of these inputs), in [0, v].
+        noise: v, the variance that the inputs do not explain, summed over outputs, at least 0.
+        floor: The part of v that counts as risk (the target outside of these inputs), in [0, v].
     """
 
     eigenvalues: Float64[np.ndarray, " p"]
@@ -84,7 +84,7 @@ class GaussianRegression:
         return np.array([self.floor + self._risk(*pair) for pair in pairs]).reshape(n.shape)
 
     def is_exact(self, n: Numbers, ridge: Numbers = 0.0) -> Bool[np.ndarray, "..."]:
-        """Return whether `risk` is exact there, rather than the limit of many inputs."""
+        """Return whether `risk` is exact rather than the limit of many inputs."""
         n, ridge = np.broadcast_arrays(n, ridge)
         p = len(self.eigenvalues)
         equal = bool(p > 0 and self.eigenvalues.max() <= self.eigenvalues.min() * (1 + _RELATIVE))
@@ -96,7 +96,7 @@ class GaussianRegression:
         With equal eigenvalues g it is v p/(n sum_i D_i^2), which is also the best for one direction at every size.
 
         Returns:
-            lambda, in the shape of n; infinite where w_0 is the best that there is.
+            lambda, in the shape of n; infinite if w_0 is optimal.
         """
         n = counts("n", n)
         if self.signal <= 0:
@@ -175,7 +175,7 @@ def regression_on_features(task: LinearTeacher, features: Float64[np.ndarray, "d
     The part of the target outside the features is independent of them, because the inputs are Gaussian.
 
     Args:
-        features: Phi, shape (d, r), as an unfinished pretraining leaves them.
+        features: Phi, shape (d, r), such as those of an unfinished pretraining.
     """
     root = np.sqrt(task.covariance.eigenvalues)
     seen_as, target = (root * task.covariance.to_eigenbasis(vectors) for vectors in (features.T, task.weights))
@@ -188,8 +188,7 @@ def regression_on_features(task: LinearTeacher, features: Float64[np.ndarray, "d
 
 
 def mean_fine_tuned_risk(difference: Float64[np.ndarray, " d"], covariance: Covariance, n: int) -> float:
-    """Return mean over Gaussian inputs of the risk of fine-tuned linear regression (shachaf2021, eq. 2), for many
-    inputs.
+    """Return the mean risk of fine-tuned linear regression (shachaf2021, eq. 2) on many Gaussian inputs.
 
         E ||Sigma^(1/2) P_perp D||^2  ->  kappa^2 sum_i lambda_i D_i^2 / (lambda_i + kappa)^2 / (1 - df2/n)
 
@@ -197,7 +196,7 @@ def mean_fine_tuned_risk(difference: Float64[np.ndarray, " d"], covariance: Cova
 
     Args:
         difference: D = theta_T - theta_S, shape (d,).
-        n: Number of target examples, at least 1; 0 risk from the rank of Sigma on.
+        n: Number of target examples, at least 1; the risk is 0 from the rank of Sigma on.
 
     Returns:
         The risk; exact for Sigma = I, within O(1/n) otherwise.

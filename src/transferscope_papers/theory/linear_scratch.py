@@ -12,12 +12,12 @@ from transferscope_papers.parameters import Array, Numbers, above, at_least
 
 
 def scratch_risk(gamma: Numbers, *, sigma: Numbers, target_norm: Numbers = 1.0) -> Array:
-    """Return risk from scratch in the limit n, d -> infinity at n/d = gamma >= 0 (tahir2024, Theorem 3.6, eq. 10).
+    """Return the risk from scratch in the limit n, d -> infinity at n/d = gamma >= 0 (tahir2024, Theorem 3.6, eq. 10).
 
         gamma < 1:  tau^2 (1 - gamma) + sigma^2 gamma / (1 - gamma)
         gamma > 1:  sigma^2 / (gamma - 1)
 
-    At gamma = 1 it is infinite, and 0 without noise. To compare with a simulation take `scratch_risk_finite`.
+    At gamma = 1 it is infinite, or 0 without noise. For comparison with simulations use `scratch_risk_finite`.
     """
     gamma, sigma, tau = (
         at_least("gamma", gamma, 0),
@@ -28,7 +28,7 @@ def scratch_risk(gamma: Numbers, *, sigma: Numbers, target_norm: Numbers = 1.0) 
 
 
 def scratch_risk_finite(n: Numbers, d: Numbers, *, sigma: Numbers, target_norm: Numbers = 1.0) -> Array:
-    """Return risk from scratch, exact for every n >= 0 and d >= 1.
+    """Return the risk from scratch, exact for every n >= 0 and d >= 1.
 
         n < d - 1:  tau^2 (1 - n/d) + sigma^2 n / (d - n - 1)
         n > d + 1:  sigma^2 d / (n - d - 1)
@@ -41,7 +41,7 @@ def scratch_risk_finite(n: Numbers, d: Numbers, *, sigma: Numbers, target_norm: 
 
 
 def scratch_risk_ridged(n: Numbers, d: Numbers, *, sigma: Numbers, target_norm: Numbers = 1.0) -> Array:
-    """Return risk from scratch with the best ridge, lambda = sigma^2 d / (n tau^2) on the mean of squares.
+    """Return the risk from scratch with the best ridge, lambda = sigma^2 d / (n tau^2) on the mean of squares.
 
         R = (sqrt(a^2 + 4 gamma^2 sigma^2 tau^2) - a) / (2 gamma)
         a = tau^2 (1 - gamma) + sigma^2 gamma,    gamma = d/n
@@ -49,7 +49,7 @@ def scratch_risk_ridged(n: Numbers, d: Numbers, *, sigma: Numbers, target_norm: 
     The limit n, d -> infinity of Dobriban and Wager 2018 (Theorem 2.1): sigma^2 gamma m(-lambda) with m the Stieltjes
     transform of the Marchenko-Pastur law. It is the least risk of any learner when the teacher's direction is uniform.
     Unlike least squares it has no peak at n = d: it falls with n, is at most tau^2 and at most sigma^2 d/n. At finite
-    sizes it is off by O(1/d). n and d are above 0, and d need not be whole.
+    sizes the error is O(1/d). n and d are above 0, and d need not be an integer.
     """
     gamma = np.asarray(above("d", d, 0) / above("n", n, 0))
     noise, signal = at_least("sigma", sigma, 0) ** 2, at_least("target_norm", target_norm, 0) ** 2

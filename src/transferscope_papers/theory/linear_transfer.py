@@ -1,10 +1,10 @@
 """Linear transfer: the features of the source are frozen and only the head is trained (tahir2024, Thm. 3.7 and eq. 13).
 
-A deep linear network that starts small and has learnt the source on the population keeps one feature, the direction of
-theta_S (Theorem 3.4), so the head has one number to learn. `sin` is that of the angle theta between the teachers.
+A deep linear network with a small start that has learnt the source on the population has one feature, the direction of
+theta_S (Theorem 3.4), so the head has one parameter. `sin` is that of the angle theta between the teachers.
 
 Where it stops holding: real features have tiny further singular values, O(alpha^(L-1)) for an initialisation of scale
-alpha. An exact pseudo-inverse uses them and leaves the model; see `head_on_features`.
+alpha. An exact pseudo-inverse uses them, so the model does not hold; see `head_on_features`.
 
 Everywhere `theta`, in radians, is in [0, pi]; `gamma` = n/d, `sigma` and `target_norm` tau are at least 0; n target
 examples and d inputs are at least 1. Results are broadcast, and SettingsError says what is out of range.
@@ -20,7 +20,7 @@ from transferscope_papers.theory.linear_scratch import scratch_risk, scratch_ris
 
 
 def linear_transfer_risk(theta: Numbers, n: Numbers, *, sigma: Numbers, target_norm: Numbers = 1.0) -> Array:
-    """Return risk of linear transfer, exact for every number of inputs (tahir2024, Theorem 3.7).
+    """Return the risk of linear transfer, exact for every number of inputs (tahir2024, Theorem 3.7).
 
         tau^2 sin^2 + (tau^2 sin^2 + sigma^2) / (n - 2)
 
@@ -46,7 +46,7 @@ def linear_transferability(theta: Numbers, gamma: Numbers, *, sigma: Numbers, ta
 def linear_transferability_finite(
     theta: Numbers, n: Numbers, d: Numbers, *, sigma: Numbers, target_norm: Numbers = 1.0
 ) -> Array:
-    """Return risk from scratch minus risk of linear transfer, exact for every n and d.
+    """Return the risk from scratch minus the risk of linear transfer, exact for every n and d.
 
     Where both are infinite (n <= 2 and d - 1 <= n <= d + 1 with noise) it is minus infinity: neither can be used.
     """
@@ -79,7 +79,7 @@ def negative_transfer(theta: Numbers, *, sigma: Numbers) -> NegativeTransfer:
         gamma < 1:  gamma_- < gamma < gamma_+ = (b + sqrt(b^2 - 4 c^2)) / 2, gamma_- = c^2/gamma_+, if |c| <= 1 - sigma
         gamma > 1:  gamma > 1 + sigma^2 / sin^2(theta)
 
-    gamma_- is taken from the product of the roots, which loses no digits when c is small.
+    gamma_- is computed from the product of the roots, which is accurate for small c.
     """
     theta, sigma = np.broadcast_arrays(angle(theta), at_least("sigma", sigma, 0))
     c, sine_squared = np.cos(theta), unlearnable(theta, 1.0)
@@ -109,10 +109,11 @@ def head_on_features(
     """Return the least-squares head on frozen features, of minimum norm, with small singular values cut off.
 
     "Initialisation to zero" and "minimum-norm head" do not commute: after pretraining at scale alpha the features of a
-    deep linear network have singular values of relative size O(alpha^(L-1)) besides the one that the theory knows, and
-    an exact pseudo-inverse fits the target with those. tahir2024 Thm. 3.7 and shachaf2021 Thm. 5.5 need them cut off.
+    deep linear network have singular values of relative size O(alpha^(L-1)) besides the one in the theory, and an exact
+    pseudo-inverse fits the target with those. tahir2024 Thm. 3.7 and shachaf2021 Thm. 5.5 require a cut-off.
 
     Args:
-        rcond: Singular values below rcond times the largest are taken as 0; about ten times the second over the first.
+        rcond: Singular values below rcond times the largest are set to 0; use about ten times the ratio of the second
+            to the first.
     """
     return np.asarray(np.linalg.lstsq(features, targets, rcond=rcond)[0])

@@ -1,9 +1,9 @@
 """Transfer of two-layer ReLU networks in the kernel regime (liu2019, Thm. 1 to 3; shachaf2021, Thm. 6.1 and Cor. 6.2).
 
 The kernel itself, y_{P->Q} and the leading terms of liu2019's theorems are `transferscope.numerics.ntk`, shared with
-the diagnostics. Here is what follows for the risk, whose bound in shachaf2021's Theorem 6.1 is 2 sqrt(r'H^-1 r / n) for
-what the pretrained network leaves, r. Inputs have unit norm, labels lie in [-1, 1], only the first layer is trained and
-its width tends to infinity.
+the diagnostics. This module has the consequences for the risk, whose bound in shachaf2021's Theorem 6.1 is 2
+sqrt(r'H^-1 r / n) for the residual r of the pretrained network. Inputs have unit norm, labels lie in [-1, 1], only the
+first layer is trained and its width tends to infinity.
 
 Corrections. liu2019's remark on training from scratch prints y'H^-1 y for the distance that weights travel: it is the
 square root of that. shachaf2021's Cor. 6.2 prints 3 ||theta_T - theta_S||: it is at most 2 ||P_par (theta_T -
@@ -22,11 +22,11 @@ from transferscope.numerics.ntk import CHECK_RIDGE, RIDGE, TOLERATED_CHANGE, rel
 
 
 def kernel_norm(inputs: Float64[np.ndarray, "n d"], labels: Float64[np.ndarray, " n"]) -> Estimate:
-    """Return sqrt(y'H^-1 y): how far the weights of a wide network travel to fit y from an output of 0.
+    """Return sqrt(y'H^-1 y): the distance that the weights of a wide network move to fit y from an output of 0.
 
     Args:
         inputs: Unit-norm rows, shape (n, d), no two alike.
-        labels: y, shape (n,); what is left to fit, y - f(X, Theta(0)), when training starts elsewhere.
+        labels: y, shape (n,); the residual y - f(X, Theta(0)) for another start.
 
     Returns:
         The norm, exact; "not_identified" if it moves by more than 5 % from a ridge of 1e-6 of the mean of the diagonal
@@ -41,10 +41,10 @@ def kernel_norm(inputs: Float64[np.ndarray, "n d"], labels: Float64[np.ndarray, 
 
 @dataclass(frozen=True)
 class Convergence:
-    """How fast gradient descent fits a target (liu2019, Theorem 3, eq. 32), after k steps for each k that was asked.
+    """Convergence of gradient descent (liu2019, Theorem 3, eq. 32) after each number of steps k.
 
     Attributes:
-        errors: norm((I - eta H)^k r)^2, what is left to fit in the limit of infinite width, shape (K,).
+        errors: norm((I - eta H)^k r)^2, the error in the limit of infinite width, shape (K,).
         bound: (1 - eta lambda / 2)^k norm(r)^2 with lambda the smallest eigenvalue of H, shape (K,).
     """
 
@@ -55,15 +55,15 @@ class Convergence:
 def convergence(
     inputs: Float64[np.ndarray, "n d"], residual: Float64[np.ndarray, " n"], *, rate: float, steps: Sequence[int]
 ) -> Convergence:
-    """Return squared training error of a wide network along gradient descent, and the bound of liu2019 on it.
+    """Return the squared training error of a wide network along gradient descent, and its bound in liu2019.
 
     Args:
         inputs: Unit-norm rows, shape (n, d).
-        residual: r = y - u(P), shape (n,): the labels less the outputs of the network that training starts from; the
-            labels for a start without output.
+        residual: r = y - u(P), shape (n,): the labels minus the initial outputs of the network; the labels for a start
+            with output 0.
         rate: eta, above 0 and at most 1 / lambda_max(H): each direction then falls by (1 - eta lambda_i)^2 <= 1 - eta
             lambda_i, faster than the bound. The theorem itself takes eta = O(lambda / n).
-        steps: The numbers of steps k, each at least 0.
+        steps: Numbers of steps k, each at least 0.
 
     Raises:
         SettingsError: The rate or a number of steps is out of range.
@@ -86,9 +86,9 @@ class LinearKernelBound:
     """Corollary 6.2 of shachaf2021 for linear teachers, D = theta_T - theta_S.
 
     Attributes:
-        norm: sqrt(r'H^-1 r) with r = X D, what is bounded.
+        norm: sqrt(r'H^-1 r) with r = X D, the bounded quantity.
         bound: 2 ||P_par D||, with P_par the projection on the rows of X.
-        printed: 3 ||D||, as in the paper: true and looser.
+        printed: 3 ||D||, as in the paper: valid, but looser.
     """
 
     norm: Estimate

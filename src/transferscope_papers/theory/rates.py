@@ -1,16 +1,16 @@
-"""How fast fine-tuning learns, and how much pretraining helps it (mikami2021, Appendix E.5 and Table 1, as one rule).
+"""Learning rates of fine-tuning and the effect of pretraining (mikami2021, Appendix E.5 and Table 1, as one rule).
 
 Fine-tuning by averaged SGD with regularisation towards the pretrained start, in the kernel regime, has for T_0 source
 and T_1 target examples the bound
 
     eps + C (c + A T_0^-alpha) T_1^-beta
 
-The constants eps, C, c and A are left open by the theorem. Smoothness of phi_0 (source) and of what the target adds,
-phi_1, is r0 and r1; the kernel's eigenvalues decay as s^-xi; the step size is eta_1 = T_1^-zeta.
+The theorem does not state the constants eps, C, c and A. r0 is the smoothness of phi_0 (source), r1 that of the
+difference phi_1 of the target; the kernel's eigenvalues decay as s^-xi; the step size is eta_1 = T_1^-zeta.
 
-Corrections. Table 1 and eq. 26 carry further conditions on xi that are sufficient but not necessary: the term they
-guard against vanishes as T_1 grows. Theorem 2's terms (c) and (d) should read lambda^(2 r0 - 1) ||Sigma^-r0 phi_0||^2
-and lambda^(2 r0 - 2) ||Sigma^-r0 phi_0||^2, which changes no rate.
+Corrections. Table 1 and eq. 26 have further conditions on xi that are sufficient but not necessary: the term that they
+exclude vanishes as T_1 grows. Theorem 2's terms (c) and (d) should read lambda^(2 r0 - 1) ||Sigma^-r0 phi_0||^2 and
+lambda^(2 r0 - 2) ||Sigma^-r0 phi_0||^2, which changes no rate.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from transferscope_papers.parameters import Array, Numbers, above, at_least, bet
 
 @dataclass(frozen=True)
 class Rates:
-    """Exponents of the bound, and of the regularisation that reaches it.
+    """Exponents of the bound, and of its regularisation.
 
     Attributes:
         alpha: Exponent of the number of source examples, alpha' nu with alpha' = 2 r0 xi / (2 r0 xi + 1).
@@ -52,7 +52,7 @@ def fine_tuning_rates(r0: Numbers, r1: Numbers, xi: Numbers, *, zeta: Numbers = 
 
     Args:
         r0: Smoothness of the source function, in [1/2, 1].
-        r1: Smoothness of what the target adds, in [1/2, 1].
+        r1: Smoothness of the difference of the target, in [1/2, 1].
         xi: Decay of the kernel's eigenvalues, above 1.
         zeta: Exponent of the step size, in [0, 1).
 

@@ -1,9 +1,8 @@
-"""Linear transfer of two-layer ReLU networks: what of the target the pretrained features can express (tahir2024,
-section 4).
+"""Linear transfer of two-layer ReLU networks: the target within the pretrained features (tahir2024, section 4).
 
-Pretraining on the population leaves the source's own neurons as features. The risk of a new head on them then tends to
-the squared norm of the target's part outside their span, and negative transfer sets in where the risk from scratch
-falls below that. All norms are closed forms in the overlaps of neurons (tahir2024, Appendix C).
+After pretraining on the population the features are the neurons of the source. The risk of a new head on them tends to
+the squared norm of the target outside their span, and transfer is negative where the risk from scratch is below that.
+All norms are closed forms in the overlaps of neurons (tahir2024, Appendix C).
 """
 
 from dataclasses import dataclass
@@ -26,11 +25,11 @@ def outside_features(neurons: Float64[np.ndarray, "m d"], target: ReluNetwork) -
         ||f*||^2 - c' Gt' G^+ Gt c / m*^2
 
     with G the overlaps of the features, Gt those of features with target neurons. It is the risk of linear transfer
-    with unlimited target data. Near-duplicate neurons make G nearly singular: directions that are differences of almost
-    equal neurons are in the span but of no use, so eigenvalues below 1e-8 of the largest are cut off.
+    with unlimited target data. Near-duplicate neurons make G nearly singular: differences of almost equal neurons are
+    in the span but useless, so eigenvalues below 1e-8 of the largest are dropped.
 
     Args:
-        neurons: The features' weights, shape (m, d), m >= 1. Scale and duplicates do not matter, only the span does.
+        neurons: The features' weights, shape (m, d), m >= 1. Only their span matters, not scale or duplicates.
         target: The teacher f*.
 
     Returns:
@@ -47,8 +46,7 @@ def outside_features(neurons: Float64[np.ndarray, "m d"], target: ReluNetwork) -
 
 
 def kernel_alignment(neurons: Float64[np.ndarray, "m d"], others: Float64[np.ndarray, "k d"]) -> float:
-    """Return cosine between the kernels of two sets of ReLU features, in L2 over pairs of inputs (tahir2024, Fig.
-    4a-b).
+    """Return the cosine of the kernels of two sets of ReLU features, in L2 over pairs of inputs (tahir2024, Fig. 4a-b).
 
     For k(x, x') = (1/m) sum_i relu(w_i'x) relu(w_i'x') and x, x' ~ N(0, I), the mean product of the kernels of w and v
     is the mean over i and j of <w_i, v_j>^2, with the overlap <w, v> = E relu(w'x) relu(v'x).
@@ -75,7 +73,7 @@ class PowerLaw:
 
 
 def fit_power_law(n: Float64[np.ndarray, " k"], risk: Float64[np.ndarray, " k"]) -> PowerLaw:
-    """Return least squares of log risk on log n (tahir2024, Figure 4c; the paper finds nu = 1.18 from scratch).
+    """Fit log risk on log n by least squares (tahir2024, Figure 4c; the paper finds nu = 1.18 from scratch).
 
     Args:
         n: Sample sizes, shape (k,), at least two different ones.
@@ -99,7 +97,7 @@ def negative_transfer_size(outside: Numbers, scratch: PowerLaw) -> Array:
         scratch: The power law of the risk from scratch, with an exponent above 0.
 
     Returns:
-        n, broadcast. It leaves out the part of the transfer risk that depends on n, so it is too large at small n.
+        n, broadcast. It omits the part of the transfer risk that depends on n, so it is too large at small n.
     """
     outside, nu = at_least("outside", outside, 0), above("exponent", scratch.exponent, 0)
     with np.errstate(divide="ignore"):

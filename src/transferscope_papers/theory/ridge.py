@@ -2,7 +2,7 @@
 
 The head minimises (1/2n) ||Phi w - y||^2 + (lambda/2) ||w||^2 on the one feature that pretraining leaves.
 
-Corrections. The paper's "the optimal lambda is 0" holds for n -> infinity only; at finite n it is `optimal_ridge`. And
+Corrections. "The optimal lambda is 0" in the paper holds for n -> infinity only; at finite n it is `optimal_ridge`. And
 the feature has norm s^((L-1)/L) in a balanced network of depth L whose source teacher has norm s, so that lambda acts
 as lambda s^(-2(L-1)/L); the paper has s = 1.
 
@@ -29,7 +29,7 @@ def ridge_risk(
     target_norm: Numbers = 1.0,
     depth: Numbers = 2,
 ) -> Array:
-    """Return risk of linear transfer with a ridge, exact for every n by quadrature over u ~ chi^2_n.
+    """Return the risk of linear transfer with a ridge, exact for every n by quadrature over u ~ chi^2_n.
 
         tau^2 + tau^2 c^2 E[u^2/(u+a)^2] + (tau^2 sin^2 + sigma^2) E[u/(u+a)^2] - 2 tau^2 c^2 E[u/(u+a)]
 
@@ -64,10 +64,10 @@ def optimal_ridge(
     target_norm: Numbers = 1.0,
     depth: Numbers = 2,
 ) -> Array:
-    """Return the ridge of least risk: (sigma^2 + tau^2 sin^2) / (n tau^2 c^2) times s^(2(L-1)/L).
+    """Return the ridge with the least risk: (sigma^2 + tau^2 sin^2) / (n tau^2 c^2) times s^(2(L-1)/L).
 
     It is optimal for every draw of the inputs, not just on average. For orthogonal teachers it is infinite: the feature
-    is useless and the best head is 0. tau is above 0.
+    is useless, and the best head is 0. tau is above 0.
     """
     sigma, tau, n = at_least("sigma", sigma, 0), above("target_norm", target_norm, 0), at_least("n", n, 1)
     c = np.cos(angle(theta))

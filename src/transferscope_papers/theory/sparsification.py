@@ -1,17 +1,17 @@
-"""What pretraining really leaves: how far features sparsify for a start of finite scale, width and source sample.
+"""Features after pretraining: sparsification with finite initial scale, width and source sample.
 
 A deep linear network x'W_1...W_L starts from independent N(0, alpha^2) entries, with d inputs and width h, and learns a
 source x'theta_S, s = ||theta_S||. Its features are Phi = W_1...W_(L-1). tahir2024 Theorem 3.4 is the limit alpha -> 0:
-one feature, the direction of theta_S. Gradient descent adds to each layer little but one outer product, so that what
-else was there at the start stays, and the features have beside s^((L-1)/L) the singular values of
+one feature, the direction of theta_S. Gradient descent adds little more than one outer product to each layer, so that
+the rest of the initial weights remains. Besides s^((L-1)/L), the features have the singular values of
 
     alpha^(L-1) E_1 E_2 ... E_(L-1),    entries N(0, 1)
 
-The S-transform of the product of the squares is (h + d z)^-(L-1) (free probability), so that the largest square is
+The S-transform of the product of squares is (h + d z)^-(L-1) (free probability), so that the largest square is
 
     min over z > 0 of (1+z)/z (h + d z)^(L-1)
 
-for d and h large (L = 2: (sqrt d + sqrt h)^2; h = d: d^(L-1) L^L/(L-1)^(L-1)). At d = 40 it is some 5 % less.
+for d and h large (L = 2: (sqrt d + sqrt h)^2; h = d: d^(L-1) L^L/(L-1)^(L-1)). At d = 40 it is about 5 % lower.
 """
 
 import numpy as np
@@ -29,7 +29,7 @@ def remaining_features(
 
         alpha^(L-1) sqrt( min_z (1+z)/z (h + d z)^(L-1) ) / s^((L-1)/L)
 
-    It holds while it is well below 1: from a few tenths on the start takes part in learning the source.
+    It holds if it is far below 1: from a few tenths on, the initial weights affect learning the source.
 
     Args:
         scale: alpha, the standard deviation of every entry at the start, at least 0.
@@ -52,7 +52,7 @@ def remaining_features(
 def leftover_features(
     source: Float64[np.ndarray, " d"], *, scale: float, depth: int, width: int, generator: np.random.Generator
 ) -> Float64[np.ndarray, "d h"]:
-    """Return features after pretraining: the source's direction and a draw of the remains of the start.
+    """Draw features after pretraining: the direction of the source, and a random remainder of the initial weights.
 
     Args:
         source: theta_S, shape (d,), not zero.
@@ -63,7 +63,7 @@ def leftover_features(
     Returns:
         theta_S/||theta_S||^(1/L) v' + alpha^(L-1) E_1...E_(L-1) (I - v v'), with a random unit vector v; shape (d, h).
         Once the source is learnt perfectly, the head is along v and the features times the head along theta_S, so that
-        what is left of the start is orthogonal to the head.
+        the remainder of the start is orthogonal to the head.
     """
     product = np.eye(len(source))
     for _ in range(int(at_least("depth", depth, 2)) - 1):
@@ -79,7 +79,7 @@ def leftover_features(
 def estimated_source_outside(
     theta: Numbers, n_source: Numbers, d: Numbers, *, sigma: Numbers, source_norm: Numbers = 1.0
 ) -> Array:
-    """Return the share of a target that is outside the one feature of a finite noisy source, in place of sin^2(theta).
+    """Return the share of a target outside the feature of a finite noisy source, in place of sin^2(theta).
 
     The feature is the direction of b = X^+ y, the interpolator of least norm or least squares on n_S source examples.
     With t the target's direction, c = cos(theta) and v = E ||X^+ eps||^2 (`variance_finite`),
@@ -89,7 +89,7 @@ def estimated_source_outside(
         n_S < d:   E (b't)^2 = s^2 (c^2 p + (1-c^2) (n_S/d - p)/(d-1)) + v/d,      E ||b||^2 = s^2 n_S/d + v
                    p = n_S (n_S+2)/(d (d+2))
 
-    A ratio of means for a mean of ratios: off by O(1/d).
+    A ratio of means approximates the mean of ratios, with an error of O(1/d).
 
     Args:
         theta: Angle between the teachers in radians, in [0, pi].
@@ -99,7 +99,7 @@ def estimated_source_outside(
         source_norm: s, above 0.
 
     Returns:
-        The share, broadcast; where v is infinite, that of a random direction, 1 - 1/d.
+        The share, broadcast; if v is infinite, that of a random direction, 1 - 1/d.
     """
     n, d, s = at_least("n_source", n_source, 1), at_least("d", d, 2), above("source_norm", source_norm, 0)
     c_squared, sigma = np.cos(angle(theta)) ** 2, at_least("sigma", sigma, 0)
@@ -113,7 +113,7 @@ def estimated_source_outside(
 
 
 def _largest(d: float, depth: float, width: float) -> float:
-    """Return largest singular value of E_1...E_(L-1), of shapes (d, h), (h, h), ..., for d and h large."""
+    """Return the largest singular value of E_1...E_(L-1), of shapes (d, h), (h, h), ..., for d and h large."""
 
     def log_square(log_z: float) -> float:
         z = np.exp(log_z)

@@ -36,7 +36,7 @@ from transferscope.study.measure import Measure
 from transferscope.wording import counted, listed
 
 LEAST_MORE = 100
-"""Least number of further labels whose use is told."""
+"""Least number of further labels whose effect is reported."""
 
 MOST_ARMS = 24
 """Arms beside training from scratch that are followed: those with the lowest errors."""
@@ -126,7 +126,7 @@ class LabelPlan:
 
     @property
     def lead(self) -> ArmPlan:
-        """The arm of the answer: the one that is caught up with last, or the best arm without training from scratch."""
+        """The arm of the answer: the last one that training from scratch matches, or the best arm without it."""
         return self.others[0] if self.others else self.arms[0]
 
     @property

@@ -67,7 +67,7 @@ def draw_plan(plan: LabelPlan) -> Figure:
     left_out = f" {hidden} further arms are in the table only." if hidden else ""
     gain = (
         f" Second: how far {lead.name} is ahead of training from scratch, with the measured differences; the bar at "
-        "the bottom is the 90 % interval of where it is caught up with."
+        "the bottom is the 90 % interval of where scratch matches it."
     )
     return Figure(
         name="label-plan",

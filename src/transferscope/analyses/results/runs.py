@@ -66,7 +66,7 @@ _FEW_RUNS = 5
 _FAR = 8.0
 """How many times as large as the others, or as small, a score is that is likely another unit or a slipped point."""
 _NO_SHARES = frozenset(("r2", "mcc", "kappa", "reward", "psnr", "quality"))
-"""Measures of which more is better and that are no shares of 1."""
+"""Metrics for which higher is better, but which are not shares of 1."""
 _SPREADS = frozenset(("std", "sd", "stderr", "se", "sem", "ci", "lower", "upper", "runtime", "second", "seconds"))
 
 
@@ -534,7 +534,8 @@ def _check_once(table: pd.DataFrame, rows: pd.DataFrame, columns: Mapping[str, s
 
 
 def _is_setting(column: pd.Series) -> bool:
-    """Return whether a column says how a run was made: text, or few numbers that are no ends of intervals or times."""
+    """Return whether a column describes how a run was made: text, or few numbers other than ends of intervals and
+    times."""
     if is_text(column) or not pd.api.types.is_numeric_dtype(column):
         return True
     return column.nunique() <= _MOST_VALUES and not words_in(str(column.name)) & _SPREADS

@@ -145,8 +145,7 @@ _RESIZED_AT_ONCE = 512  # images at a time, of at most 64 x 64 x 3 numbers each;
 
 
 def resize(dataset: Dataset, argument: str, seed: int) -> Dataset:
-    """Resize images to a square of the given side by antialiased interpolation ("resize:28", bilinear;
-    "resize:28:bicubic").
+    """Resize images to squares by antialiased interpolation ("resize:28", bilinear; "resize:28:bicubic").
 
     Args:
         argument: Height and width in pixels, and optionally one of `KERNELS`, rounded as in Pillow.

@@ -1,6 +1,6 @@
-"""Rendered scenes of solids: a synthetic source without end, with its complexity and its task as settings.
+"""Rendered scenes of solids: an unlimited synthetic source with adjustable complexity and task.
 
-`solids` gives distances to surfaces, `layout` what stands where, `render` rays and shading, `labels` what is learnt.
+`solids` has distances to surfaces, `layout` positions, `render` rays and shading, `labels` the tasks.
 """
 
 from dataclasses import replace
@@ -17,15 +17,15 @@ from transferscope_papers.sources.scenes.labels import LABELS, ON_GRID, names
 from transferscope_papers.sources.scenes.render import render
 from transferscope_papers.sources.scenes.settings import SceneSettings
 
-_PIXELS = 2**16  # rendered at once: then intermediate arrays fit in memory, whatever the size of the images
-_CHUNKS_KEPT = 320  # those of 20,480 images of 32 x 32 pixels, about 70 MB
+_PIXELS = 2**16  # images rendered at once, so that intermediate arrays fit in memory
+_CHUNKS_KEPT = 320  # chunks of 20,480 images of 32 x 32 pixels, about 70 MB
 _DEFAULT = SceneSettings()
 
 
 def scenes(n: int, settings: SceneSettings = _DEFAULT, *, seed: int, start: int = 0) -> LabelledSet:
     """Return images of solids on a floor before a wall, with cast shadows, seen from a camera that moves.
 
-    The i-th image of a seed is the same however many are made and in however many calls, and whatever its task.
+    The i-th image of a seed does not depend on the number of images and calls, nor on the task.
 
     Args:
         n: Number of images, at least 1.
@@ -47,7 +47,7 @@ def scenes(n: int, settings: SceneSettings = _DEFAULT, *, seed: int, start: int 
         if value < least:
             raise out_of_range(name, value, f"at least {least}")
     alike = replace(settings, task="class")
-    size = max(1, _PIXELS // settings.size**2)  # chunks are whole and start at its multiples: rounding cannot differ
+    size = max(1, _PIXELS // settings.size**2)  # whole chunks start at its multiples, so that rounding is the same
     chunks = [_chunk(alike, size, seed, first) for first in range(start - start % size, start + n, size)]
     here = slice(start % size, start % size + n)
     images = np.concatenate([chunk[0] for chunk in chunks])[here]
@@ -56,7 +56,7 @@ def scenes(n: int, settings: SceneSettings = _DEFAULT, *, seed: int, start: int 
 
 @lru_cache(maxsize=_CHUNKS_KEPT)
 def _chunk(settings: SceneSettings, n: int, seed: int, start: int) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Return images with the labels of all tasks, kept because studies ask for several tasks of the same images."""
+    """Render images with the labels of all tasks, cached since studies use several tasks of the same images."""
     made = render(n, settings, seed=seed, start=start)
     labels = LABELS if settings.size % settings.grid else {**LABELS, **ON_GRID}
     return made.images, {task: label(made, settings) for task, label in labels.items()}
@@ -87,7 +87,7 @@ def load_scenes(
 
 
 def read_scenes(spec: DataSpec, seed: int) -> Dataset:
-    """Render the scenes that a name asks for, as in "scenes?task=kinds&appearance=several&size=16"."""
+    """Render the scenes of a data name, as in "scenes?task=kinds&appearance=several&size=16"."""
     kinds = spec.one("kinds")
     unused = "objects" in spec.options and spec.one("appearance") != "several"
     refuse_unused({"objects": unused}, "one solid is in an image but with appearance=several")

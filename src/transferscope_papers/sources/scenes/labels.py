@@ -7,17 +7,17 @@ from transferscope_papers.sources.scenes.render import Scenes
 from transferscope_papers.sources.scenes.settings import SceneSettings
 
 _SEEN = 0.01
-"""Share of an image from which on a solid counts as seen."""
+"""Least share of an image at which a solid counts as visible."""
 
 
 def areas(scenes: Scenes) -> Int[np.ndarray, "n m"]:
-    """Return number of rays that meet each solid first."""
+    """Return the number of rays that meet each solid first."""
     slots = range(scenes.kind.shape[1])
     return np.stack([(scenes.owner == slot).sum(axis=(1, 2)) for slot in slots], axis=1)
 
 
 def visible(scenes: Scenes) -> Bool[np.ndarray, "n m"]:
-    """Return which solids cover at least 1 % of an image; if none does, the largest one."""
+    """Return which solids cover at least 1 % of an image; if none, the largest one."""
     area = areas(scenes)
     seen = area >= _SEEN * scenes.owner[0].size
     first = np.arange(area.shape[1]) == area.argmax(axis=1)[:, None]
@@ -25,12 +25,12 @@ def visible(scenes: Scenes) -> Bool[np.ndarray, "n m"]:
 
 
 def class_of_largest(scenes: Scenes, settings: SceneSettings) -> Int[np.ndarray, " n"]:
-    """Return kind of the solid that takes up most of each image."""
+    """Return the kind of the largest solid in each image."""
     return np.asarray(scenes.kind[np.arange(len(scenes.kind)), areas(scenes).argmax(axis=1)])
 
 
 def kinds_seen(scenes: Scenes, settings: SceneSettings) -> Bool[np.ndarray, "n k"]:
-    """Return whether each kind is seen in an image."""
+    """Return whether each kind is visible in an image."""
     seen = visible(scenes)
     kinds = range(len(settings.kinds))
     return np.stack([(seen & (scenes.kind == kind)).any(axis=1) for kind in kinds], axis=1)
@@ -42,7 +42,7 @@ def count(scenes: Scenes, settings: SceneSettings) -> Int[np.ndarray, " n"]:
 
 
 def box_of_largest(scenes: Scenes, settings: SceneSettings) -> Float[np.ndarray, "n 4"]:
-    """Return centre (from the left, from the top), width and height of the visible part of the largest solid, over the
+    """Return centre (x, y from the top left), width and height of the visible part of the largest solid, over the
     side."""
     largest = areas(scenes).argmax(axis=1)
     shown = scenes.owner == largest[:, None, None]
@@ -56,8 +56,8 @@ def box_of_largest(scenes: Scenes, settings: SceneSettings) -> Float[np.ndarray,
 
 
 def segmentation(scenes: Scenes, settings: SceneSettings) -> Int[np.ndarray, "n g g"]:
-    """Return what most rays of each cell of the grid meet: 0 for floor and wall, 1 + its kind for a solid; of equal
-    numbers the first."""
+    """Return the most frequent class in each grid cell: 0 for floor and wall, 1 + kind for a solid; the first of
+    ties."""
     owner, g = scenes.owner, settings.grid
     slot = np.maximum(owner.reshape(len(owner), -1), 0).astype(np.int64)
     shown = np.where(owner >= 0, 1 + np.take_along_axis(scenes.kind, slot, axis=1).reshape(owner.shape), 0)
@@ -67,7 +67,7 @@ def segmentation(scenes: Scenes, settings: SceneSettings) -> Int[np.ndarray, "n 
 
 
 def normals(scenes: Scenes, settings: SceneSettings) -> Float[np.ndarray, "n 3 g g"]:
-    """Return mean normal of each cell, as a unit vector in the camera's coordinates."""
+    """Return the mean normal of each cell, as a unit vector in the camera's coordinates."""
     n, side, _, _ = scenes.normal.shape
     g = settings.grid
     mean = scenes.normal.reshape(n, g, side // g, g, side // g, 3).mean(axis=(2, 4))
@@ -76,14 +76,14 @@ def normals(scenes: Scenes, settings: SceneSettings) -> Float[np.ndarray, "n 3 g
 
 
 LABELS = {"class": class_of_largest, "kinds": kinds_seen, "count": count, "box": box_of_largest}
-"""What each task of whole images learns."""
+"""Labels of each task of whole images."""
 
 ON_GRID = {"segmentation": segmentation, "normals": normals}
-"""What each task of the cells of a grid learns."""
+"""Labels of each task on a grid."""
 
 
 def names(settings: SceneSettings) -> tuple[str, ...] | None:
-    """Return names of classes or labels; None for numbers."""
+    """Return the names of classes or labels; None for numbers."""
     if settings.task in ("box", "normals"):
         return None
     if settings.task == "segmentation":

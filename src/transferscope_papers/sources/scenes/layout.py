@@ -1,4 +1,4 @@
-"""What stands where in a scene: solids, camera, light and the colours of walls, drawn from random numbers."""
+"""Layout of a scene: solids, camera, light and colours of walls, from random numbers."""
 
 from dataclasses import dataclass
 
@@ -20,11 +20,11 @@ class Objects:
 
     Attributes:
         kind: Index of the kind of each.
-        centre: Where its bounding sphere is; the floor is z = 0.
-        radius: Of its bounding sphere.
+        centre: Centre of its bounding sphere; the floor is z = 0.
+        radius: Radius of its bounding sphere.
         turn: Rotation matrix from the solid's own coordinates to the scene's.
         proportions: Two numbers in [0, 1], see `solids`.
-        pattern: Two numbers in [0, 1]: where the solid's texture begins, and how dark it is.
+        pattern: Two numbers in [0, 1]: phase and darkness of the texture.
     """
 
     present: Bool[np.ndarray, "n m"]
@@ -45,7 +45,7 @@ class View:
         spread: Half the height of the image over its distance from the eye.
         light: Unit vector towards the light.
         light_colour: Its colour times its strength, at least 0.
-        ambient: Light from everywhere, in [0, 1].
+        ambient: Ambient light, in [0, 1].
         wall: Unit normal of the wall behind the scene, horizontal and towards the camera.
         wall_distance: Distance of the wall from the middle of the scene.
         paints: Two colours for floor and wall each, in [0, 1]; equal where they are flat.
@@ -69,9 +69,9 @@ class View:
 def draw_objects(n: int, settings: SceneSettings, *, seed: int, start: int) -> Objects:
     """Return the solids of the scenes start, ..., start + n - 1 of a seed.
 
-    The first solid stands near the middle and is the largest; the others stand around it, turned by the golden angle
-    from one to the next, so that they hide each other and seldom run into each other. All are turned at random, by
-    uniform rotations (Shoemake, "Uniform random rotations", Graphics Gems III, 1992).
+    The first solid stands near the middle and is the largest; the others stand around it, at successive golden angles,
+    so that they occlude each other and seldom intersect. All are rotated at random, by uniform rotations (Shoemake,
+    "Uniform random rotations", Graphics Gems III, 1992).
     """
     draws = uniform_rows(n, MOST_OBJECTS * _DRAWS_PER_OBJECT, seed=seed, purpose="scenes/objects", start=start)
     draws = draws.astype(np.float32).reshape(n, MOST_OBJECTS, _DRAWS_PER_OBJECT)
@@ -112,10 +112,10 @@ def _rotations(draws: Float[np.ndarray, "n m 3"]) -> Float[np.ndarray, "n m 3 3"
 
 
 def draw_view(n: int, settings: SceneSettings, *, seed: int, start: int) -> View:
-    """Return Camera, light and walls of the scenes start, ..., start + n - 1 of a seed.
+    """Return camera, light and walls of the scenes start, ..., start + n - 1 of a seed.
 
-    The camera moves in height, distance, aim, roll and angle of view; that it goes around the scene is in the random
-    places of the solids.
+    The camera moves in height, distance, aim, roll and angle of view; its rotation around the scene is part of the
+    random positions of the solids.
     """
     draws = uniform_rows(n, 12, seed=seed, purpose="scenes/camera", start=start).astype(np.float32)
     elevation = np.deg2rad(12 + 48 * draws[:, 0])
@@ -147,7 +147,7 @@ def draw_view(n: int, settings: SceneSettings, *, seed: int, start: int) -> View
 
 
 def _lights(n: int, settings: SceneSettings, *, seed: int, start: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return Direction, colour times strength, and ambient light; fixed: from above on the camera's left, white."""
+    """Return direction, colour times strength, and ambient light; fixed: from above on the camera's left, white."""
     if settings.light == "fixed":
         towards = np.array([-0.5, -0.6, 0.75], np.float32) / np.sqrt(np.float32(1.1725))
         return np.tile(towards, (n, 1)), np.full((n, 3), 0.8, np.float32), np.full(n, 0.3, np.float32)
@@ -159,7 +159,7 @@ def _lights(n: int, settings: SceneSettings, *, seed: int, start: int) -> tuple[
 
 
 def _paints(n: int, settings: SceneSettings, *, seed: int, start: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return Colours, waves and sharpness of floor and wall; fixed: grey, the wall darker than the floor."""
+    """Return colours, waves and sharpness of floor and wall; fixed: grey, the wall darker than the floor."""
     if settings.background == "fixed":
         flat = np.broadcast_to(np.array([0.35, 0.22], np.float32)[None, :, None, None], (n, 2, 2, 3))
         return flat, np.zeros((n, 2, 1, 3), np.float32), np.ones((n, 2), np.float32)

@@ -1,4 +1,4 @@
-"""Images of scenes: rays to the nearest surface, its shading with cast shadows, and what each image shows."""
+"""Images of scenes: rays to the nearest surface, and its shading with cast shadows."""
 
 from dataclasses import dataclass
 
@@ -11,10 +11,10 @@ from transferscope_papers.sources.scenes.settings import SceneSettings
 from transferscope_papers.sources.scenes.solids import CASTS_ON_ITSELF, SOLIDS, normals, trace
 
 FLOOR, WALL = -1, -2
-"""What a ray meets that meets no solid."""
+"""Owner of rays that meet no solid."""
 
 _SAMPLES = 2  # rays of a pixel along each side
-_BIAS = np.float32(0.06)  # where shadow rays begin, so that a surface does not shade itself by rounding
+_BIAS = np.float32(0.06)  # start of shadow rays, so that rounding causes no self-shading
 _HIGHLIGHT = np.float32(0.25)
 _GOLDEN = np.float32(0.61803399)
 
@@ -81,7 +81,7 @@ def render(n: int, settings: SceneSettings, *, seed: int, start: int) -> Scenes:
 
 
 def _glossy(x: np.ndarray) -> np.ndarray:
-    """Return x^24, by products, which are the same everywhere."""
+    """Return x^24 by products, which are the same on every machine."""
     power = x * x * x
     for _ in range(3):
         power = power * power
@@ -113,13 +113,13 @@ def _rays(view: View, side: int) -> Vectors:
 
 @dataclass(frozen=True)
 class _Solids:
-    """The solids of n scenes, as rays and points meet them. Points and rays are (n, P)."""
+    """The solids of n scenes, for intersections with rays. Points and rays are (n, P)."""
 
     objects: Objects
     kinds: tuple[str, ...]
 
     def nearest(self, eye: Vectors, rays: Vectors, depth: np.ndarray, owner: np.ndarray) -> None:
-        """Write the nearest solid into `owner` and its distance into `depth`, where it is nearer than what is there."""
+        """Write the nearest solid into `owner` and its distance into `depth`, where it is nearer than before."""
         scene, ray, which, met = self._met(eye, rays, None, None)
         for slot in range(self.objects.kind.shape[1]):
             here = np.flatnonzero((which == slot) & np.isfinite(met))
@@ -129,7 +129,7 @@ class _Solids:
             depth[at], owner[at] = met[here][nearer], slot
 
     def lit(self, point: Vectors, light: Vectors, owner: np.ndarray, facing: np.ndarray) -> np.ndarray:
-        """Return 1 where the light reaches a point, 0 where a solid stands before it."""
+        """Return 1 where the light reaches a point, 0 where a solid occludes it."""
         scene, ray, _, met = self._met(point, light, owner, facing > 0)
         lit = np.ones(facing.shape, np.float32)
         shaded = np.isfinite(met)
@@ -142,7 +142,7 @@ class _Solids:
         """Return pairs of a ray and a solid whose bounding sphere it meets: scene, ray, solid and distance along the
         ray.
 
-        With `owner` the rays are those of shadows: they begin at a surface, and a convex solid does not shade itself.
+        With `owner` the rays are shadow rays, which start at a surface; a convex solid does not shade itself.
         """
         o = self.objects
         own_shadow = np.array([kind in CASTS_ON_ITSELF for kind in self.kinds])
@@ -152,7 +152,7 @@ class _Solids:
             away: Vectors = tuple(centre[:, axis, None] - begin[axis] for axis in range(3))
             along = _dot(away, direction) / radius
             square = _dot(away, away) / (radius * radius) - along * along
-            half = np.sqrt(np.maximum(1 - square, 0))  # of what lies within the bounding sphere
+            half = np.sqrt(np.maximum(1 - square, 0))  # within the bounding sphere
             first, last = along - half, along + half
             inside = (square < 1) & (last > _BIAS) & o.present[:, slot, None]
             if owner is not None and wanted is not None:

@@ -1,4 +1,4 @@
-"""What scenes look like and what is to be learnt from them."""
+"""Settings of the complexity and the task of scenes."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -9,7 +9,7 @@ from transferscope.errors import SettingsError, unknown_name
 from transferscope.records import Count, check_settings
 from transferscope_papers.sources.scenes.solids import SOLIDS
 
-MOST_OBJECTS = 10  # as many as in the paper
+MOST_OBJECTS = 10  # as in the paper
 LARGEST = 512  # pixels on a side
 
 
@@ -18,25 +18,25 @@ class SceneSettings:
     """The complexity of rendered scenes, and their labels.
 
     `appearance`, `light`, `background` and `texture` are the four attributes of section 4.5 of "A Scaling Law for
-    Syn2Real Transfer" (Mikami et al. 2021). Each has random numbers of its own: two sources that differ in the light
-    alone show the same solids in the same poses before the same camera.
+    Syn2Real Transfer" (Mikami et al. 2021). Each has random numbers of its own: two sources that differ only in the
+    light show the same solids in the same poses before the same camera.
 
     Attributes:
-        task: What the labels are. "class": the kind of the solid that takes up most of the image. "kinds": all kinds in
-            it (several labels of each image). "count": how many solids, as classes. "box": middle (x, y), width and
-            height of the largest solid, over the image's side (regression). "segmentation": what is seen most in each
-            cell of a grid, a kind or "background". "normals": the mean unit normal of the surfaces seen in each cell,
-            to the right, upwards and towards the camera (regression on the grid). Solids count where they are seen in
-            1 % of the image at least.
+        task: Labels. "class": the kind of the solid that takes up most of the image. "kinds": all kinds in
+            it (several labels of each image). "count": number of solids, as classes. "box": middle (x, y), width and
+            height of the largest solid, over the image's side (regression). "segmentation": the most frequent kind, or
+            "background", in each cell of a grid. "normals": the mean unit normal of the surfaces seen in each cell, to
+            the right, upwards and towards the camera (regression on the grid). Solids count if they cover at least 1 %
+            of the image.
         kinds: Kinds of solids, in label order; at least 2, all different.
         size: Height and width in pixels, 8 to 512.
         colour: Whether images have three channels or one.
         appearance: "single" solid, or "several": 2 to `objects` solids.
-        objects: Most solids of an image with several, 2 to 10.
+        objects: Largest number of solids with "several", 2 to 10.
         light: "fixed" direction, colour and strength, or "random".
         background: "fixed": grey floor and wall; "random": textures of two random colours on each.
         texture: "without": all solids are of one light grey; "with": each kind has its own pattern and colours, as each
-            object of the paper has its own surface, so that textures tell the kinds apart as well as shapes do.
+            object of the paper has its own surface, so that textures identify the kinds as well as shapes do.
         grid: Rows and columns of the labels of "segmentation" and "normals"; divides `size`.
 
     Raises:

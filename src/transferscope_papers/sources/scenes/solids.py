@@ -1,4 +1,4 @@
-"""Solids as distances to their surface, and where rays meet them.
+"""Solids as distances to their surface, and intersections with rays.
 
 A solid fits in the unit sphere. Its function gives, for points in the solid's own coordinates, a lower bound of the
 distance to the surface (negative inside), so that a ray may advance by that much without passing through: sphere
@@ -166,12 +166,12 @@ def trace(
 
     Args:
         direction: Unit vectors.
-        proportions: Of the solid that each ray may meet.
-        last: Distance up to which it may lie.
+        proportions: Proportions of the solid that each ray may meet.
+        last: Largest distance of an intersection.
 
     Returns:
-        The distance along each ray, infinite where it passes by. A ray that comes within 0.008 of the surface, or
-        0.03 when the steps run out, has met it.
+        The distance along each ray, infinite for a miss. A ray that comes within 0.008 of the surface, or 0.03 at the
+        last step, has met it.
     """
     met = np.full(len(first), np.inf, np.float32)
     at, along, end = np.arange(len(first)), first, last
