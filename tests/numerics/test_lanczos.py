@@ -68,3 +68,13 @@ def test_products_that_are_not_finite_end_the_iteration() -> None:
     pairs = _top(torch.full((5, 5), torch.nan).double(), 2)
     assert pairs.status == "non_finite"
     assert pairs.values.isnan().all()
+
+
+def test_single_precision_is_kept_over_as_many_weights_as_a_network_has() -> None:
+    diagonal = torch.rand(1_000_000, generator=torch.Generator().manual_seed(0))
+    largest = torch.tensor([70.0, 30.0, 20.0])
+    diagonal[:3] = largest
+    generator = torch.Generator().manual_seed(1)
+    start = torch.randn(len(diagonal), generator=generator)
+    pairs = top_eigenpairs(lambda v: diagonal * v, start, 3, generator=generator, tolerance=1e-4)
+    torch.testing.assert_close(pairs.values, largest.double(), rtol=1e-6, atol=0)

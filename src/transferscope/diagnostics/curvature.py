@@ -51,6 +51,7 @@ class Curvature(Diagnostic):
     """
 
     name: ClassVar[str] = "curvature"
+    version: ClassVar[int] = 3
     headline: ClassVar[str] = "hessian_eigenvalue/1"
     meaning: ClassVar[Meaning] = Meaning(
         "largest Hessian eigenvalue",

@@ -56,14 +56,14 @@ class _Krylov:
         product = self.matvec(self.basis[j]).detach()
         self.n_products += 1
         coefficients, rest = _orthogonalise(product, self.basis[: j + 1])
-        self.projection[j, : j + 1] = self.projection[: j + 1, j] = coefficients.cpu().double()
-        self.coupling = float(rest.norm())
+        self.projection[j, : j + 1] = self.projection[: j + 1, j] = coefficients.cpu()
+        self.coupling = float(_norm(rest))
         noise = 10 * torch.finfo(rest.dtype).eps * float(product.norm())
         if self.coupling <= noise:  # an invariant subspace: go on with any direction outside it
             self.coupling = 0.0
             random = torch.randn(product.shape, generator=self.generator, dtype=torch.float64).to(product)
             rest = _orthogonalise(random, self.basis[: j + 1])[1]
-        self.basis[j + 1] = rest / rest.norm().clamp_min(torch.finfo(rest.dtype).tiny)
+        self.basis[j + 1] = rest / _norm(rest).clamp_min(torch.finfo(rest.dtype).tiny)
         self.n_done = j + 1
 
     def ritz(self) -> "_Ritz":
@@ -123,7 +123,7 @@ def top_eigenpairs(
     n = len(start)
     m = min(n, max_basis or max(2 * k + 20, 60))
     krylov = _Krylov(matvec, start.new_zeros(m + 1, n), torch.zeros(m, m, dtype=torch.float64), generator)
-    krylov.basis[0] = start / start.norm()
+    krylov.basis[0] = start / _norm(start)
     while True:
         krylov.expand()
         if not torch.isfinite(krylov.projection).all():
@@ -149,8 +149,22 @@ def _converged(ritz: _Ritz, k: int, tolerance: float, dtype: torch.dtype) -> boo
     return bool((ritz.residuals[:k] <= (tolerance * ritz.values[:k].abs()).clamp_min(noise)).all())
 
 
+def _norm(vector: Float[Tensor, " n"]) -> Float[Tensor, ""]:
+    norm: Tensor = torch.linalg.vector_norm(vector, dtype=torch.float64)
+    return norm
+
+
+_CHUNK = 2**14  # a float32 sum over a million weights is wrong in its fifth digit, one over so many in its seventh
+
+
+def _products(basis: Float[Tensor, "j n"], vector: Float[Tensor, " n"]) -> Float[Tensor, " j"]:
+    """Return the products of each row with the vector in float64, summed in chunks."""
+    starts = range(0, len(vector), _CHUNK)
+    return torch.stack([(basis[:, i : i + _CHUNK] @ vector[i : i + _CHUNK]).double() for i in starts]).sum(0)
+
+
 def _orthogonalise(vector: Float[Tensor, " n"], basis: Float[Tensor, "j n"]) -> tuple[Tensor, Tensor]:
-    first = basis @ vector
-    vector = vector - first @ basis
-    second = basis @ vector  # "twice is enough"
-    return first + second, vector - second @ basis
+    first = _products(basis, vector)
+    vector = vector - first.to(vector) @ basis
+    second = _products(basis, vector)  # "twice is enough"
+    return first + second, vector - second.to(vector) @ basis
