@@ -130,7 +130,7 @@ def test_features_are_those_that_peft_merges(
         ({"alpha_pattern": {"(": 1.0}}, "expected a regular expression"),
         (
             {"layer": f"{QUERY}s"},
-            "changes encoder.layer.0.attention.self.querys, which the network in .* lacks",
+            "changes encoder.layer.0.attention.self.querys, which .* lacks; give its base model",
         ),
         ({"layer": "embeddings.LayerNorm"}, "a LayerNorm, by A and B"),
         ({"n_in": 15}, r"changes .* \(16, 16\) by A \(2, 15\), B \(16, 2\)"),

@@ -45,7 +45,7 @@ CASES: tuple[tuple[str, Callable[[], object]], ...] = (
     ("d = 1 ", lambda: teachers_at_angle(1, theta=0.0)),
     ("width = 7 ", lambda: paired_start([0], 3, width=7)),
     (
-        "inputs N(0, I) only",
+        "need inputs N(0, I)",
         lambda: reduced(teachers_at_angle(3, theta=1.0, covariance=power_law_covariance(3, exponent=1))),
     ),
     ("n = 1 ", lambda: recovery_probability(1, 2)),
@@ -69,7 +69,7 @@ CASES: tuple[tuple[str, Callable[[], object]], ...] = (
     ("penalty = -1 ", lambda: source_minimum(-1.0)),
     ("r0 = 0.4 ", lambda: fine_tuning_rates(0.4, 1, 2)),
     ("zeta = 1 ", lambda: fine_tuning_rates(0.5, 1, 2, zeta=1)),
-    ("two sample sizes", lambda: fit_power_law(ONES[:2], np.array([1.0, 2.0]))),
+    ("risks above 0 at two sizes", lambda: fit_power_law(ONES[:2], np.array([1.0, 2.0]))),
     ("exponent = 0 ", lambda: negative_transfer_size(0.1, PowerLaw(1.0, 0.0))),
     ("depth = 1 ", lambda: remaining_features(0.1, 10, depth=1, width=10)),
     ("'sigmaa'", settings("tahir2024-fig6", sigmaa="1")),

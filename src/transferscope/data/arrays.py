@@ -373,7 +373,8 @@ def _to_class_labels(labels: np.ndarray, values: np.ndarray, *, name: str) -> Nu
     strange = np.setdiff1d(labels, values)
     if len(strange):
         raise DataError(
-            f"{name}: the test label {str(strange[0])!r} is not among the training labels {few(values.tolist(), 10)}"
+            f"{name}: the test label {str(strange[0])!r} is not among the training labels {few(values.tolist(), 10)}; "
+            "add training examples of it, or drop its test examples"
         )
     return np.searchsorted(values, labels).astype(np.int64)
 

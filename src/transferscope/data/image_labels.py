@@ -51,7 +51,8 @@ def load_labelled_images(
     n_train = int(np.searchsorted(images.kept, len(train)))  # slices of one array, without a copy
     rows = order[images.kept]
     if not 0 < n_train < len(rows):
-        raise DataError(f"{table_path} has no {'test' if n_train else 'training'} image that can be decoded")
+        part = "test" if n_train else "training"
+        raise DataError(f"{table_path} has no {part} image that can be decoded; fix some ({images.skipped})")
     own, names = read_labels(table.iloc[rows[:n_train]], settings, kind, table_path)
     others, _ = read_labels(table.iloc[rows[n_train:]], settings, kind, table_path, names=names)
     inputs = (images.pixels[:n_train], images.pixels[n_train:])

@@ -74,6 +74,9 @@ def label_matrix(rows: Sequence[Sequence[str]], names: Sequence[str], path: Path
     for i, row in enumerate(rows):
         for name in row:
             if name not in place:
-                raise DataError(f"{path}: the test label {name!r} is not among the training labels {few(names, 10)}")
+                raise DataError(
+                    f"{path}: the test label {name!r} is not among the training labels {few(names, 10)}; add training "
+                    "examples of it, or drop its test examples"
+                )
             matrix[i, place[name]] = True
     return matrix

@@ -152,7 +152,9 @@ def rows_after(
     """
     distinct, place = np.unique(times, return_inverse=True)
     if len(distinct) < 2:
-        raise DataError(f"{name}: all {len(times)} rows have the time {times[0]}; a later test part needs two times")
+        raise DataError(
+            f"{name}: all {len(times)} rows have the time {times[0]}; expected two times, or leave time out"
+        )
     later = 1 - np.cumsum(np.bincount(place))[:-1] / len(times)
     is_test = place > int(np.argmin(np.abs(later - share)))
     return np.flatnonzero(~is_test), np.flatnonzero(is_test)

@@ -145,7 +145,7 @@ class LabelledSet:
     def class_counts(self) -> Num[np.ndarray, " C"]:
         """Count the examples of each class or label, or with cells of that class; raises DataError for regression."""
         if self.classes is None:
-            raise DataError("the labels are numbers to predict, which have no class counts")
+            raise DataError("the labels are numbers; expected classes to count")
         if self.kind == "multi-label":
             return np.asarray(self.labels.sum(axis=0), dtype=np.int64)
         if self.kind == "segmentation":

@@ -24,7 +24,7 @@ from transferscope.scores.transrate import TransRate
 def _as_score(kind: object) -> Score:
     """Check that the object of a reference is a class of scores that needs no settings."""
     if not isinstance(kind, type):
-        raise TypeError("is no class")
+        raise TypeError("is not a class")
     if not issubclass(kind, Score):
         raise TypeError("does not derive from transferscope.scores.Score")
     lacking = [name for name in ("name", "title", "source", "needs", "kinds") if not hasattr(kind, name)]

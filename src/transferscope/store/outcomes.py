@@ -129,7 +129,7 @@ def _settle(connection: Connection, key: str, state: CellState, claim: Claim | N
 def _check_cost(cost: Cost) -> None:
     _check_number("seconds", cost.seconds)
     if math.isnan(cost.seconds):
-        raise StoreError("seconds is NaN; expected how long the work took")
+        raise StoreError("seconds is NaN; expected the duration of the run")
     for name in ("peak_memory", "trained_parameters", "examples_seen", "steps"):
         _check_whole(name, getattr(cost, name))
 

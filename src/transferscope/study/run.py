@@ -172,7 +172,7 @@ def run_study(
         if spec.race is not None:
             if len(spec.seeds) < 2:
                 raise SettingsError(
-                    f"the study {spec.name} has one seed; a race needs at least 2, to know how much runs differ"
+                    f"the study {spec.name} has one seed; a race needs at least 2, for the variance between runs"
                 )
             engine = spec.engine
             at_once = max(1, default_workers(engine.device) if engine.workers is None else engine.workers)

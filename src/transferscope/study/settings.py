@@ -59,15 +59,14 @@ class SourceSettings:
             seen = "both" if self.data is not None else "neither"
             raise SettingsError(f'has {seen} of data and network; give exactly one, as in data = "mnist"')
         if self.is_network and (self.transforms or self.limit or self.test_limit or self.held_out):
-            raise SettingsError("is a network; transforms, limit, test_limit and held_out are for data")
+            raise SettingsError("is a network; transforms, limit, test_limit and held_out are for data: leave them out")
         of_named = self.options or self.head is not None or self.least_share != 1.0
         if self.data is not None and (of_named or self.input is not None):
-            raise SettingsError("is data; options, head, input and least_share are for networks")
+            raise SettingsError("is data; options, head, input and least_share are for networks: leave them out")
         if self.data is None and not self.names_network and of_named:
             raise SettingsError(
-                "has weights of the study's network; options, head and least_share are for a network "
-                "that is named, as in "
-                'network = "package.module:factory"'
+                "has weights of the study's network; leave out options, head and least_share, or name its own "
+                'network, as in network = "package.module:factory"'
             )
         if self.names_network:
             self.pretrained(NetworkSettings())  # whether there is such a network

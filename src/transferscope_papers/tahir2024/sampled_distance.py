@@ -25,7 +25,7 @@ def reduced(pair: LinearTransfer) -> LinearTransfer:
         SettingsError: The inputs are not isotropic.
     """
     if not (pair.target.covariance.eigenvalues == 1).all() or not (pair.source.covariance.eigenvalues == 1).all():
-        raise SettingsError("the reduction to the plane of the teachers holds for inputs N(0, I) only")
+        raise SettingsError("sampled distances need inputs N(0, I), but the covariance differs; use an isotropic one")
     s, tau = pair.source.norm, pair.target.norm
     theta = 0.0 if math.isnan(pair.theta) else pair.theta
     source = np.array([s, 0.0])

@@ -83,7 +83,7 @@ def fit_power_law(n: Float64[np.ndarray, " k"], risk: Float64[np.ndarray, " k"])
         SettingsError: Fewer than two sizes, or a value is not above 0.
     """
     if len(np.unique(n)) < 2 or (n <= 0).any() or (risk <= 0).any():
-        raise SettingsError("a power law needs risks above 0 at two sample sizes or more")
+        raise SettingsError(f"risks = {risk.tolist()} at n = {n.tolist()}; expected risks above 0 at two sizes")
     slope, intercept = np.polyfit(np.log(n), np.log(risk), 1)
     return PowerLaw(float(np.exp(intercept)), float(-slope))
 

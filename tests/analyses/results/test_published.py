@@ -38,7 +38,7 @@ def test_a_benchmark_of_many_tasks_and_measures(published: Path) -> None:
     table = pd.read_csv(published / "torchgeo_bench.csv", low_memory=False)
     with pytest.raises(SettingsError, match="several metrics in column metric_name"):
         compare_results(table, without=[])
-    with pytest.raises(DataError, match="tell all but 12 of 1644 rows apart"):
+    with pytest.raises(DataError, match="distinguish all but 12 of 1644 rows"):
         compare_results(table, without=[], columns=RunColumns(metric="accuracy"))
     where = {"dataset": "m-eurosat", "method": "linear", "partition": "default", "bands": "rgb"}
     chosen = table.query(

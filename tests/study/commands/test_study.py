@@ -113,8 +113,8 @@ def test_runs_that_have_not_left_what_the_study_is_judged_by_now_are_refused(fol
     assert call("run", file, "-q")[0] == 0
     text = file.read_text()
     for before, after, words in (
-        ("r.json:a", "r.json:accuracy", ["12 of 12", "no 'accuracy'", "all left a:"]),
-        ("r.json:a", "r.json:b", ["8 of 12", "no 'b'", "all left a:"]),
+        ("r.json:a", "r.json:accuracy", ["12 of 12", "no 'accuracy'", "all have a:"]),
+        ("r.json:a", "r.json:b", ["8 of 12", "no 'b'", "all have a:"]),
         ("shell = true", 'shell = true\nunit = "share"', ["12 of 12", "'a'", "0 to 1", "unit"]),
     ):
         file.write_text(text.replace(before, after))

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from transferscope.analyses.compare.study_file import Question, network_in_words, study_tables, write_study
-from transferscope.errors import SettingsError
+from transferscope.errors import out_of_range
 from transferscope.study.spec import StudySpec, with_places_of
 
 LONGEST_RUN = 3.0
@@ -38,7 +38,7 @@ def ask(question: Question) -> Asked:
     if race is not None and question.methods is None and race.get("minutes") is None:
         question = replace(question, race={**race, "run_minutes": LONGEST_RUN})
     if race is not None and seeds is not None and seeds < 2:
-        raise SettingsError(f"seeds = {seeds}; until it is decided takes at least 2, to know how much runs differ")
+        raise out_of_range("seeds", seeds, "at least 2 for a race, to estimate the variance between runs")
     tables, spec = study_tables(question)
     note = network_in_words(tables, question.network)
     path, aside = write_study(tables, question.folder, note=note)

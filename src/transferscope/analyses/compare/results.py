@@ -65,7 +65,7 @@ class ResultsComparison(ComparisonResult):
             SettingsError: n is below 1, or the table holds means.
         """
         if self.runs.columns.get("seed") == SEED:
-            raise SettingsError("the table holds means of runs; the next runs follow from a table with a row per run")
+            raise SettingsError("the table holds means of runs; to plan the next runs, give a table with a row per run")
         frames, columns, table = self.summary.frames, self.runs.columns, self.runs.table
         names, planned = self.runs.seeds, self.runs.rows[self.runs.rows["state"] == "planned"]
         used = {self.runs.seed_of(at) for at in range(len(table))}

@@ -242,19 +242,19 @@ def _check_scores(frames: StudyFrames, measure: Measure) -> None:
     """Refuse finished runs of a study with another metric or unit."""
     done = frames.cells["key"].where((frames.cells["role"] == "method") & (frames.cells["state"] == "done"))
     values = frames.final_values(measure.judged.record)[done.notna()]
-    runs = f"{counted(len(values), 'run')} of the study {frames.study.name!r} left"
+    runs = f"{counted(len(values), 'run')} of the study {frames.study.name!r}"
     if lacking := int(np.isnan(values).sum()):
         kept = frames.records[frames.records["key"].isin(done)].groupby("name", sort=False)["key"].nunique()
         in_all = list(kept.index[kept == len(values)][:20])
         raise StoreError(
-            f"{lacking} of {runs} no {measure.record!r}, which it is judged by; "
-            f"all left {listed(in_all) or 'no number'}: name one of these in its file"
+            f"{lacking} of {runs} have no {measure.record!r}, its metric; all have "
+            f"{listed(in_all) or 'no number'}: name one of these in its file"
         )
     low, high = measure.bounds
     if (outside := values[(values < low) | (values > high)]).size:
         raise StoreError(
-            f"{outside.size} of {runs} {measure.record!r} outside {low:g} to {high:g}, as {outside[0]:g}, "
-            "where a share is; give another unit in its file"
+            f"{outside.size} of {runs} have {measure.record!r} outside {low:g} to {high:g}, such as {outside[0]:g}; "
+            "expected shares: give another unit in its file"
         )
 
 

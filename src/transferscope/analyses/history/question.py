@@ -153,8 +153,8 @@ def _measure(others: pd.DataFrame) -> tuple[str, bool]:
         )
     if others["task"].nunique() < 2:
         raise DataError(
-            f"the other tasks with two or more arms are {others['task'].nunique()}; expected at least 2: give a table "
-            "with a column of tasks, or one with a column for each task and --wide tasks, or several tables or studies"
+            f"{others['task'].nunique()} other task(s) have two or more arms; expected at least 2: give a table with a "
+            "column of tasks, or one with a column for each task and --wide tasks, or several tables or studies"
         )
     measure = str(others["measure"].iloc[0])
     if others["better"].nunique() > 1:

@@ -141,8 +141,7 @@ def error_of_guessing(measured: Measured, classes: int) -> float:
     measure, worst = measured.measure, max(float(data.errors.max()) for data in measured.curves.values())
     if measure.unit == "R²" or words_in(measure.name) & UNBOUNDED or worst > 100:
         raise SettingsError(
-            f"classes = {classes} is for error rates, of which guessing has 1 - 1/{classes}, but {measure.name} is "
-            "none; leave it out"
+            f"classes = {classes} applies to error rates only, but the metric is {measure.name}; leave it out"
         )
     top = measure.bounds[1] if measure.higher_is_better else 1.0 if worst <= 1 else 100.0
     return top * (1 - 1 / classes)
@@ -225,8 +224,8 @@ def _check_no_repeats(frame: pd.DataFrame, columns: LabelColumns) -> None:
     if several is not None:
         joined = "+".join(apart if arm == THIS_ARM else (arm, *apart))
         raise DataError(
-            f"{several.rows}, so that they may be of several arms or tasks; name arms by all that tells them apart, as "
-            f"in --columns arm={joined}, keep the rows of one with --where, or leave out what tells repeats apart"
+            f"{several.rows}, so that they may be of several arms or tasks; identify arms by these columns, as in "
+            f"--columns arm={joined}, keep the rows of one with --where, or drop columns that number repeats"
         )
     if repeated.empty:
         return

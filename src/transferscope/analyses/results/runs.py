@@ -299,14 +299,15 @@ def _long(table: pd.DataFrame, asked: RunColumns) -> tuple[pd.DataFrame, RunColu
         numeric = list(of_seeds)
     if len(numeric) < 2:
         raise SettingsError(
-            f"--wide {asked.wide} takes a column of scores for each of several {asked.wide}; the columns "
-            f"{listed([str(one) for one in table.columns])} hold {counted(len(numeric), 'such column')}"
+            f"--wide {asked.wide} needs a column of scores for each of several {asked.wide}, but "
+            f"{counted(len(numeric), 'column')} of {listed([str(one) for one in table.columns])} "
+            f"{'has' if len(numeric) == 1 else 'have'} numbers; leave it out for a table with a row per score"
         )
     others = [str(column) for column in table.columns if column not in numeric]
     if taken := [one for one in (name, role) if one in table.columns]:
         raise SettingsError(
-            f"a table with a column for each of several {asked.wide} has a column {taken[0]} too, which is what "
-            f"{'scores' if taken[0] == name else asked.wide} would be called; give it another name"
+            f"--wide {asked.wide} needs the name {taken[0]} for its {'scores' if taken[0] == name else asked.wide}, "
+            "but the table has a column of that name; rename it"
         )
     long = table.melt(others, numeric, var_name=role, value_name=name, ignore_index=False)
     long.index = pd.Index([f"{row}, column {column}" for row, column in long[role].items()])
@@ -519,8 +520,8 @@ def _check_once(table: pd.DataFrame, rows: pd.DataFrame, columns: Mapping[str, s
         task = next((name for name in telling if name.lower() in ROLES["task"].names.split()), None)
         arm = "+".join([columns["arm"], *(name for name in telling if name != task)])
         raise DataError(
-            f"{len(group)} rows are of the same run, {which}; columns {listed(telling)} tell "
-            f"{'all runs' if not rest else f'all but {rest} of {len(table)} rows'} apart: "
+            f"{len(group)} rows are of the same run, {which}; columns {listed(telling)} distinguish "
+            f"{'all runs' if not rest else f'all but {rest} of {len(table)} rows'}: "
             f"add --columns {f'task={task} ' if task else ''}arm={arm}, or keep one value of a column, as in "
             f'--where "{telling[-1]}={_text(texts_of(table[telling[-1]]).mode()[0])}"'
         )

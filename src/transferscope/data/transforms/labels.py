@@ -91,7 +91,7 @@ def redness(images: Images) -> Float[np.ndarray, " N"]:
     """Return mean red minus mean blue of each image (N, 3, H, W), in its own unit; a DataError without three
     channels."""
     if images.shape[1] != 3:
-        raise DataError(f"images have {images.shape[1]} channels; relabel:colour needs red, green and blue")
+        raise DataError(f"relabel:colour needs 3 channels, but images have {images.shape[1]}; use relabel:brightness")
     red, blue = images[:, :1], images[:, 2:]
     return np.asarray(brightness(red) - brightness(blue))
 
@@ -137,7 +137,8 @@ def train_rows(dataset: Dataset, argument: str, seed: int) -> Dataset:
     first, end = int(match[1]), int(match[2])
     if end > len(dataset.train):
         raise DataError(
-            f"train-rows:{argument} is out of range; {dataset.name} has {len(dataset.train)} training examples"
+            f"train-rows:{argument} is out of range; expected END of at most {len(dataset.train)}, the training "
+            f"examples of {dataset.name}"
         )
     return replace(dataset, train=dataset.train.take(np.arange(first, end)))
 

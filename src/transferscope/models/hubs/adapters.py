@@ -67,7 +67,7 @@ class Adapter:
         def place(name: str, known: Mapping[str, object]) -> str | None:
             key_of = next((n for n in (name, name.removeprefix(prefix), f"{prefix}{name}") if n in known), None)
             if key_of is None and (name.startswith(prefix) or not has_head):
-                raise NetworkError(f"{file} changes {name}, which the network in {self.base} lacks")
+                raise NetworkError(f"{file} changes {name}, which {self.base} lacks; give its base model")
             return key_of
 
         factors: dict[str, dict[str, Tensor]] = {}
@@ -106,7 +106,8 @@ class Adapter:
         except RuntimeError as error:
             shapes = ", ".join(f"{side} {tuple(factor.shape)}" for side, factor in sorted(pair.items()))
             raise NetworkError(
-                f"{self.folder} changes {name} of shape {tuple(weight.shape)} by {shapes}, which do not fit"
+                f"{self.folder} changes {name} of shape {tuple(weight.shape)} by {shapes}, which do not fit; give "
+                "its base model"
             ) from error
 
 

@@ -197,7 +197,7 @@ class HuggingFace(NamedModule):
         config = read_json(self.folder / "config.json")
         kernel = next(_kernels(config), None)
         if not isinstance(config, dict):
-            raise NetworkError(f"{self.folder / 'config.json'} is not a transformers configuration")
+            raise NetworkError(f"{self.folder / 'config.json'} is not a JSON object; download the folder again")
         if kernel is not None:
             raise NetworkError(
                 f"{self.folder / 'config.json'} asks to run code of the hub ({kernel}), which is never run; remove "

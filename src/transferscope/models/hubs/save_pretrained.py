@@ -91,7 +91,7 @@ def save_pretrained(
         NetworkError: The network does not match `named`, or transformers cannot write it.
     """
     if not isinstance(network.features, OneTensor) or not isinstance(network.head, nn.Linear | NeighbourHead):
-        raise NetworkError(f"hf:{named.name} was changed, so transformers has no model for it")
+        raise NetworkError(f"hf:{named.name} was changed, so transformers has no model for it; export another arm")
     for kind, prefix in _kinds(named):
         model, head = _filled(named, kind, prefix, network, n_outputs, classes, problem)
         if model is not None and _computes_the_same(model, head, network, input_shape):

@@ -123,7 +123,9 @@ def draw_curve(
     """
     used, zero_from = usable(data, POWER_FLOOR, "log"), data.zero_from
     if used.n_distinct < 2 and zero_from is None:
-        raise DataError(f"a learning curve needs at least 2 numbers of labels, but there are {used.n_distinct}")
+        raise DataError(
+            f"a learning curve needs at least 2 numbers of labels, but there are {used.n_distinct}; add runs with more"
+        )
     x, still, spread = np.concatenate([grid, used.sizes[:, 0]]), False, UNKNOWN_NOISE.scale
     if used.n_distinct < 2:  # as measured up to there
         errors = np.full((DRAWS, len(x)), used.errors.mean() if len(used) else ZERO)

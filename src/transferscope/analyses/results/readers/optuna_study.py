@@ -29,7 +29,7 @@ def read(place: Path) -> Found:
             about = json.loads(distribution)["attributes"]  # of names Optuna keeps the place
             chosen = about["choices"][int(value)] if "choices" in about else value
         except (TypeError, ValueError, LookupError, RecursionError) as error:
-            raise CorruptDataError(f"{place} cannot be read as a storage of Optuna ({error})") from error
+            raise CorruptDataError(f"{place} is not a readable storage of Optuna ({error}); write it again") from error
         settings.setdefault(trial, {})[str(name)] = chosen
     typed = any(column[1] == "value_type" for column in query(place, "PRAGMA table_info(trial_values)"))
     series: dict[Any, list[tuple[None, str, float]]] = {}
