@@ -107,7 +107,7 @@ def run_ends(frames: StudyFrames) -> pd.DataFrame:
     ends["middle"] = measured.loc[nearest].set_index("key")["value"]
     ends["fit"] = frames.final(frames.metric.along.judged.record, "target_train").set_index("key")["value"]
     ends = ends[ends["fit"].notna()]
-    stopped = frames.cells.set_index("key")["stopped_early"].reindex(ends.index).fillna(False).astype(bool)
+    stopped = frames.cells["stopped_early"].set_axis(frames.keys).reindex(ends.index).fillna(False).astype(bool)
     return ends.assign(
         at_chance=ends["fit"] < share_of_one_answer(frames) + LEAST_ABOVE_GUESSING,
         poor=ends["fit"] < (FITTED_ACCURACY if classes else FITTED_R2),

@@ -872,17 +872,20 @@ def test_what_is_unstable_is_named_and_not_the_arm_that_is_best() -> None:
     assert "wild varies far more between seeds" in found.verdict.headline
 
 
-def test_the_page_says_what_the_runs_are(tmp_path: Path) -> None:
+def test_the_page_says_what_the_runs_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = ROWS.assign(status=np.where(ROWS.index == 0, "failed", "finished"))
     rows.loc[0, "accuracy"] = 97.0
     found: ResultsComparison = compare_results(rows, without=CONTROLS, name="mine")
     page = found.report(tmp_path / "page.html").html.read_text(encoding="utf-8")
     assert found.verdict.headline.split(" (")[0] in page.replace("\u00a0", " ")
-    assert pd.read_csv(io.StringIO(held_tables(page)["runs"]))["score"].max() < 1
+    assert page.count('download="runs.csv"') == 1
+    assert pd.read_csv(io.StringIO(held_tables(page)["runs"]))["value"].max() < 1
     assert not [words for words in (">0 labels", " 0 labels", "study file", "STUDY.toml") if words in page]
     assert "Of 25 runs, 1 failed" in page.replace("\u00a0", " ")
     assert found.to_dict()["decisions"]["0"]["outcome"] == found.summary.decided[0].outcome
     assert "&" in found.to_latex()
+    monkeypatch.setattr("transferscope.analyses.compare.tables._MOST_RUNS", 23)
+    assert "runs" not in held_tables(found.report(tmp_path / "page.html").html.read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize(("gain", "margin", "said"), [(0.001, None, True), (0.001, 0.01, False), (0.05, None, False)])

@@ -30,6 +30,7 @@ MEASURES: Mapping[str, tuple[str, str, Callable[[float], str]]] = {
 }
 """What is measured beside that which a study is judged by, where its labels allow it: heading, meaning and format."""
 
+_ARM = ["n_target", "method", "source"]
 _ROUNDING = 1e-12
 
 
@@ -136,8 +137,8 @@ def compare_arms(frames: StudyFrames, decided: dict[int, Decision]) -> tuple[Com
         Sorted by number of labels, then baselines first, then source and method as in the study file.
     """
     final = frames.final(frames.metric.record)
-    final = final[final["role"] == "method"].sort_values("seed").set_index("seed")
-    grouped = final.groupby(["n_target", "method", "source"], sort=False)
+    final = final.loc[final["role"] == "method", ["key", "value", "seed", *_ARM]].sort_values("seed").set_index("seed")
+    grouped = final.groupby(_ARM, sort=False)
     runs = {(int(str(n)), Arm(str(method), str(source))): rows for (n, method, source), rows in grouped}
     comparisons = []
     for n_target, decision in decided.items():

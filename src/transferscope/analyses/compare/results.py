@@ -124,9 +124,9 @@ class ResultsComparison(ComparisonResult):
         for more in steps[:1]:
             step = f"{words.say(more)} The runs to make:"
             command = f"{self.command} --next 4" if self.command else "result.next(4)"
-        notes = (Points(tuple(f"{capitalised(note)}." for note in self.runs.notes)),) if self.runs.notes else ()
-        runs = Section("The runs", "runs", notes, {"runs": self.runs.rows}, folded=True)
-        return [answer_section(summary, answers, step, command), *shown, runs]
+        notes = Points(tuple(f"{capitalised(note)}." for note in self.runs.notes))
+        read = [Section("The runs", "runs", (notes,), folded=True)] if self.runs.notes else []
+        return [answer_section(summary, answers, step, command), *shown, *read]
 
     def report(self, path: str | Path, *, command: str = "", width: PaperWidth | None = None) -> ReportFiles:
         """Write the report: one self-contained HTML file with its figures and tables."""
@@ -193,6 +193,7 @@ def compare_results(
         predictions=None if predictions is None else Path(predictions),
     )
     let_go()  # of the file's text
+    del read, table
     stem = "results" if place is None else place.resolve().stem
     called = name or "-".join([stem, *columns.where.values()])  # each question has a page of its own
     summary = summarise_frames(frames_of(runs, called, margin=margin, worth=worth, planned=planned))

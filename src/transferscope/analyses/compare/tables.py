@@ -26,6 +26,8 @@ from transferscope.wording import (
 )
 
 _MOST_ROWS = 100
+_MOST_RUNS = 100_000
+"""Runs in a file of the page, which holds them as text: of a million, a browser would load 36 MB."""
 _STATE_WORDS = {"blocked": "waits for a run that failed"}
 
 
@@ -44,7 +46,8 @@ def methods_section(summary: Summary) -> Section:
     words = words_of(summary.frames)
     more_said = () if chosen_settings(summary.frames) else searches(summary.frames)
     sentences = words.all_of([*notes(summary.frames, summary.decided), *more_said])
-    files = {"methods-table": summary.table, "runs": summary.frames.runs}
+    files, runs = {"methods-table": summary.table}, summary.frames.runs
+    files |= {"runs": runs} if len(runs) <= _MOST_RUNS else {}
     return Section("All arms", "methods", (*tables, Points(sentences)), files)
 
 

@@ -439,8 +439,11 @@ def _attributed(
     table: pd.DataFrame, words: "pd.Series[str]", columns: Mapping[str, str]
 ) -> tuple[pd.DataFrame, list[str]]:
     """Remove runs without a score that name no arm, and count them."""
+    undone = ~words.isin(_DONE)
+    if not undone.any():
+        return table, []
     naming = [columns[role] for role in ("arm", "seed", "labels") if role in columns]
-    lacking = ~words.isin(_DONE) & np.any([texts_of(table[name]) == "" for name in naming], axis=0)
+    lacking = undone & np.any([texts_of(table[name]) == "" for name in naming], axis=0)
     said = f"left out without a score and without {listed(naming, last='or')}: {counted(int(lacking.sum()), 'run')}"
     return table[~lacking], [said] if lacking.any() else []
 
@@ -458,7 +461,7 @@ def _states(words: "pd.Series[str]", values: "pd.Series[float]") -> "pd.Series[s
 
 def _repeated(table: pd.DataFrame, rows: pd.DataFrame, columns: Mapping[str, str]) -> "pd.Series[bool]":
     """Return which failed runs were repeated with the same arm and seed: all but the one that counts."""
-    if "seed" not in columns:
+    if "seed" not in columns or (rows["state"] == "done").all():
         return pd.Series(False, index=rows.index)
     order = {"done": 0, "planned": 1, "failed": 2}
     run = rows[["method", "source", "n_target"]].assign(seed=texts_of(table[columns["seed"]]))
