@@ -19,6 +19,7 @@ from transferscope.methods import (
     DoNothing,
     FitOptions,
     Knn,
+    LinearProbe,
     Method,
     PooledBoosting,
     RandomFeatures,
@@ -31,7 +32,7 @@ from transferscope.methods.knn import NEIGHBOURS
 from transferscope.methods.probe_head import best_probe, ridge_probe
 from transferscope.methods.raw import COUNTED, Counted, TfIdf, best_counted, spelled_text
 from transferscope.methods.source_labels import calibrated
-from transferscope.models import Network
+from transferscope.models import Network, NetworkInput
 from transferscope.models.neighbours import NeighbourHead
 from transferscope.numerics.leave_one_out import RIDGE_GRID
 from transferscope.training import PixelScale, outputs_of, pixel_scale, scale_of, to_tensors
@@ -329,6 +330,74 @@ def test_features_are_standardised_where_folds_say_so() -> None:
     z = (features - features.mean(axis=0)) / features.std(axis=0)
     own = LogisticRegression(C=1 / 2, max_iter=1000).fit(z, labels)  # two features: a squared distance of 2
     assert (logits[1][:, 1] - logits[1][:, 0]).numpy() == pytest.approx(own.decision_function(z), abs=1e-2)
+
+
+@pytest.mark.parametrize("n_of_last", [3, 2])
+def test_few_labels_are_told_by_directions(n_of_last: int) -> None:
+    """By scikit-learn's fit to features of length 1, where lengths hide the classes; regularised less if even."""
+    draw, labels = np.random.default_rng(0), np.repeat(np.arange(4), [3, 3, 3, n_of_last])
+    features = np.eye(5)[labels] + 0.2 * draw.normal(size=(len(labels), 5))
+    features = (features * draw.uniform(0.2, 20, size=(len(labels), 1))).astype(np.float32)
+    part = LabelledSet(features, labels, ("a", "b", "c", "d"))
+    tensors = to_tensors(part, PixelScale(np.zeros(5, np.float32), np.ones(5, np.float32)))
+    given = (torch.from_numpy(features), tensors, part, BUDGET)
+    head, solver, _ = best_probe(*given, seed=0, directions=True)
+    length = np.linalg.norm(features, axis=1)
+    rows = features / length[:, None]
+    unit = np.square(rows - rows.mean(axis=0)).sum(axis=1).mean()
+    known: Any
+    if n_of_last == 3:
+        assert solver == "logistic"
+        known = LogisticRegression(C=10 / unit, max_iter=1000).fit(rows, labels).decision_function(rows)
+    else:
+        assert solver == "ridge"
+        known = RidgeCV(RIDGE_GRID * unit).fit(rows, np.eye(4)[labels] - 1 / 4).predict(rows)
+    said = head(torch.from_numpy(rows * length.mean()).float()).detach().numpy()
+    assert said - said.mean(axis=1, keepdims=True) == pytest.approx(known - known.mean(axis=1, keepdims=True), abs=1e-2)
+    broken = torch.full_like(given[0], torch.nan)
+    with pytest.raises(DataError, match="NaN"):
+        best_probe(broken, *given[1:], seed=0, directions=True)
+    plain, _, _ = best_probe(*given, seed=0)
+    assert plain.weight.detach().numpy() == pytest.approx(
+        ridge_probe(given[0], tensors.labels, 4).weight.detach().numpy()
+    )
+
+
+@pytest.mark.parametrize(
+    ("rows", "of_others", "of_directions"),
+    [
+        (1, NetworkInput(mean=0, std=1), True),
+        (2, NetworkInput(vocabulary=10), True),
+        (1, None, False),
+        (4, NetworkInput(vocabulary=10), False),
+    ],
+    ids=["images", "texts", "own", "pairs"],
+)
+def test_only_single_inputs_of_networks_of_others_are_told_by_directions(
+    rows: int, of_others: NetworkInput | None, of_directions: bool
+) -> None:
+    """The length of what a pair is read as tells whether its texts are alike."""
+    inputs = np.random.default_rng(0).integers(1, 9, size=(9, rows, 3)).astype(np.int32)
+    inputs[:, 1::2] = 0
+    labels, width = np.repeat(np.arange(3), 3), 3 * rows
+    train = LabelledSet(inputs if rows > 1 else inputs[:, None].astype(np.uint8), labels, ("a", "b", "c"))
+    reads = nn.Sequential(_AsNumbers(), nn.Flatten())
+    own = Network(reads, nn.Linear(width, 3), width, input=of_others)
+    fitted = LinearProbe().fit(TransferTask(Dataset("few", train, train), None), own, OPTIONS)
+    tensors = to_tensors(train, scale_of(fitted.network, train))
+    given = (outputs_of(reads, tensors), tensors, train, BUDGET)
+    expected, other = (
+        best_probe(*given, seed=0, standardises=True, directions=so)[0].weight.detach().numpy()
+        for so in (of_directions, not of_directions)
+    )
+    weight = fitted.network.head.get_parameter("weight").detach().numpy()
+    assert weight == pytest.approx(expected, abs=1e-5)
+    assert weight != pytest.approx(other, abs=1e-3)
+
+
+class _AsNumbers(nn.Module):
+    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+        return inputs.float()
 
 
 PIECES = (

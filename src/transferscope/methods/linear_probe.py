@@ -21,12 +21,13 @@ class LinearProbe(Method):
 
     It is ridge regression (squared loss in closed form, penalty by leave-one-out error) or logistic regression
     (cross-entropy, run to convergence), on the features as they are or standardised, whichever makes fewer errors over
-    folds, see `probe_head.best_probe`.
+    folds. With too few labels for folds it reads the directions of features of another package's network, but for pairs
+    of texts, see `probe_head.best_probe`.
     """
 
     name: ClassVar[str] = "linear-probe"
     called: ClassVar[str] = "linear probe"
-    version: ClassVar[int] = 5
+    version: ClassVar[int] = 6
     start: ClassVar[Start] = "pretrained"
     takes_steps: ClassVar[bool] = False
 
@@ -37,7 +38,11 @@ class LinearProbe(Method):
         own = working_copy(network, task.target.train, options, start=self.start)
         features, seed = frozen_features(own, target.train), stream_seed(options.seed, "solver")
         train, training = task.target.train, options.training
-        head, solver, converged = best_probe(features, target.train, train, training, seed=seed, standardises=True)
+        single = train.is_image or (train.is_tokens and train.input_shape[0] == 2)  # lengths of pairs tell
+        directions = single and own.input is not None
+        head, solver, converged = best_probe(
+            features, target.train, train, training, seed=seed, standardises=True, directions=directions
+        )
         fitted = own.with_head(head)
         fitted.is_frozen = True
         if options.snapshots is not None:  # it takes no steps: its start is a head of zeros, of the least penalty

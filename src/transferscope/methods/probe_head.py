@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from transferscope.data.task import LabelledSet
 from transferscope.errors import DataError, unsupported
@@ -147,6 +148,7 @@ def best_probe(
     seed: int,
     usual: Solver = "ridge",
     standardises: bool = False,
+    directions: bool = False,
 ) -> tuple[nn.Linear, Solver, bool]:
     """Fit ridge or logistic regression, whichever makes fewer errors over folds of the examples.
 
@@ -157,6 +159,9 @@ def best_probe(
             the largest penalty.
         standardises: Whether both are also tried on standardised features. On those of
             EfficientNet-lite0 and MiniLM it gains a quarter of a point (docs/results/competence.md).
+        directions: Whether, with classes of which there are fewer labels than folds need, it is fitted to features
+            scaled to length 1: logistic regression with the smallest penalty if each class has as many labels, else
+            ridge regression. The head divides features by their mean length, so that it stays linear.
 
     Returns:
         The head; its kind, ridge regression for numbers and for a single class; and whether the solver converged.
@@ -189,7 +194,7 @@ def best_probe(
     of_classes = examples.kind == "multi-label" or (
         examples.classes is not None and few.labels.min() < few.labels.max()
     )
-    best = several[0] if of_classes else (False, None)
+    best, length = several[0] if of_classes else (False, None), None
     if of_classes and len(few) >= labels_needed(few, FOLDS):
         errors = dict.fromkeys(several, 0.0)
         for fold in stratified_folds(few, FOLDS, seed=seed):
@@ -198,5 +203,12 @@ def best_probe(
                 head, _ = fit(candidate, torch.from_numpy(rows[fold.fit]))
                 errors[candidate] += len(left) * harm(head(features[left]), train.labels[left], weights)[0]
         best = min(several, key=lambda candidate: errors[candidate])
+    elif directions and of_classes and examples.kind == "classification":
+        length, features = features.norm(dim=1).mean(), F.normalize(features, dim=1)
+        counts = examples.class_counts()
+        if counts.min() == counts.max() and is_finite(features):  # of others ridge regression says what is wrong
+            best = (False, LOGISTIC_PENALTIES[-1])
     head, converged = fit(best, torch.arange(len(train)))
+    if length:
+        head.weight.div_(length)
     return head, "ridge" if best[1] is None else "logistic", converged

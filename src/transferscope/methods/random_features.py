@@ -18,5 +18,5 @@ class RandomFeatures(Control, LinearProbe):
 
     name: ClassVar[str] = "random-features"
     called: ClassVar[str] = "probe on random features"
-    version: ClassVar[int] = 5
+    version: ClassVar[int] = 6
     start: ClassVar[Start] = "random"
