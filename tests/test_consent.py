@@ -26,7 +26,6 @@ from typer.testing import CliRunner
 from remembered import REMEMBERED
 from studies import tables
 from transferscope import consent, export, load_model, open_result, rank
-from transferscope.analyses.diagnose.weight_map import map_study
 from transferscope.cli.main import app
 from transferscope.data import DATA_SETS, load
 from transferscope.errors import TransferscopeError, UntrustedCodeError
@@ -197,12 +196,10 @@ def readers_of_code(path: Path, out: Path) -> dict[str, Callable[[], object]]:
     return {
         "rank": command("rank", path),
         "papers draw": command("papers", "draw", "merlin2020", "fig2a", "--study", path, "--out", out),
-        "diagnose --map": command("diagnose", path, "--map", "--out", out),
         "export": command("export", path, "--out", out / "net", "--method", "linear-probe"),
         "rank()": lambda: rank(path),
         "study_figure()": lambda: study_figure("merlin2020", "fig2a", str(path)),
         "export()": lambda: export(path, out / "net", method="linear-probe"),
-        "map_study()": lambda: _mapped(path),
         "work": on_command,
         "work_on()": worked,
     }
@@ -219,11 +216,6 @@ def readers_of_numbers(path: Path, out: Path) -> dict[str, Callable[[], object]]
         "propose": command("propose", path, "--task", "a"),
         "open_result()": lambda: open_result(path).report(out / "o.html"),
     }
-
-
-def _mapped(path: Path) -> None:
-    with Store.open(path, create=False) as store:
-        map_study(store, "small")
 
 
 KINDS = ("network", "source", "method", "data", "diagnostic")

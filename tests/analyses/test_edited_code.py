@@ -7,7 +7,6 @@ import pytest
 
 from studies import classification
 from transferscope.analyses.diagnose import diagnose
-from transferscope.analyses.diagnose.weight_map import map_weights
 from transferscope.analyses.rank import rank
 from transferscope.errors import CorruptDataError
 from transferscope.methods import METHODS
@@ -62,7 +61,6 @@ READERS: dict[str, Callable[[Path], object]] = {
     "rank STUDY": lambda store: rank(store, scores=["logme"]),
     "rank FILE": ranked_files,
     "diagnose FILE": diagnosed,
-    "map of weights": map_weights,
 }
 
 

@@ -152,7 +152,6 @@ def test_what_was_measured_is_written_before_a_refusal_ends_the_run(diagnose: Di
         ),
         (("--network", "mpl"), "unknown network 'mpl': did you mean 'mlp'? known are "),
         (("--set", "part=test"), '--set part = "test" is unknown; expected'),
-        (("--map",), "--map takes the networks and the data from the study, and measures nothing else"),
         (("--set", "device=quantum"), "unknown device 'quantum': known are auto, cpu, cuda, mps"),
         (("--labels", "61"), "labels = 61 is out of range; expected 1 to 60"),
         (("--set", "scaling=pixels"), "scaling = 'pixels'; expected own, none or MEAN/STD"),
@@ -273,7 +272,7 @@ def test_inputs_are_scaled_as_asked_and_the_scale_is_said(knows: bool, diagnose:
         save_weights(network, NET, notes=PixelScale.from_text("0.25/4").as_notes)
     for scaling, (scaled, sentence, origin) in cases.items():
         options = ["--set", f"scaling={scaling}"] if scaling else []
-        said = diagnose("--diagnostics", "feature-rank", *options, "--out", OUT)
+        said = diagnose("--diagnostics", "class-separation", *options, "--out", OUT)
         assert said.code == 0
         assert sentence in said.out
         loss = re.search(r", loss ([0-9.]+)", said.out)
@@ -285,10 +284,10 @@ def test_inputs_are_scaled_as_asked_and_the_scale_is_said(knows: bool, diagnose:
 
 def test_a_start_says_on_which_side_of_it_a_value_surely_is(diagnose: Diagnose) -> None:
     start = write_network(Path("start.pt"), seed=1)
-    said = diagnose("--against", start, "--diagnostics", "class-separation", "feature-rank", "--out", OUT)
+    said = diagnose("--against", start, "--diagnostics", "class-separation", "feature-alignment", "--out", OUT)
     assert said.code == 0
     by_name = {(one["name"], one["at"]): one for one in written().to_dict(orient="records")}
-    for name, line in (("variance_ratio", "Intra- to"), ("effective_rank", "Effective rank of")):
+    for name, line in (("variance_ratio", "Intra- to"), ("feature_label_alignment", "Cost of reading")):
         end, before = by_name[name, "end"], by_name[name, "start"]
         low, high = (end["value"] if np.isnan(end[edge]) else end[edge] for edge in ("low", "high"))
         lowest, highest = (before["value"] if np.isnan(before[edge]) else before[edge] for edge in ("low", "high"))

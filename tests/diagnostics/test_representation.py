@@ -7,7 +7,6 @@ from sklearn.covariance import LedoitWolf
 
 from transferscope.diagnostics.class_separation import variance_ratio
 from transferscope.diagnostics.feature_alignment import feature_label_alignment
-from transferscope.diagnostics.feature_rank import effective_rank, leading_share
 from transferscope_papers.mikami2021.entropy import negative_entropy
 
 RNG = np.random.default_rng(0)
@@ -65,19 +64,6 @@ def test_alignment_without_ridge_is_unbounded_outside_the_span() -> None:
     assert (found.value, found.status) == (float("inf"), "unbounded")
     inside = feature_label_alignment(TALL, TALL[:, :1], ridge=0.0)
     assert inside.value == pytest.approx(1.0, rel=1e-9)  # y = H e_1, so y' (H H')^+ y = |e_1|^2
-
-
-@pytest.mark.parametrize("shape", [(60, 8), (8, 60)], ids=["n > d", "n < d"])
-def test_ranks_of_known_spectra(shape: tuple[int, int]) -> None:
-    left = ortho_group.rvs(shape[0], random_state=1)[:, :4]
-    right = ortho_group.rvs(shape[1], random_state=2)[:4]
-    assert effective_rank(3 * left @ right) == pytest.approx(4.0, rel=1e-6)
-    assert leading_share(left @ np.diag([3.0, 1, 1, 1]) @ right) == pytest.approx(0.75)
-    shares = np.array([4, 2, 1, 1]) / 8
-    expected = np.exp(-(shares * np.log(shares)).sum())
-    assert effective_rank(left @ np.diag([4.0, 2, 1, 1]) @ right) == pytest.approx(expected, rel=1e-6)
-    assert np.isnan(effective_rank(np.zeros(shape)))
-    assert np.isnan(leading_share(np.zeros(shape)))
 
 
 @pytest.mark.parametrize("features", [TALL, WIDE], ids=["n > d", "n < d"])

@@ -279,7 +279,6 @@ def _base_commands(material: Material, draw: Draw) -> dict[str, list[list[str]]]
         "diagnose": [
             [*looked, "--diagnostics", "weights"],
             [*looked, "--set", "examples=9"],
-            ["study.toml", "--map"],
             [],
         ],
         "rank": [["study.toml"], [target, "--from", weights, *architecture, "--labels", "9"], []],

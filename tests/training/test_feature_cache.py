@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from transferscope.analyses.rank.candidates import CandidateNetwork, labelled_target
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
-from transferscope.diagnostics import Examples, FeatureRank, Subject
+from transferscope.diagnostics import ClassSeparation, Examples, Subject
 from transferscope.diagnostics.features import features_of
 from transferscope.errors import SettingsError
 from transferscope.methods import FineTune, FitOptions, Fitted, Knn, LinearProbe, Method
@@ -201,7 +201,7 @@ def test_scores_and_diagnostics_read_what_a_probe_has_computed(tmp_path: Path) -
     before = counted.seen
     shown = spread_examples(few, scale=pixel_scale(few), at_most=600)
     assert torch.equal(features_of(own, shown), expected)
-    assert FeatureRank().measure(Subject(own, shown)) == FeatureRank().measure(Subject(own, plain))
+    assert ClassSeparation().measure(Subject(own, shown)) == ClassSeparation().measure(Subject(own, plain))
     assert counted.seen - before <= 2 * LOOKED_AT + 40 + 2  # a few at a time, and the plain ones
     target = labelled_target(few, torch.device("cpu"))
     view = target.view_of(CandidateNetwork("mine", own, None))

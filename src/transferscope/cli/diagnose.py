@@ -1,10 +1,7 @@
 """`transferscope diagnose`: why transfer helps or not, by diagnostics of a network, or of those of a study."""
 
-from pathlib import Path
-
 import typer
 
-from transferscope.analyses.diagnose import map_weights
 from transferscope.analyses.diagnose.question import NEEDS_DATA, measure_all
 from transferscope.analyses.diagnose.subject import FileQuestion
 from transferscope.cli.answer import as_text, as_typed, counted_progress, in_a_line
@@ -20,18 +17,11 @@ from transferscope.settings.data import DataSettings
 from transferscope.study.places import is_study
 
 _OF_STUDIES = {"checkpoint", "diagnostics", "labels", "set", "study", "out", "as_json", "quiet"}
-_OF_MAPS = {"weight_map", "seed", "set", "study", "out", "as_json", "quiet"}
 
 
 def diagnose(options: Options, context: typer.Context) -> None:
-    """Measure a network, or map the networks of a study."""
+    """Measure a network, or that of a study."""
     asked = dict(options.settings)
-    if options.weight_map:
-        why = "--map takes the networks and the data from the study, and measures nothing else"
-        refuse_others(context, _OF_MAPS, why)
-        refuse_unused({name: name != "seed" for name in asked}, why)
-        _map(options)
-        return
     if options.source is None:
         refuse_unused({"source": "source" in asked}, "there is no --from to transform")
     if is_study(str(options.checkpoint)):
@@ -74,23 +64,3 @@ def diagnose(options: Options, context: typer.Context) -> None:
         say("\n\n".join([as_text(result.answer()), *([f"written: {in_a_line(files)}"] if files else [])]))
     if result.refused is not None:
         raise result.refused
-
-
-def _map(options: Options) -> None:
-    out = options.out or Path("diagnosis")
-
-    def reading(done: int, total: int) -> None:
-        if done == 1 and not options.quiet:
-            say(f"reading {total} networks", err=True)
-
-    result = map_weights(
-        str(options.checkpoint),
-        study=options.study,
-        seed=options.settings.get("seed", FileQuestion.seed),
-        on_network=reading,
-    )
-    files = result.write(out)
-    if options.as_json:
-        print_analysis("diagnose", result, [out / file for file in files])
-        return
-    say(f"{result.verdict}\nwritten: {out / files[0]}, {', '.join(files[1:])}")

@@ -14,7 +14,6 @@ from transferscope.diagnostics.class_separation import ClassSeparation
 from transferscope.diagnostics.curvature import Curvature
 from transferscope.diagnostics.diagnostic import Diagnostic, Findings, Spread, check_labels_suit, spread_of
 from transferscope.diagnostics.feature_alignment import FeatureAlignment
-from transferscope.diagnostics.feature_rank import FeatureRank
 from transferscope.diagnostics.features import features_of
 from transferscope.diagnostics.gradient_scaling import GradientScaling
 from transferscope.diagnostics.gradient_stability import GradientStability
@@ -45,7 +44,6 @@ _OWN: tuple[type[Diagnostic], ...] = (
     GradientScaling,
     ClassSeparation,
     FeatureAlignment,
-    FeatureRank,
     KernelDistance,
 )
 
@@ -61,7 +59,6 @@ __all__ = [
     "Diagnostic",
     "Examples",
     "FeatureAlignment",
-    "FeatureRank",
     "Findings",
     "GradientScaling",
     "GradientStability",

@@ -50,7 +50,9 @@ def data(tmp_path: Path) -> str:
 
 def asked(file: Path, data: str, **more: Any) -> DiagnosisResult:
     settings = NetworkSettings("mlp", (4,))
-    return diagnose(file, data, network=settings, diagnostics=["feature-rank"], scaling="none", device="cpu", **more)
+    return diagnose(
+        file, data, network=settings, diagnostics=["class-separation"], scaling="none", device="cpu", **more
+    )
 
 
 def test_the_measure_is_that_of_ridge_regression_on_the_features(tmp_path: Path, data: str) -> None:

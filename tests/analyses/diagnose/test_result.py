@@ -3,7 +3,7 @@
 import pytest
 
 from transferscope.analyses.diagnose.result import Measured, measured_rows
-from transferscope.diagnostics import ClassSeparation, FeatureRank, Findings
+from transferscope.diagnostics import ClassSeparation, FeatureAlignment, Findings
 from transferscope.diagnostics.diagnostic import Diagnostic
 from transferscope.estimate import Estimate, Status
 from transferscope.records import Record
@@ -28,7 +28,7 @@ def found(diagnostic: Diagnostic, value: float, stderr: float | None, status: St
 def test_a_side_is_said_where_intervals_do_not_meet(
     value: float, start: float, stderr: float | None, status: Status, side: str
 ) -> None:
-    for diagnostic in (ClassSeparation(), FeatureRank()):
+    for diagnostic in (ClassSeparation(), FeatureAlignment()):
         one = Measured(diagnostic, found(diagnostic, value, stderr, status), found(diagnostic, start, stderr, "ok"))
         assert one.side == side
     rows = measured_rows([one])

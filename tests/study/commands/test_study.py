@@ -151,7 +151,7 @@ def test_all_outlets_show_such_a_study(folder: Path) -> None:
     assert facts["result"]["decisions"]["0"]["outcome"] == "helps"
     assert "170.4" in call("report", file, "--table", "markdown")[1]
     answers = {("rank",): "commands", ("export", "--out", "x"): "commands", ("scaling",): "commands"}
-    answers |= {("diagnose", "--map"): "commands", ("plan",): "several numbers", ("run", "--labels", "30"): "in [run]"}
+    answers |= {("plan",): "several numbers", ("run", "--labels", "30"): "in [run]"}
     for (command, *options), part in answers.items():
         code, said = call(command, file, *options)
         assert code != 0

@@ -1,4 +1,4 @@
-"""Why transfer helps: diagnostics of a trained network from a file, of a whole study, and maps of its networks.
+"""Why transfer helps: diagnostics of a trained network from a file, and of a whole study.
 
 Names are loaded on first use: the report of a study does not need torch.
 """
@@ -10,18 +10,14 @@ if TYPE_CHECKING:
     from transferscope.analyses.diagnose.question import diagnose as diagnose
     from transferscope.analyses.diagnose.result import DiagnosisResult as DiagnosisResult
     from transferscope.analyses.diagnose.study_section import study_part as study_part
-    from transferscope.analyses.diagnose.weight_map import WeightMap as WeightMap
-    from transferscope.analyses.diagnose.weight_map import map_weights as map_weights
 
 _PUBLIC = {
     "DiagnosisResult": "result",
-    "WeightMap": "weight_map",
     "diagnose": "question",
-    "map_weights": "weight_map",
     "study_part": "study_section",
 }
 
-__all__ = ["DiagnosisResult", "WeightMap", "diagnose", "map_weights", "study_part"]
+__all__ = ["DiagnosisResult", "diagnose", "study_part"]
 
 
 def __getattr__(name: str) -> Any:

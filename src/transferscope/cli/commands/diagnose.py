@@ -69,7 +69,6 @@ class Options:
             "part=target_test diagnostics.curvature.k=5 network.widths=8,4",
         ),
     ]
-    weight_map: Annotated[bool, typer.Option("--map", help="A t-SNE map of the networks of a study.")] = False
     study: StudyName = None
     out: OutOption = None
     quiet: QuietOption = False
