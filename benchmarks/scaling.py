@@ -135,7 +135,7 @@ def against_aims(frame: pd.DataFrame) -> str:
         met = COVERED[0] <= part["coverage"].mean() <= COVERED[1]
         rows.append((f"{suite}: coverage", f"{COVERED[0]} to {COVERED[1]}", coverage_of(part), met))
     lines = [f"| {what} | {aim} | {found} | {'yes' if met else 'no'} |" for what, aim, found, met in rows]
-    return "\n".join(["## Against the aims", "", "| what | aim | found | met |", "|---|---|---|---|", *lines])
+    return "\n".join(["## Comparison with targets", "", "| what | aim | found | met |", "|---|---|---|---|", *lines])
 
 
 DISTANCES = (1.5, 2.0, 4.0, 8.0, 16.0)

@@ -1,4 +1,4 @@
-"""Coverage of the advice on simulated truths of every law.
+"""Coverage of scaling advice on simulations of every law.
 
     python benchmarks/scaling_advice.py [--per-law 60]
 
@@ -145,7 +145,7 @@ def ends(values: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
 def report(frame: pd.DataFrame) -> str:
     """Coverage by law, for the power law with a floor alone and for the average with every power of the evidence."""
     lines = [
-        "# Coverage of the advice on simulated truths",
+        "# Coverage of scaling advice on simulated laws",
         "",
         "Printed by `python benchmarks/scaling_advice.py --per-law 34`: how often nominal 90 % intervals of "
         "the transfer gap C and of the size needed held the truth. The columns say which law the truth was "
@@ -158,7 +158,7 @@ def report(frame: pd.DataFrame) -> str:
     ]
     for half, part in frame.groupby("half", sort=False):
         laws = list(PRIORS)
-        lines += [f"## {len(part) // part.groupby(['what', 'weights']).ngroups} {half} truths", ""]
+        lines += [f"## {len(part) // part.groupby(['what', 'weights']).ngroups} {half} laws", ""]
         lines += ["| interval of | weights | " + " | ".join(laws) + " | all |", "|---" * (len(laws) + 3) + "|"]
         for (what, weights), rows in part.groupby(["what", "weights"], sort=False):
             by_law = rows.groupby("law")["covered"].mean()

@@ -99,5 +99,5 @@ def test_what_recipes_leave_of_differences_is_what_the_page_says(
     runs = pd.read_csv(RESULTS / "runs" / "real-recipes.csv")
     arms = runs[(runs["study"] == study) & (runs["n_target"] == n)].pivot(index="seed", columns="method")["score"]
     numbers = (f"{number:.1f}".replace("-", "−") for number in over_seeds(arms[method], arms[other]))
-    section = (RESULTS / "real.md").read_text(encoding="utf-8").partition("## By recipes")[2]
+    section = (RESULTS / "real.md").read_text(encoding="utf-8").partition("## With recipes")[2]
     assert said.format(*numbers) in section

@@ -22,7 +22,7 @@ from transferscope.scaling.laws import SURFACE_LAWS
 from transferscope_papers.catalogue import PAPERS
 
 FALLING = ("plain", "several", "light", "background", "texture", "all")
-INTRODUCTION = """# Sentences that were mended
+INTRODUCTION = """# Corrected sentences
 
 An audit of the pages on the [five papers](papers.md) found sentences that said more than their numbers: a premise that
 was not tested, a departure from the paper's protocol that was not listed, a mechanism without the arm that would refute

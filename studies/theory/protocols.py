@@ -25,7 +25,7 @@ from transferscope_papers.mikami2021.rows import FIGURE_5_LARGEST, PUBLISHED_D
 from transferscope_papers.protocols import TABLE, Setting, protocols
 
 PUBLISHED = Path(__file__).with_name("published")
-INTRODUCTION = """# Protocols beside those of the papers
+INTRODUCTION = """# Differences from the protocols of the papers
 
 What each row of [five papers, item by item](papers.md) was run with, beside what its paper states; the few rows that
 are not here rest on algebra or on draws that they name. Bold: differs. *Fitted* is the lowest mean accuracy on training
@@ -39,13 +39,13 @@ study that has both arms, with 95 % t-intervals over seeds, unadjusted. Arms dif
 labels: the rows of [papers](papers.md) say which of them test the claim.
 """
 SOURCE_ADDS = """
-## When the source pays for MeRLin
+## When MeRLin gains from its source
 
 MeRLin less its own objective without a source (`merlin-target-only`), in points, in every stored study that has both,
 largest first, beside what fine-tuning from the same source gains over training from scratch, which says how near the
 source is; 95 % t-intervals over seeds, unadjusted. Budgets are those of the papers, equal for all arms, or settings are
 searched on the target's labels, or arms are trained by the library's recipes, with augmentation
-([competence](competence.md#what-the-recipes-of-images-rest-on)).
+([competence](competence.md#evidence-for-the-recipes-of-images)).
 """
 HEADINGS = {
     "network": "network",

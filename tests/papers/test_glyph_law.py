@@ -31,8 +31,8 @@ def runs(script: ModuleType) -> pd.DataFrame:
 @pytest.mark.parametrize(
     ("study", "heading", "n_rows"),
     [
-        ("glyph-disjoint", "Classes that are not the target's", 14),
-        ("glyph-disjoint-usps", "Classes that are not the target's, to USPS", 12),
+        ("glyph-disjoint", "Disjoint classes", 14),
+        ("glyph-disjoint-usps", "Disjoint classes, to USPS", 12),
     ],
 )
 def test_classes_that_are_not_the_targets_are_what_their_runs_say(study: str, heading: str, n_rows: int) -> None:
@@ -85,7 +85,7 @@ def test_the_means_of_the_page_are_those_of_the_runs(runs: pd.DataFrame) -> None
 
 def test_the_error_falls_with_n_but_from_upright_characters(script: ModuleType, runs: pd.DataFrame) -> None:
     slopes = script.slopes(runs).set_index(["source", "s"])
-    for source, cells in rows_of("glyph-law.md", "The fall with n").items():
+    for source, cells in rows_of("glyph-law.md", "Error against pretraining size").items():
         for cell, (_, one) in zip(cells, slopes.loc[source].sort_index().iterrows(), strict=True):
             assert numbers(cell) == pytest.approx([100 * one[end] for end in ("mean", "low", "high")], abs=0.0051)
             assert cell.startswith("**") == (one["high"] < 0)
@@ -172,9 +172,7 @@ def test_scenes_transfer_nothing(script: ModuleType) -> None:
     dense = runs[runs["network"] == "8x16x32"]
     means = 100 * dense.groupby(["source", "n"])["error"].mean()
     learnt = ("all", "segmentation", "normals")
-    for source, cells in zip(
-        learnt, rows_of("syn2real.md", "A network that 300 labels cannot train").values(), strict=True
-    ):
+    for source, cells in zip(learnt, rows_of("syn2real.md", "A larger network with 300 labels").values(), strict=True):
         shown = [means[source, n] for n in (250, 1000, 4000, 16000)]
         assert [numbers(cell)[0] for cell in cells[:-1]] == pytest.approx(shown, abs=0.051)
         assert slope_cell(script, dense[dense["source"] == source], cells[-1]) == (source != "normals")
@@ -215,7 +213,7 @@ def test_how_varied_scenes_look_to_networks() -> None:
         "random background": (("bop-lv2.5", "bop-lv5"), ("bop-lv4", "bop")),
         "texture": (("bop-lv0", "bop-lv1"), ("bop-lv2", "bop-lv3"), ("bop-lv2.5", "bop-lv4"), ("bop-lv5", "bop")),
     }
-    shown = rows_of("syn2real.md", "How varied the scenes look to a network (Figure 7)")
+    shown = rows_of("syn2real.md", "Negative entropy of features (Figure 7)")
     assert set(shown) == set(pairs)
     for attribute, own in pairs.items():
         changes = np.mean([table[more] - table[few] for few, more in own], axis=0)

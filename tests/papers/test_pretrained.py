@@ -1,4 +1,4 @@
-"""Networks that are really pretrained, against a plain loop and the closed form of what their start leaves."""
+"""Pretraining compared with a plain loop, and with the closed form of the remainder of its start."""
 
 import numpy as np
 import pytest

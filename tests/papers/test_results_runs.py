@@ -30,7 +30,8 @@ NAMES = {
 
 
 @pytest.mark.parametrize(
-    ("heading", "few", "many", "seeds"), [("Labels, and a near source", 100, 600, 5), ("50 and 300 labels", 50, 300, 3)]
+    ("heading", "few", "many", "seeds"),
+    [("Numbers of labels, and a similar source", 100, 600, 5), ("50 and 300 labels", 50, 300, 3)],
 )
 def test_the_table_of_labels_is_that_of_the_runs(heading: str, few: int, many: int, seeds: int) -> None:
     shown = rows_of("merlin.md", heading)
@@ -95,7 +96,7 @@ def test_an_over_fitted_source_transfers_worse() -> None:
     runs["passes"] = runs["pretrain_step"].fillna(3200) / 32
     target, source = (by_seed(runs, "method", "passes", part=part) for part in ("target_test", "source_test"))
     chosen = {"source": source["linear-probe"], "probe": target["linear-probe"], "tuned": target["fine-tune"]}
-    page = rows_of("why.md", "An over-fitted source (Figure 9)")
+    page = rows_of("why.md", "An overfitted source (Figure 9)")
     shown = {"source": page["source right labels"], "probe": page["linear probe"], "tuned": page["fine-tuning"]}
     for name, cells in shown.items():
         assert [numbers(cell)[0] for cell in cells] == pytest.approx(
@@ -210,7 +211,7 @@ def test_half_images_at_the_papers_length() -> None:
     on_source = {part: by_seed(runs, "source", "method", part=part) for part in ("source_test", "source_test/A")}
     methods = {**NAMES, "linear probe": "linear-probe", "joint training": "joint"}
     scratch = target["", "scratch"]
-    for name, (level, apart, *read) in rows_of("halves.md", "At the paper's length, at half its resolution").items():
+    for name, (level, apart, *read) in rows_of("halves.md", "Full training length at half resolution").items():
         called, _, source = name.partition(" with " if " with " in name else " from " if "scratch" not in name else "?")
         arm = (source, methods[called])
         assert len(target[arm].dropna()) == 3
@@ -230,7 +231,7 @@ def test_half_images_fail_their_acceptance_test_at_both_noises() -> None:
     runs = finished_runs("halves-resized.csv")
     probes = runs[(runs["method"] == "linear-probe") & (runs["name"] == "accuracy")]
     read: Any = 100 * probes.pivot_table(index="source", columns="part", values="value")
-    shown = rows_of("halves.md", "The acceptance test of the data")
+    shown = rows_of("halves.md", "Check of the generated images")
     for noise, source in ((".2", "noise-20"), (".447", "noise-45")):
         means = read.loc[source, ["source_test", "source_test/B", "source_test/A"]]
         assert [float(cell) for cell in shown[noise]] == pytest.approx(means.tolist(), abs=0.051)

@@ -142,7 +142,7 @@ def test_heads_that_fit_have_the_papers_rank_correlation() -> None:
     ranks = [sorted(one).index(value) for one in (list(error), list(moved)) for value in one]
     apart = sum((first - second) ** 2 for first, second in zip(ranks[:5], ranks[5:], strict=True))
     assert 1 - 6 * apart / (5 * 24) == pytest.approx(0.70)  # that of Table 1 of the paper, fixed
-    shown = rows_of("imagenet-why.md", "Heads trained until they fit")
+    shown = rows_of("imagenet-why.md", "Heads trained to convergence")
     assert [float(cell) for cell in shown["error %"]] == pytest.approx(sorted(error), abs=0.051)
     assert [float(cell) for cell in shown["deviation"]] == pytest.approx(moved[error.sort_values().index], abs=5.1e-4)
     assert "rank correlation of deviation and error over five targets .70" in MODULE.liu_table_1().ours
@@ -150,7 +150,7 @@ def test_heads_that_fit_have_the_papers_rank_correlation() -> None:
 
 def test_arms_at_one_rate_by_hand() -> None:
     runs = raw("why-equal.csv")
-    shown = rows_of("why.md", "Both arms at one rate, until they fit (Figures 3 to 6)")
+    shown = rows_of("why.md", "One learning rate, trained to convergence (Figures 3 to 6)")
     fitted = runs[(runs["part"] == "target_train") & (runs["name"] == "accuracy")]
     assert (fitted["value"] == 1).all()
 
@@ -196,7 +196,7 @@ def test_the_map_of_sources_by_hand() -> None:
     lines = (RESULTS / "protocols.md").read_text(encoding="utf-8").splitlines()
     (row,) = [line for line in lines if line.startswith("| methods-cifar-classes | first-five | 5 | 600 | searched |")]
     assert numbers(row) == pytest.approx(expected, abs=0.051)
-    below = lines[lines.index("## When the source pays for MeRLin") :]
+    below = lines[lines.index("## When MeRLin gains from its source") :]
     rows = [numbers(line) for line in below if (line.count("|") == 8 and "+" in line) or ("−" in line and "|" in line)]
     rows = [row for row in rows if len(row) == 6]
     rank = stats.spearmanr([row[0] for row in rows], [row[3] for row in rows]).statistic
