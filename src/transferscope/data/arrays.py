@@ -321,7 +321,7 @@ def _comparable_labels(train: np.ndarray, test: np.ndarray, *, name: str) -> tup
 
 def epoch_unit(numbers: Num[np.ndarray, " N"]) -> set[str]:
     """Return the units in which integers could be times since 1970; empty if one of them is outside 1990 to 2100."""
-    if not len(numbers) or (numbers % 1 != 0).any():
+    if not len(numbers) or (np.floor(numbers) != numbers).any():
         return set()
     low, high = _EPOCH_RANGE
     within = {unit: (numbers >= low * times) & (numbers < high * times) for unit, times in _EPOCHS.items()}
@@ -336,7 +336,7 @@ def counts_rows(numbers: Num[np.ndarray, " N"]) -> bool:
     n integers drawn from a range of m all differ with probability prod (1 - i / m) over i = 0 ... n - 1, and
     measurements repeat more often. Below one in a million they count as row numbers. Years and times since 1970 do not.
     """
-    if len(numbers) < 2 or not np.isfinite(numbers).all() or (numbers % 1 != 0).any():
+    if len(numbers) < 2 or not np.isfinite(numbers).all() or (np.floor(numbers) != numbers).any():
         return False
     values = np.unique(numbers)
     low, high = float(values[0]), float(values[-1])

@@ -177,6 +177,7 @@ def plain_numbers(text: pa.ChunkedArray) -> np.ndarray | None:
     if pc.any(pc.starts_with(plain, "+")).as_py():
         plain = pc.replace_substring_regex(plain, r"^\+", "")
     leading = plain.filter(pc.or_(pc.starts_with(plain, "0"), pc.starts_with(plain, "-0")))
+    leading = leading.filter(pc.invert(pc.match_substring(leading, ".")))
     if len(leading) and pc.any(pc.match_substring_regex(leading, r"^-?0\d+$")).as_py():
         return None
     if np.nanmax(np.abs(values)) < 10.0**_MOST_DIGITS and (whole := _cast(plain, pa.int64())) is not None:

@@ -309,7 +309,7 @@ def _counts_rows(known: Float64[np.ndarray, " n"], tested: pd.Series | None, pat
     """Return whether the numbers of training rows, or of training and test rows, are row numbers."""
     if counts_rows(known) or tested is None:
         return counts_rows(known)
-    if (known % 1 != 0).any() or len(np.unique(known)) < len(known):
+    if (np.floor(known) != known).any() or len(np.unique(known)) < len(known):
         return False
     try:
         more = _as_numbers(tested, "number", None, path)
