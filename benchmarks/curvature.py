@@ -4,8 +4,8 @@
 
 A tolerance is of the residual, relative to the eigenvalue, for both; errors are the largest relative ones from the
 eigenvalues of the network in float64. Also a Hessian-vector product beside a gradient, which has half of its
-multiplications. Seconds are those that this process used, so that a busy machine does not count. Needs the extra
-"bench".
+multiplications. Ours has standard errors over batches as well. Seconds are those that this process used, so that a
+busy machine does not count; freed memory is kept for all, as in `diagnose`. Needs the extra "bench".
 """
 
 import argparse
@@ -25,6 +25,7 @@ from transferscope.diagnostics import Curvature, Examples, Subject
 from transferscope.diagnostics.hessian import HessianOperator
 from transferscope.diagnostics.loss_surface import loss_surface
 from transferscope.diagnostics.network_state import evaluation_mode
+from transferscope.machine import keep_freed_memory
 
 
 @dataclass(frozen=True)
@@ -116,6 +117,7 @@ def main() -> None:
     parser.add_argument("--pyhessian", action="store_true", help="the slow one too")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
+    keep_freed_memory()
     for n in arguments.examples:
         case = in_float64(trained_lenet(n)) if arguments.float64 else trained_lenet(n)
         timed("", partial(curvlinops, case, 1, 0.1))  # the first call imports

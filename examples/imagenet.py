@@ -2,7 +2,7 @@
 
     pip install 'transferscope[examples]'
     transferscope compare npz:DATA.npz --from examples/imagenet.py:efficientnet_lite0 --labels 100 \\
-        --set sources.efficientnet-lite0.input.size=64
+        --set sources.efficientnet_lite0.input.size=64
 
 or in a study file
 

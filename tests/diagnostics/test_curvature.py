@@ -1,4 +1,5 @@
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -21,7 +22,17 @@ def test_eigenvalues_agree_with_the_dense_hessian(subject: Subject) -> None:
     exact = torch.linalg.eigvalsh(dense_hessian(subject)).flip(0)[:6]
     np.testing.assert_allclose([e.value for e in spectrum.eigenvalues], exact.numpy(), rtol=1e-6, atol=1e-12)
     assert {e.status for e in spectrum.eigenvalues} == {"converged"}
-    assert all(e.stderr is not None and e.n == len(subject.examples) for e in spectrum.eigenvalues)
+    assert {e.n for e in spectrum.eigenvalues} == {len(subject.examples)}
+
+
+def test_standard_errors_are_of_the_spread_over_batches() -> None:
+    subject = mlp_subject(40)
+    spectrum = Curvature(k=3, tolerance=1e-8, batch_size=10).spectrum(subject)
+    batches = [dense_hessian(replace(subject, examples=batch)).numpy() for batch in subject.examples.batches(10)]
+    forms = np.array([[vector @ hessian @ vector for vector in spectrum.vectors] for hessian in batches])
+    np.testing.assert_allclose([e.value for e in spectrum.eigenvalues], forms.mean(axis=0), rtol=1e-9)
+    found = [e.stderr for e in spectrum.eigenvalues]
+    np.testing.assert_allclose(np.array(found, dtype=float), forms.std(axis=0, ddof=1) / 2, rtol=1e-6)
 
 
 @pytest.mark.long

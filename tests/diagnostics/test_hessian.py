@@ -62,17 +62,6 @@ def test_regression_uses_squared_error() -> None:
     torch.testing.assert_close(_products(regression), dense_hessian(regression), rtol=1e-9, atol=1e-12)
 
 
-def test_standard_error_comes_from_the_spread_over_batches() -> None:
-    subject = mlp_subject(40)
-    direction = torch.eye(loss_surface(subject).layout.size).double()[3]
-    parts = [float(dense_hessian(replace(subject, examples=batch))[3, 3]) for batch in subject.examples.batches(10)]
-    with evaluation_mode(subject.network):
-        estimate = HessianOperator(loss_surface(subject), batch_size=10).curvature(direction)
-    assert estimate.value == pytest.approx(sum(parts) / 4, rel=1e-9)
-    assert estimate.stderr == pytest.approx(float(torch.tensor(parts, dtype=torch.float64).std()) / 2, rel=1e-9)
-    assert estimate.n == 40
-
-
 class _Once(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, inputs: Tensor) -> Tensor:

@@ -15,7 +15,7 @@ def _symmetric(values: np.ndarray, seed: int = 0) -> Float[Tensor, "n n"]:
 def _top(matrix: Tensor, k: int, *, tolerance: float = 1e-10, **budget: int) -> EigenPairs:
     generator = torch.Generator().manual_seed(0)
     start = torch.randn(len(matrix), generator=generator, dtype=torch.float64).to(matrix)
-    return top_eigenpairs(lambda v: matrix @ v, start, k, generator=generator, tolerance=tolerance, **budget)
+    return top_eigenpairs(lambda v: [matrix @ v], start, k, generator=generator, tolerance=tolerance, **budget)
 
 
 @pytest.mark.parametrize("max_basis", [300, 25], ids=["one sweep", "restarts"])
@@ -76,5 +76,18 @@ def test_single_precision_is_kept_over_as_many_weights_as_a_network_has() -> Non
     diagonal[:3] = largest
     generator = torch.Generator().manual_seed(1)
     start = torch.randn(len(diagonal), generator=generator)
-    pairs = top_eigenpairs(lambda v: diagonal * v, start, 3, generator=generator, tolerance=1e-4)
+    pairs = top_eigenpairs(lambda v: [diagonal * v], start, 3, generator=generator, tolerance=1e-4)
     torch.testing.assert_close(pairs.values, largest.double(), rtol=1e-6, atol=0)
+
+
+@pytest.mark.parametrize("max_basis", [80, 14], ids=["one sweep", "restarts"])
+def test_terms_are_the_quadratic_forms_of_the_matrices_in_the_sum(max_basis: int) -> None:
+    parts = [_symmetric(np.random.default_rng(seed).standard_normal(80) ** 3, seed) for seed in range(3)]
+    generator = torch.Generator().manual_seed(0)
+    start = torch.randn(80, generator=generator, dtype=torch.float64)
+    pairs = top_eigenpairs(
+        lambda v: (part @ v for part in parts), start, 4, generator=generator, tolerance=1e-10, max_basis=max_basis
+    )
+    forms = torch.stack([(pairs.vectors @ part * pairs.vectors).sum(1) for part in parts])
+    torch.testing.assert_close(pairs.values, torch.linalg.eigvalsh(sum(parts)).flip(0)[:4])
+    torch.testing.assert_close(pairs.terms, forms, rtol=1e-8, atol=1e-8)

@@ -1,7 +1,7 @@
 """Sharpest directions of the loss: the top of the Hessian's spectrum."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from transferscope.diagnostics.diagnostic import Diagnostic, Findings
 from transferscope.diagnostics.hessian import HessianOperator
-from transferscope.diagnostics.loss_surface import loss_surface
+from transferscope.diagnostics.loss_surface import loss_surface, mean_over_batches
 from transferscope.diagnostics.network_state import BatchNorm, loss_mode
 from transferscope.diagnostics.subject import Subject
 from transferscope.errors import out_of_range
@@ -85,7 +85,7 @@ class Curvature(Diagnostic):
                 raise out_of_range("k", self.k, f"at most {size} eigenvalues, the number of parameters")
             generator = torch.Generator().manual_seed(0)
             pairs = top_eigenpairs(
-                operator,
+                operator.terms,
                 torch.randn(size, generator=generator, dtype=torch.float64).to(operator.surface.point),
                 self.k,
                 generator=generator,
@@ -105,7 +105,6 @@ class Curvature(Diagnostic):
     def _estimate(self, operator: HessianOperator, pairs: EigenPairs, i: int) -> Estimate:
         if pairs.status == "non_finite":
             return Estimate.missing("non_finite", len(operator.surface.examples))
-        value, n_examples = float(pairs.values[i]), len(operator.surface.examples)
-        stderr = operator.curvature(pairs.vectors[i]).stderr if len(operator.batches) > 1 else None
-        accurate = pairs.status == "converged" or float(pairs.residuals[i]) <= self.tolerance * abs(value)
-        return Estimate(value, stderr, n_examples, "converged" if accurate else "max_steps")
+        mean = mean_over_batches(pairs.terms[:, i] / operator.shares, operator.shares, len(operator.surface.examples))
+        accurate = pairs.status == "converged" or float(pairs.residuals[i]) <= self.tolerance * abs(mean.value)
+        return replace(mean, status="converged" if accurate else "max_steps")

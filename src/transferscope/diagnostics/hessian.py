@@ -9,10 +9,9 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from transferscope.diagnostics.loss_surface import Layout, LossSurface, batch_shares, mean_over_batches
+from transferscope.diagnostics.loss_surface import Layout, LossSurface, batch_shares
 from transferscope.diagnostics.subject import Examples
 from transferscope.errors import NetworkError
-from transferscope.estimate import Estimate
 
 GRAPH_MEMORY = 2**30
 """Bytes of differentiated graphs that an operator keeps between products."""
@@ -58,12 +57,12 @@ class HessianOperator:
     def __call__(self, vector: Float[Tensor, " P"]) -> Float[Tensor, " P"]:
         """Return H v, in the dtype of the network."""
         total = torch.zeros_like(vector)
-        for share, product in zip(self.shares.tolist(), self.batch_products(vector), strict=True):
-            total += share * product
+        for term in self.terms(vector):
+            total += term
         return total
 
-    def batch_products(self, vector: Float[Tensor, " P"]) -> Iterator[Float[Tensor, " P"]]:
-        """Yield H_b v for one batch after the other.
+    def terms(self, vector: Float[Tensor, " P"]) -> Iterator[Float[Tensor, " P"]]:
+        """Yield n_b / N H_b v for one batch after the other.
 
         Raises:
             NetworkError: An operator in the network cannot be differentiated twice.
@@ -71,20 +70,7 @@ class HessianOperator:
         parts = tuple(self.layout.unflatten(vector).values())
         for i, batch in enumerate(self.batches):
             linearised = self._kept[i] if self._kept else self._linearise(batch)
-            yield torch.cat([part.reshape(-1) for part in linearised.product(parts)])
-
-    def curvature(self, direction: Float[Tensor, " P"]) -> Estimate:
-        """Return v' H v with its standard error over batches.
-
-        Args:
-            direction: Unit vector, shape (P,).
-
-        Returns:
-            The estimate over N examples; no standard error from a single batch.
-        """
-        products = self.batch_products(direction)
-        samples = torch.stack([(direction.double() @ product.double()).cpu() for product in products])
-        return mean_over_batches(samples, self.shares, len(self.surface.examples))
+            yield float(self.shares[i]) * torch.cat([part.reshape(-1) for part in linearised.product(parts)])
 
     def _linearise(self, batch: Examples) -> _Linearised:
         leaves = {name: tensor.detach().requires_grad_() for name, tensor in self.surface.moved.items()}

@@ -4,7 +4,7 @@ Sources: thick-restart Lanczos (Wu and Simon, "Thick-Restart Lanczos Method for 
 SIAM J. Matrix Anal. Appl. 2000) with full re-orthogonalisation in every step.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import torch
@@ -13,8 +13,8 @@ from torch import Tensor
 
 from transferscope.estimate import Status
 
-Matvec = Callable[[Tensor], Tensor]
-"""Product of a symmetric matrix with a vector: shape (n,) to shape (n,)."""
+Matvec = Callable[[Tensor], Iterable[Tensor]]
+"""Products of symmetric matrices A_b, whose sum is A, with a vector: shape (n,) to B times shape (n,)."""
 
 
 @dataclass(frozen=True)
@@ -25,26 +25,28 @@ class EigenPairs:
         values: Ritz values, shape (k,), float64 on the CPU, from the largest down.
         vectors: Unit Ritz vectors as rows, shape (k, n).
         residuals: ||A v - value v|| of each, shape (k,), float64; an eigenvalue of A lies within this of the value.
+        terms: v' A_b v of each, shape (B, k), float64; their sum over b is the value.
         status: "converged", "max_steps" (some residual is above the tolerance) or "non_finite".
     """
 
     values: Float[Tensor, " k"]
     vectors: Float[Tensor, "k n"]
     residuals: Float[Tensor, " k"]
+    terms: Float[Tensor, "B k"]
     n_products: int
     status: Status
 
 
 @dataclass
 class _Krylov:
-    """An orthonormal basis V, the projection T = V A V' and the coupling of the last vector to the rest of the space.
+    """An orthonormal basis V, the projections V A_b V' and the coupling of the last vector to the rest of the space.
 
     Rows 0..n_done-1 of `basis` have been multiplied by A; row n_done is the next to be.
     """
 
     matvec: Matvec
     basis: Float[Tensor, "m n"]
-    projection: Float[Tensor, "_ _"]
+    projections: Float[Tensor, "B m m"]
     generator: torch.Generator
     n_done: int = 0
     n_products: int = 0
@@ -53,22 +55,30 @@ class _Krylov:
     def expand(self) -> None:
         """Take one Lanczos step."""
         j = self.n_done
-        product = self.matvec(self.basis[j]).detach()
+        basis = self.basis[: j + 1]
+        product, dots = torch.zeros_like(basis[j]), []
+        for term in self.matvec(basis[j]):
+            product += term.detach()
+            dots.append(_products(basis, term.detach()))
         self.n_products += 1
-        coefficients, rest = _orthogonalise(product, self.basis[: j + 1])
-        self.projection[j, : j + 1] = self.projection[: j + 1, j] = coefficients.cpu()
+        coefficients = torch.stack(dots)
+        again, rest = _orthogonalise(product - coefficients.sum(0).to(product) @ basis, basis)  # "twice is enough"
+        if len(self.projections) != len(dots):
+            self.projections = self.projections.new_zeros(len(dots), *self.projections.shape[1:])
+        self.projections[:, j, : j + 1] = self.projections[:, : j + 1, j] = (coefficients + again / len(dots)).cpu()
         self.coupling = float(_norm(rest))
         noise = 10 * torch.finfo(rest.dtype).eps * float(product.norm())
         if self.coupling <= noise:  # an invariant subspace: go on with any direction outside it
             self.coupling = 0.0
-            random = torch.randn(product.shape, generator=self.generator, dtype=torch.float64).to(product)
-            rest = _orthogonalise(random, self.basis[: j + 1])[1]
+            rest = torch.randn(product.shape, generator=self.generator, dtype=torch.float64).to(product)
+            for _ in range(2):
+                rest = _orthogonalise(rest, basis)[1]
         self.basis[j + 1] = rest / _norm(rest).clamp_min(torch.finfo(rest.dtype).tiny)
         self.n_done = j + 1
 
     def ritz(self) -> "_Ritz":
         """Return the eigenpairs of the projection, from the largest down."""
-        values, rotation = torch.linalg.eigh(self.projection[: self.n_done, : self.n_done])
+        values, rotation = torch.linalg.eigh(self.projections.sum(0)[: self.n_done, : self.n_done])
         values, rotation = values.flip(0), rotation.flip(1)
         return _Ritz(values, rotation, self.coupling * rotation[-1].abs())
 
@@ -81,8 +91,10 @@ class _Krylov:
         last = self.basis[self.n_done].clone()
         self.basis[: len(kept)] = self.vectors(ritz.rotation[:, kept])
         self.basis[len(kept)] = last
-        self.projection.zero_()
-        self.projection.diagonal()[: len(kept)] = ritz.values[kept]
+        rotation = ritz.rotation[:, kept]
+        kept_terms = rotation.T @ self.projections[:, : self.n_done, : self.n_done] @ rotation
+        self.projections.zero_()
+        self.projections[:, : len(kept), : len(kept)] = kept_terms
         self.n_done = len(kept)
 
 
@@ -109,7 +121,7 @@ def top_eigenpairs(
     single-vector Lanczos method).
 
     Args:
-        matvec: Product with the symmetric matrix A, in the dtype of `start`.
+        matvec: Products with symmetric matrices whose sum is A, in the dtype of `start`.
         start: Any vector that is not orthogonal to the eigenvectors sought, shape (n,), such as a Gaussian draw.
         k: How many, from 1 to n.
         generator: Draws a new direction (on the CPU) when an invariant subspace has been exhausted.
@@ -122,13 +134,14 @@ def top_eigenpairs(
     """
     n = len(start)
     m = min(n, max_basis or max(2 * k + 20, 60))
-    krylov = _Krylov(matvec, start.new_zeros(m + 1, n), torch.zeros(m, m, dtype=torch.float64), generator)
+    krylov = _Krylov(matvec, start.new_zeros(m + 1, n), torch.zeros(1, m, m, dtype=torch.float64), generator)
     krylov.basis[0] = start / _norm(start)
     while True:
         krylov.expand()
-        if not torch.isfinite(krylov.projection).all():
+        if not torch.isfinite(krylov.projections).all():
             nan = torch.full((k,), torch.nan, dtype=torch.float64)
-            return EigenPairs(nan, start.new_full((k, n), torch.nan), nan.clone(), krylov.n_products, "non_finite")
+            vectors, terms = start.new_full((k, n), torch.nan), nan.expand(len(krylov.projections), k)
+            return EigenPairs(nan, vectors, nan.clone(), terms, krylov.n_products, "non_finite")
         exhausted = krylov.n_products >= max(max_products, k) or krylov.n_done == n
         if not exhausted and krylov.n_done < m and (krylov.n_done < min(n, 2 * k) or krylov.n_done % 5):
             continue
@@ -136,8 +149,10 @@ def top_eigenpairs(
         converged = _converged(ritz, k, tolerance, start.dtype)
         if exhausted or converged:
             status: Status = "converged" if converged else "max_steps"
-            vectors = krylov.vectors(ritz.rotation[:, :k])
-            return EigenPairs(ritz.values[:k], vectors, ritz.residuals[:k], krylov.n_products, status)
+            rotation = ritz.rotation[:, :k]
+            done = krylov.projections[:, : krylov.n_done, : krylov.n_done]
+            terms, vectors = (rotation * (done @ rotation)).sum(1), krylov.vectors(rotation)
+            return EigenPairs(ritz.values[:k], vectors, ritz.residuals[:k], terms, krylov.n_products, status)
         if krylov.n_done == m:
             krylov.restart(ritz, torch.arange(min(k + (m - k) // 2, m - 1)))
 
@@ -164,7 +179,6 @@ def _products(basis: Float[Tensor, "j n"], vector: Float[Tensor, " n"]) -> Float
 
 
 def _orthogonalise(vector: Float[Tensor, " n"], basis: Float[Tensor, "j n"]) -> tuple[Tensor, Tensor]:
-    first = _products(basis, vector)
-    vector = vector - first.to(vector) @ basis
-    second = _products(basis, vector)  # "twice is enough"
-    return first + second, vector - second.to(vector) @ basis
+    """Return the coefficients of the vector in the basis, and the rest."""
+    coefficients = _products(basis, vector)
+    return coefficients, vector - coefficients.to(vector) @ basis
