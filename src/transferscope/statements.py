@@ -15,6 +15,7 @@ from typing import Any
 from jinja2 import DictLoader, Environment, StrictUndefined
 
 from transferscope.wording import (
+    AS_WRITTEN,
     capitalised,
     counted,
     few,
@@ -60,9 +61,9 @@ class Words:
         return frozenset(self._sections)
 
     def say(self, statement: Statement) -> str:
-        """Return the sentence of a statement, capitalised."""
+        """Return the sentence of a statement, capitalised unless it begins with a user's own name."""
         sentence = self._environment.get_template(statement.kind).render(statement.facts)
-        return capitalised(" ".join(sentence.split()))
+        return capitalised(" ".join(sentence.split())).replace(AS_WRITTEN, "")
 
     def all_of(self, statements: Iterable[Statement]) -> tuple[str, ...]:
         """Return the sentences in order."""

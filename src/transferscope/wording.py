@@ -51,6 +51,10 @@ def distinct(names: Sequence[str]) -> list[str]:
     return kept
 
 
+AS_WRITTEN = "\N{WORD JOINER}"
+"""Before a user's own name in a sentence that is being made: its first letter stays as it was written."""
+
+
 def capitalised(text: str) -> str:
     """Capitalise the first letter, and leave the rest unchanged."""
     return text[:1].upper() + text[1:]

@@ -202,11 +202,15 @@ class StudyFrames:
     def name_of(self, source: str, method: str) -> str:
         """Return an arm in tables and figures: its method, and the source if the method has several."""
         several = sum(other == method for _, other in self.arms) > 1
-        return f"{self.tick_name(method)} from {source}" if source and several else self.tick_name(method)
+        return self.at_start(method, source if several else "")
 
     def tick_name(self, method: str) -> str:
         """Return the method in axes, legends and tables; a user's name unchanged."""
         return capitalised(method_words(method, self.called)) if method in self.called else method
+
+    def at_start(self, method: str, source: str) -> str:
+        """Return an arm at the start of a row or a sentence; a user's name unchanged."""
+        return f"{self.tick_name(method)} from {source}" if source else self.tick_name(method)
 
     def in_prose(self, method: str, source: str) -> str:
         """Return an arm in prose; the source is "" for none."""

@@ -15,8 +15,17 @@ import pytest
 
 from made_up import Arm, drawn, made_up
 from transferscope.analyses.compare.arms_figure import draw_arms
+from transferscope.analyses.compare.page import study_parts
 from transferscope.analyses.compare.result import ComparisonResult
-from transferscope.analyses.compare.statements import all_failed, answers, called, notes, settling, which
+from transferscope.analyses.compare.statements import (
+    all_failed,
+    answers,
+    called,
+    lost_runs,
+    notes,
+    settling,
+    which,
+)
 from transferscope.analyses.compare.study_page import study_sections
 from transferscope.analyses.compare.summary import Summary, decision_facts, summarise_frames
 from transferscope.analyses.compare.tables import methods_section
@@ -34,6 +43,7 @@ from transferscope.store import PlannedCell, Store, StoredCell
 from transferscope.study import export
 from transferscope.study.decisions import Arm as StudyArm
 from transferscope.study.decisions import arms_of
+from transferscope.wording import AS_WRITTEN
 
 
 def name_of(decision: Decision, summary: Summary, n: int) -> dict[str, str]:
@@ -280,15 +290,18 @@ def test_what_is_over_an_unfinished_baseline_is_in_no_outlet(rises: bool) -> Non
 
 
 def test_an_arm_that_failed_in_every_run_is_named_before_all_else() -> None:
-    """In the terminal and at the head of the page; one that lost some runs only is not."""
+    """In the terminal and at the head of the page, and so is one that lost some of its runs, with their number."""
     scores = {(SCRATCH, 50): seeds(0.5), (TUNED, 50): seeds(0.9, seed=2), (PROBE, 50): np.full(5, np.nan)}
-    failed = frozenset((PROBE, 50, seed) for seed in range(5)) | {(TUNED, 50, 5)}
+    scores[RIDGE, 50] = np.r_[seeds(0.4, n=3), np.nan, np.nan]
+    failed = frozenset((PROBE, 50, seed) for seed in range(5)) | {(RIDGE, 50, 3), (RIDGE, 50, 4)}
     summary = summarise_frames(made_up(scores, failed=failed))
     (lost,) = all_failed(summary.frames)
     assert (lost.facts["arms"], lost.facts["n"]) == ([PROBE], 5)
-    said = "No run of linear probe from mnist gave a score"
-    assert said in summary.verdict.headline
-    assert said in " ".join(" ".join(summary.verdict.lines).split())
+    (some,) = lost_runs(summary.frames, summary.decided)
+    assert (some.facts["arms"], some.facts["others"]) == ([(RIDGE, 2, 5)], 0)
+    for shown in (summary.verdict.headline, " ".join(" ".join(summary.verdict.lines).split())):
+        assert "No run of linear probe from mnist gave a score" in shown
+        assert "2 of 5 runs" in shown
 
 
 def test_a_name_of_the_users_own_stays_as_it_was_written() -> None:
@@ -298,6 +311,12 @@ def test_a_name_of_the_users_own_stays_as_it_was_written() -> None:
     assert summary.frames.tick_name("hiraNet_v2") == "hiraNet_v2"
     assert summary.frames.tick_name("scratch") == "Training from scratch"
     assert "*hiraNet_v2 from mnist" in "\n".join(summary.verdict.lines)
+    twice = summarise_frames(
+        made_up({(arm, n): seeds(0.5 + 0.4 * (arm == own), seed=n) for arm in (SCRATCH, own) for n in (20, 50)})
+    )
+    for said in (twice.verdict.headline, *twice.verdict.sentences, *(part.sentence for part in study_parts(twice))):
+        assert "HiraNet" not in said
+        assert AS_WRITTEN not in said
     (table, *_) = [one for one in methods_section(summary).blocks if isinstance(one, Table)]
     assert table.rows[0][0].text == "hiraNet_v2"
 

@@ -7,7 +7,7 @@ import pytest
 
 from fabricate import Fabrication, fabricate
 from transferscope.analyses.compare.next_step import next_step, run_command
-from transferscope.analyses.compare.statements import completeness, notes, settling
+from transferscope.analyses.compare.statements import completeness, lost_runs, notes, settling
 from transferscope.analyses.compare.summary import Summary, summarise
 from transferscope.analyses.compare.tables import methods_section
 from transferscope.errors import StoreError
@@ -27,14 +27,9 @@ def test_the_table_has_one_row_for_each_comparison(summary: Summary) -> None:
 def test_the_verdict_is_part_of_the_summary(summary: Summary) -> None:
     assert summary.verdict.outcomes == {50: "helps", 200: "helps", 600: "helps"}
     (incomplete,) = completeness(summary.frames)
-    assert incomplete.facts == {
-        "missing": 0,
-        "total": 145,
-        "failed": 1,
-        "again": True,
-        "file": "usps.toml",
-        "arms": [(("merlin", "mnist"), 1)],
-    }
+    assert incomplete.facts == {"missing": 0, "total": 145, "failed": 1, "again": True, "file": "usps.toml"}
+    (lost,) = lost_runs(summary.frames, summary.decided)
+    assert lost.facts["arms"] == [(("merlin", "mnist"), 1, 15)]
     assert "objective" in {one.kind for one in notes(summary.frames, summary.decided)}
 
 

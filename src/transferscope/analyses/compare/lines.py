@@ -73,13 +73,8 @@ def _name_lines(name: str, width: int) -> list[str]:
     return lines
 
 
-def _name(frames: StudyFrames, arm: tuple[str, str]) -> str:
-    method, source = arm
-    return f"{frames.tick_name(method)} from {source}" if source else frames.tick_name(method)
-
-
 def _short_name(frames: StudyFrames, arm: tuple[str, str]) -> str:
-    return _name(frames, arm) if len(frames.sources) > 1 else frames.tick_name(arm[0])
+    return frames.at_start(*arm) if len(frames.sources) > 1 else frames.tick_name(arm[0])
 
 
 def _by_size(frames: StudyFrames, decided: Mapping[int, Decision], width: int) -> list[str]:
@@ -148,7 +143,7 @@ def _rows(frames: StudyFrames, decision: Decision, n_target: int, most: int, wid
     chosen = sorted(order[: min(most - 1, _MOST_ARMS)], key=lambda arm: -(arm.mean or 0.0))
     ends = [_ends(arm, decision) for arm in chosen]
     low, high = min(0.0, *(one for one, *_ in ends)), max(1e-9, *(one for *_, one in ends))
-    names = {arm.name: _name(frames, pairs[arm.name]) for arm in chosen}
+    names = {arm.name: frames.at_start(*pairs[arm.name]) for arm in chosen}
     measured = frames.final("mae")
     errors = measured[measured["n_target"] == n_target].groupby(["method", "source"])["value"].mean()
     tails = {}

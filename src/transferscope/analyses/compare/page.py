@@ -17,7 +17,7 @@ from transferscope.analyses.compare.tables import methods_section
 from transferscope.analyses.compare.words import words_of
 from transferscope.report.blocks import Cell, Column, Points, Section, Table, Text
 from transferscope.report.page import Part
-from transferscope.wording import capitalised, rough_duration, sizes_in_words
+from transferscope.wording import rough_duration, sizes_in_words
 
 
 def study_parts(summary: Summary, target: Found = None) -> list[Part]:
@@ -66,7 +66,7 @@ def missing_table(summary: Summary) -> Table | None:
     left = [one for one in not_begun(summary.frames) if one.source]
     rows = [
         (
-            Cell(capitalised(frames.in_prose(one.method, one.source))),
+            Cell(frames.at_start(one.method, one.source)),
             Cell(sizes_in_words([one.n_target])),
             Cell("unknown" if one.seconds is None else f"about {rough_duration(one.seconds)}", value=one.seconds),
         )

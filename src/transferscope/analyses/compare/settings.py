@@ -12,7 +12,7 @@ from transferscope.analyses.compare.words import words_of
 from transferscope.report.blocks import Cell, Column, Points, Section, Table
 from transferscope.statements import Statement, state
 from transferscope.study.frames import StudyFrames
-from transferscope.wording import capitalised, duration
+from transferscope.wording import duration
 
 _NAMED = 6  # arms in a sentence
 
@@ -170,7 +170,7 @@ def settings_section(frames: StudyFrames) -> Section | None:
             times = f"{arm.seconds / arm.own_seconds:.1f} × the run" if arm.own_seconds > 0 else ""
             rows.append(
                 (
-                    Cell("" if place else capitalised(frames.in_prose(arm.method, arm.source or ""))),
+                    Cell("" if place else frames.at_start(arm.method, arm.source or "")),
                     Cell("" if place else f"{arm.n_target:,}"),
                     Cell(name),
                     Cell(", ".join(map(_value, values))),

@@ -117,6 +117,7 @@ def _answer(sizes: Sequence[int], one: _Named, *, learnt: bool, end: str) -> Sta
     )
 
 
+_MOST_LOST = 3  # arms with failed runs that are named
 _ONE_SIDE = ("no source", "no control")
 
 
@@ -352,16 +353,20 @@ def likeliest(steps: Sequence[Statement]) -> Statement | None:
 
 
 def lost_runs(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[Statement, ...]:
-    """Return the recommended arms with runs without a score, which accompany every recommendation."""
-    lost = [
-        (one.pair(arm.name), [n_target] if len(decided) > 1 else [], arm.n_failed, arm.n_failed + arm.n_seeds)
-        for n_target, decision in decided.items()
-        if decision.recommended is not None
-        for one in [_Named(frames, n_target, decision)]
-        for arm in [one.facts(decision.recommended)]
-        if arm.n_failed
-    ]
-    return (state("lost runs", arms=lost),) if lost else ()
+    """Return the arms of which some runs have no score, recommended ones first, then those with most such runs."""
+    failed, total, first = Counter[tuple[str, str]](), Counter[tuple[str, str]](), set[tuple[str, str]]()
+    for n_target, decision in decided.items():
+        one = _Named(frames, n_target, decision)
+        for arm in decision.arms:
+            failed[one.pair(arm.name)] += arm.n_failed
+            total[one.pair(arm.name)] += arm.n_failed + arm.n_seeds
+        first |= set() if decision.recommended is None else {one.pair(decision.recommended)}
+    lost = [pair for pair, n in failed.items() if 0 < n < total[pair]]
+    lost.sort(key=lambda pair: (pair not in first, -failed[pair]))
+    named = lost if len(lost) <= _MOST_LOST else lost[: _MOST_LOST - 1]
+    others = lost[len(named) :]
+    facts = {"arms": [(one, failed[one], total[one]) for one in named], "others": len(others)}
+    return (state("lost runs", **facts, more=sum(failed[one] for one in others)),) if lost else ()
 
 
 def all_failed(frames: StudyFrames) -> tuple[Statement, ...]:
@@ -372,7 +377,7 @@ def all_failed(frames: StudyFrames) -> tuple[Statement, ...]:
     if not lost:
         return ()
     own = cells[[pair in lost for pair in zip(cells["method"], cells["source"], strict=True)]]
-    said = own.loc[own["failure_message"] != "", "failure_message"]
+    said = own.loc[(own["failure_message"] != "") & (not frames.is_of_others), "failure_message"]
     arms = [(str(method), str(source)) for method, source in lost]
     return (state("all failed", arms=arms, n=len(own), message=said.iloc[0][:200] if len(said) else ""),)
 
@@ -394,9 +399,7 @@ def completeness(frames: StudyFrames) -> tuple[Statement, ...]:
         "again": not frames.is_of_others,
         "file": file_of(frames),
     }
-    lost = frames.method_cells[frames.method_cells["state"] == "failed"]
-    arms = Counter(zip(lost["method"].map(str), lost["source"].map(str), strict=True))
-    return (state("incomplete", **facts, arms=list(arms.items())),) if missing or failed else ()
+    return (state("incomplete", **facts),) if missing or failed else ()
 
 
 def labels_saved(frames: StudyFrames, decided: Mapping[int, Decision]) -> Statement | None:

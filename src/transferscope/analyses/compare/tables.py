@@ -65,7 +65,7 @@ def paper_table(summary: Summary) -> Table:
     rows = []
     for source, method in summary.frames.arms:
         cells = [_paper_cell(by_arm.get((source, method, size)), summary, symmetric=symmetric) for size in sizes]
-        rows.append((Cell(capitalised(summary.frames.name_of(source, method))), *cells))
+        rows.append((Cell(summary.frames.name_of(source, method)), *cells))
     caption = state(
         "paper table",
         metric=metric.name,
@@ -282,8 +282,13 @@ def _failure(row: pd.Series, frames: StudyFrames, *, others: int) -> list[Block]
 
 def _what(row: pd.Series, frames: StudyFrames) -> str:
     method = "pretraining" if row["role"] == "pretrain" else row["method"] or row["role"]
-    network = frames.in_prose(method, row["source"])
-    return capitalised(f"{row['diagnostic']} of {network}" if row["diagnostic"] else network)
+    if row["diagnostic"]:
+        return capitalised(f"{row['diagnostic']} of {frames.in_prose(method, row['source'])}")
+    return (
+        capitalised(frames.in_prose(method, row["source"]))
+        if row["role"] == "pretrain"
+        else frames.at_start(method, row["source"])
+    )
 
 
 def origins_section(summary: Summary) -> Section:
@@ -323,7 +328,7 @@ def _recipes(frames: StudyFrames) -> Iterator[Folded]:
     rows = []
     for row in frames.study.facts.get("recipes") or ():
         with suppress(KeyError, TypeError, ValueError):
-            arm = capitalised(frames.in_prose(str(row["method"]), str(row["source"] or "")))
+            arm = frames.at_start(str(row["method"]), str(row["source"] or ""))
             labels = ", ".join(f"{int(n):,}" for n in row["labels"])
             rows.append((Cell(arm), Cell(labels), Cell(str(row["training"])), Cell(str(row["from"]))))
     if rows:

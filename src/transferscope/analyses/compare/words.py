@@ -6,7 +6,17 @@ from functools import cache
 from transferscope.statements import Words
 from transferscope.study.frames import StudyFrames
 from transferscope.study.measure import Measure
-from transferscope.wording import candidate_words, capitalised, counted, duration, few, listed, signed, sizes_in_words
+from transferscope.wording import (
+    AS_WRITTEN,
+    candidate_words,
+    capitalised,
+    counted,
+    duration,
+    few,
+    listed,
+    signed,
+    sizes_in_words,
+)
 
 
 def seeds_in_words(n: int, most: int) -> str:
@@ -24,7 +34,7 @@ def _words(metric: Measure, called: tuple[tuple[str, str], ...]) -> Words:
     names = dict(called)
 
     def arm(one: tuple[str, str]) -> str:
-        return candidate_words(*one, names)
+        return ("" if one[0] in names else AS_WRITTEN) + candidate_words(*one, names)
 
     def reached(level: float, sizes: Sequence[int]) -> str:
         return metric.level_in_prose(level) + (f" with {sizes[0]:,}" if len(sizes) > 1 else "")
@@ -35,16 +45,10 @@ def _words(metric: Measure, called: tuple[tuple[str, str], ...]) -> Words:
     def of_seeds(arms: Sequence[tuple[tuple[str, str], int, int]]) -> str:
         return few([f"{arm(one)} ({seeds_in_words(n, most)})" for one, n, most in arms], 4)
 
-    def arms_first(several: Sequence[tuple[str, str]]) -> str:
-        said = few(map(arm, several), 7)
-        return capitalised(said) if several[0][0] in names else said
-
     filters: Mapping[str, Callable[..., str]] = {
         "arm": arm,
         "arms": lambda several, most=7: few(map(arm, several), most),
         "capitalised": capitalised,
-        "arm_first": lambda one: capitalised(arm(one)) if one[0] in names else arm(one),
-        "arms_first": arms_first,
         "difference": metric.shown_difference,
         "from_to": lambda ends: f"{metric.points(ends[0])} to {metric.points(ends[1])}",
         "gain": metric.gain,

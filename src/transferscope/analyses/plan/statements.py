@@ -9,7 +9,7 @@ from transferscope.analyses.plan.facts import LEAST, ArmPlan, LabelPlan
 from transferscope.scaling.advice.label_plan import REACH
 from transferscope.scaling.forecast import FAR, SizeNeeded
 from transferscope.statements import Statement, Words, state
-from transferscope.wording import listed, number_words
+from transferscope.wording import AS_WRITTEN, listed, number_words
 
 ENOUGH = 4
 """With fewer sizes the interval is mostly what is assumed about learning curves."""
@@ -38,6 +38,7 @@ def filters_of(plan: LabelPlan) -> Mapping[str, Callable[..., str]]:
         return " to ".join(dict.fromkeys(map(labels, interval)))
 
     return {
+        "own": lambda name: name if " " in name else AS_WRITTEN + name,
         "labels": labels,
         "ends": ends,
         "size": size,
