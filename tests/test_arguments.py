@@ -93,9 +93,16 @@ def test_lists_and_numbers_of_other_packages_are_taken(labels: Any) -> None:
     assert _ask(labels, margin=margin) == ([20], 1)
 
 
-def test_what_python_says_of_calls_stays() -> None:
-    with pytest.raises(TypeError, match=r"_ask\(\) got an unexpected keyword argument 'lables'"):
+def test_an_unknown_argument_is_one_sentence_with_the_nearest() -> None:
+    with pytest.raises(SettingsError, match=r"argument of _ask 'lables': did you mean 'labels'\?"):
         _ask(lables=[10])  # type: ignore[call-arg]
+    with pytest.raises(SettingsError, match=r"argument of compare 'groups': did you mean 'group'"):
+        DOOR.compare((np.zeros((4, 2)), np.arange(4)), "digits", groups=np.arange(4))
+
+
+def test_what_python_says_of_too_many_arguments_stays() -> None:
+    with pytest.raises(TypeError, match=r"_ask\(\) takes from 0 to 1 positional arguments"):
+        _ask([10], 0.1)  # type: ignore[misc]
 
 
 def test_paths_are_data_as_text_is(tmp_path: Path) -> None:

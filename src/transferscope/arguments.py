@@ -14,7 +14,7 @@ from typing import Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin
 
 import numpy as np
 
-from transferscope.errors import SettingsError
+from transferscope.errors import SettingsError, unknown_name
 from transferscope.wording import listed
 
 P = ParamSpec("P")
@@ -26,7 +26,7 @@ _SEVERAL = {str: "texts", int: "whole numbers", float: "numbers", Mapping: "dict
 
 
 def checks_arguments(verb: Callable[P, T]) -> Callable[P, T]:
-    """Validate arguments against the function's type hints, and suggest where a setting belongs; raises SettingsError.
+    """Validate arguments against the signature, and suggest where a setting belongs; raises SettingsError.
 
     Lists may be any sequence, and numbers may be those of NumPy.
     """
@@ -40,6 +40,7 @@ def checks_arguments(verb: Callable[P, T]) -> Callable[P, T]:
                     if is_dataclass(kind) and name in {one.name for one in fields(kind)} and place != "return":
                         settings = f"{place}={getattr(kind, '__name__', kind)}({name}=...)"
                         raise SettingsError(f"{verb.__name__} accepts no {name}; give {settings}")
+            raise unknown_name(f"argument of {verb.__name__}", name, takes.parameters)
         by_place = [one.name for one in takes.parameters.values() if one.kind == one.POSITIONAL_OR_KEYWORD]
         try:
             given = takes.bind_partial(*args, **kwargs).arguments
