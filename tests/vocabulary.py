@@ -22,5 +22,18 @@ NOT_ALLOWED = {
     r"\bthe arm to use\b": "the recommended arm",
     r"\bneeds no source\b": "is a baseline",
     r"\btruth values?\b": "boolean",
+    r"\bcaught up\b": "matched",
+    r"\bkept back\b": "hidden, held out",
+    r"\b(dealt|deals?) out\b|\bcalled up\b": "assigned, drawn",
+    r"\bso many (minutes|labels|examples|rows|seeds|seconds|parts)\b|\b(first|most) so many\b": "the number",
+    r"\bt(ell|ells|old|elling) (\w+ ){0,3}apart\b": "distinguish",
+    r"\bt(ake|akes|aken) (\w+ ){0,3}apart\b": "parse, split",
+    r"\bnothing (was|is) chosen by\b": "not used for any choice",
+    r"\bg(ives?|ave) the \w+ away\b": "encode, reveal",
+    r"\btakes? forever\b": "is too slow",
+    r"\bc(ame|omes?) about\b|\bcame of\b": "origin, result",
+    r"\bin neither\b": "excluded",
+    r"\brests? on\b": "depends on, is based on",
+    r"\bnobody (knows|said|has asked|asked|named)\b": "unknown, not requested",
 }
 """Words that a practitioner would not meet in scikit-learn, PyTorch or Hugging Face, and what to write instead."""

@@ -68,7 +68,7 @@ def listed(items: Sequence[str], *, last: str = "and") -> str:
 
 
 def few(names: Iterable[object], most: int = 5) -> str:
-    """Join at most so many names in a sentence, with the number of further ones."""
+    """Join at most `most` names in a sentence, with the number of further ones."""
     texts = [str(name) for name in names]
     return listed(texts if len(texts) <= most else [*texts[: most - 1], f"{len(texts) - most + 1} more"])
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from transferscope_papers.made import FigureMade
 
 app = typer.Typer(
-    help="Draw the figures of five papers on transfer learning again.",
+    help="Reproduce the figures of five papers on transfer learning.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,

@@ -210,7 +210,7 @@ class Conclusion:
     """Conclusions that need the simulated points.
 
     Attributes:
-        curves: Lines that rest on simulated points, such as a fitted boundary.
+        curves: Lines that depend on simulated points, such as a fitted boundary.
     """
 
     sentence: str

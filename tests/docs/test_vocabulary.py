@@ -11,6 +11,7 @@ import pytest
 from vocabulary import NOT_ALLOWED
 
 ROOT = Path(__file__).parents[2]
+PACKAGES = ("transferscope", "transferscope_papers")
 SRC = ROOT / "src/transferscope"
 
 CELL = r"\b[Cc]ells?\b"
@@ -72,6 +73,14 @@ def _strings(*folders: Path) -> Iterator[tuple[str, str]]:
                 yield f"{path.relative_to(ROOT)}:{node.lineno}", _text(node)
 
 
+def _docstrings() -> Iterator[tuple[str, str]]:
+    """Place and text of every docstring, those of constants too."""
+    for path in sorted(path for package in PACKAGES for path in (ROOT / "src" / package).rglob("*.py")):
+        for node in _nodes(path):
+            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and type(node.value.value) is str:
+                yield f"{path.relative_to(ROOT)}:{node.lineno}", " ".join(node.value.value.split())
+
+
 def _commands() -> Iterator[tuple[str, str]]:
     for path in sorted((SRC / "cli/commands").glob("*.py")):
         for node in _nodes(path):
@@ -100,6 +109,7 @@ SURFACES: dict[str, Callable[[], Iterable[tuple[str, str]]]] = {
     "messages": lambda: _calls(SAYS),
     "help": lambda: (*_calls(HELPS), *_commands()),
     "strings": lambda: _strings(SRC, ROOT / "src/transferscope_papers"),
+    "docstrings": _docstrings,
     "results": lambda: ((place, re.sub(r"\]\(.*?\)", "]", line)) for place, line in _lines(*RESULTS)),
 }
 
@@ -179,7 +189,7 @@ NOUNS = "The A An Whether What How Which Who Where When As All Every Each Its Of
 NOUNS += " Mean Means Share Number Sum Risk Points Vectors Lower Upper One Two Three Four Five Six Only No Never Up"
 
 
-@pytest.mark.parametrize("package", ["transferscope", "transferscope_papers"])
+@pytest.mark.parametrize("package", PACKAGES)
 def test_docstrings_of_functions_begin_with_a_verb(package: str) -> None:
     found, n = [], 0
     for path in sorted((ROOT / "src" / package).rglob("*.py")):

@@ -1,4 +1,4 @@
-"""What to transfer from, from a study file to the page and from its networks as files: digits, tiny networks."""
+"""Ranking of sources, from a study file to the page and from its networks as files: digits, tiny networks."""
 
 from pathlib import Path
 

@@ -48,7 +48,7 @@ MEASURE_COLUMNS = frozenset(("metric", "measure", "metric_name", "measure_name")
 _NO_NUMBER = frozenset(one for one in GAPS if one.strip("-+").lower() in ("nan", "1.#ind", "1.#qnan"))
 
 _REVERSING = frozenset(("neg", "negative", "negated", "minus", "drop", "gap", "reduction", "improvement"))
-"""Words with which the name of a measure means the opposite: neg_log_loss of scikit-learn rises as it gets better."""
+"""Words that reverse the direction of a metric: higher neg_log_loss of scikit-learn is better."""
 
 
 @dataclass(frozen=True, slots=True)

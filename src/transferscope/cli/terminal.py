@@ -11,8 +11,8 @@ import typer
 from transferscope.wording import signs_shown
 
 _PASSWORD = re.compile(r"""((?:[A-Za-z][\w+.-]*:/{1,2}|//)[^\s:/?#@'"]*:)[^\s'"]*(?=@)""")
-"""In the first group what stands before the password of a URL; to the last @ of a word, since a password may hold one.
-A path has one slash where a URL has two."""
+"""The first group is the text before the password of a URL; up to the last @ of a word, since a password may contain
+one. A path has one slash where a URL has two."""
 
 _PARAMETER = re.compile(r"""([?&][\w.-]*pass[\w.-]*=)[^\s&'"]+""", re.IGNORECASE)
 

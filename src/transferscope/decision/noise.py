@@ -13,8 +13,8 @@ _UNSTABLE, _WITH_FEW = 8.0, 16.0
 """An arm with _UNSTABLE + _WITH_FEW / (n - 1) times the typical variance is unstable."""
 
 _MOST_DF, _EXCESS, _EXCESS_ARMS = 20.0, 2.0, 6
-"""Prior degrees of freedom are at most so many; log variances of arms scatter by _EXCESS beyond chance, which weighs as
-much as so many arms of three seeds, and less with more seeds."""
+"""Largest prior degrees of freedom; variance of log variances of arms beyond chance, and its weight as a number of arms
+of three seeds (less with more seeds)."""
 
 _HALF_DF = np.geomspace(_MOST_DF / 2, 0.5, 400)
 _TRIGAMMA = special.polygamma(1, _HALF_DF)

@@ -91,7 +91,7 @@ class Diagnostic(ABC):
     """What its standard errors are over: "examples", or "batches" (of its setting `batch_size`)."""
 
     quick: ClassVar[Mapping[str, int]] = {}
-    """Of one that takes long, the settings that it is measured with where nobody named it."""
+    """Cheaper settings of a slow diagnostic, used unless it is requested by name."""
 
     def __post_init__(self) -> None:
         check_settings(self)

@@ -123,7 +123,7 @@ class GradientScaling(Diagnostic):
         ),
     )
 
-    n_examples: Annotated[Count, Says("Size of the sample: the first so many examples")] = 1000
+    n_examples: Annotated[Count, Says("Number of examples, from the first on")] = 1000
     batch_size: Annotated[Count, Says("Examples per pass")] = 100
     batch_norm: BatchNorm = "running"
 

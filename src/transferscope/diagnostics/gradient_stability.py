@@ -59,7 +59,7 @@ class GradientStability(Diagnostic):
     errors_over: ClassVar[str] = "batches"
 
     steps: Annotated[Count, Says("Number of steps")] = 100
-    n_examples: Annotated[Count, Says("Size of the sample: the first so many examples")] = 1000
+    n_examples: Annotated[Count, Says("Number of examples, from the first on")] = 1000
     batch_size: Annotated[Count, Says("Examples per pass; the standard error is taken over batches")] = 100
     batch_norm: BatchNorm = "running"
 

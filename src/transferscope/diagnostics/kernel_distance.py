@@ -16,7 +16,7 @@ from transferscope.numerics.ntk import RIDGE, KernelTransfer, kernel_examples, k
 from transferscope.records import Count, Meaning, Says
 
 N_TARGET = 1000
-"""Target examples used, the first so many: the time goes with the cube of their number."""
+"""Number of target examples, from the first on: time is cubic in it."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class KernelDistance(Diagnostic):
     looks_at: ClassVar[str] = "data"
     quick: ClassVar[Mapping[str, int]] = {"n_source": 1000}
 
-    n_source: Annotated[Count, Says("Source examples used: the first so many")] = 2000
+    n_source: Annotated[Count, Says("Number of source examples, from the first on")] = 2000
 
     def transfer(self, subject: Subject) -> KernelTransfer:
         """Return all predictions of the kernel.

@@ -20,7 +20,7 @@ from transferscope.records import Cost
 from transferscope.training import Batch, batch_loss, check_targets, example_weights
 
 PARTS = 4
-"""One of so many parts of the training examples is held out."""
+"""Number of parts of the training examples, of which one is held out."""
 
 
 def held_out_part(train: LabelledSet, *, seed: int) -> Fold | None:

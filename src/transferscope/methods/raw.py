@@ -124,11 +124,11 @@ class Raw(Control):
     """Fit a linear model to the inputs themselves, without any network or source.
 
     Ridge regression with the penalty of least leave-one-out error, of classes on e_c - 1/K, or logistic regression,
-    whichever makes fewer errors over folds, see `probe_head.best_probe`; of texts logistic regression where that cannot
-    be told, as is usual for tf-idf. Features of tables are scaled as leave-one-out
-    error prefers, see `training.pixel_scale`, and texts are read by the weights of their tokens, see `TfIdf`, those of
-    the training examples alone. Where that is more than MOST_NUMBERS in all, or more than MOST_WORK, images are shrunk
-    first, to a half, a third and so on of their size, and of the tokens the most frequent are counted.
+    whichever makes fewer errors over folds, see `probe_head.best_probe`; for texts logistic regression if the errors
+    are equal, as is usual for tf-idf. Features of tables are scaled as leave-one-out error prefers, see
+    `training.pixel_scale`, and texts are read by the weights of their tokens, see `TfIdf`, those of the training
+    examples alone. Where that is more than MOST_NUMBERS in all, or more than MOST_WORK, images are shrunk first, to a
+    half, a third and so on of their size, and of the tokens the most frequent are counted.
 
     A linear model on the inputs is the usual control of a linear probe (Alain and Bengio 2016, arXiv:1610.01644,
     "Understanding intermediate layers using linear classifier probes", whose first probe reads the inputs): what

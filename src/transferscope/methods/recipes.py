@@ -25,8 +25,8 @@ MANY_BATCHES = 10
 """Batches in a pass from which on one more step, of what is left, does not matter."""
 
 LEAST_FAST = 50
-"""Labels from which on small networks of grey images take the higher rate: with 10 and 20 of MNIST LeNet ends with one
-answer to everything at 0.05."""
+"""Labels from which on small networks of grey images take the higher rate: with 10 and 20 labels of MNIST, LeNet ends
+with a constant prediction at 0.05."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ def _of_own(row: Recipe, *, faster: float = 1.0) -> dict[str, Recipe]:
 
     Args:
         faster: Factor on the rate of what learns from target labels alone, but for fine-tuning. Of grey images, on
-            which it was chosen: on colour images of 32 pixels LeNet ends with one answer to everything at 0.05.
+            which it was chosen: on colour images of 32 pixels LeNet ends with a constant prediction at 0.05.
     """
     pretrain = replace(row, training={**row.training, "augment": "none"}, steps={0: 3000})
     fast = replace(row, grey={"lr": faster * float(row.training["lr"])})
@@ -173,9 +173,9 @@ EQUAL: Mapping[str, Mapping[str, Value]] = {
 }
 """Settings of methods under equal budgets that start from a network which the study trains itself.
 
-It is stable at about the rate that it was trained with; one that was given may not be (EfficientNet-lite0 of ImageNet
-ends with one answer to everything at half the rate of 0.01 and loses 18 points at .3). On images held out from training
-data half the rate had a better mean than the tenth that methods take by themselves, for four small networks
+It is stable at about the rate that it was trained with; a given network may not be (EfficientNet-lite0 of ImageNet ends
+with a constant prediction at half the rate of 0.01 and loses 18 points at .3). On images held out from training data
+half the rate had a better mean than the tenth that methods take by themselves, for four small networks
 (docs/results/methods.md).
 """
 
@@ -261,7 +261,7 @@ def trained_as(
 def with_recipe(protocol: Protocol, method: Method, traits: Traits, *, given: Collection[str] = ()) -> Method:
     """Return the method with the settings of its recipe, except those of the study (`given`).
 
-    A class that has a setting anew, with a default of its own, keeps it, unless it names the row (`Method.recipe`) too.
+    A class that redefines a setting keeps its own default, unless it names the row (`Method.recipe`).
     """
     if not method.takes_steps:
         return method

@@ -15,7 +15,7 @@ SEVERAL = 3.0
 """From this multiple of the largest measured size on, an answer names the multiple."""
 
 Basis = Literal["within", "beyond", "few sizes", "at zero"]
-"""What the interval rests on. "within": measurements left out among the others; "beyond": the largest sizes left out.
+"""Basis of the interval. "within": measurements left out among the others; "beyond": the largest sizes left out.
 "few sizes": nothing, there is no interval. "at zero": the error has come to 0 (`Observations.zero_from`)."""
 
 

@@ -20,7 +20,7 @@ OUTLYING = 6.0
 FOLDS = 5
 
 CLIPPED = 3.0
-"""Where both sizes vary freely, misses are clipped at so many medians: a badly tuned run is no miss of the law."""
+"""Clipping of residuals, in medians, if both sizes vary freely: a badly tuned run is not an error of the law."""
 
 HELD_OUT = Effort(n_starts=4, max_steps=100, tolerance=1e-9)
 
@@ -223,7 +223,7 @@ WIDEST = 0.5
 LEAST_BUDGETS = 3
 LEAST_AWAY = 0.1
 PARTS = 5
-"""Where the runs are of no common budgets, so many parts of equal size by compute stand for them."""
+"""Number of parts of equal size by compute that replace budgets if runs have no common ones."""
 
 
 def budgets(spent: Float[np.ndarray, " m"]) -> list[Int[np.ndarray, " k"]]:

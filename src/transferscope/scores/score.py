@@ -30,8 +30,8 @@ class TargetView:
 
     Attributes:
         features: Outputs of the backbone, shape (n, d), finite.
-        labels: Class indices (whole numbers, shape (n,)), numbers for regression (floating, shape (n, K)), or truth
-            values of several labels of each example (shape (n, K)).
+        labels: Class indices (whole numbers, shape (n,)), numbers for regression (floating, shape (n, K)), or booleans
+            for several labels of each example (shape (n, K)).
         source_probabilities: Output of the source head for each example, shape (n, Z), rows sum to 1; None for a
             network without a classification head.
 

@@ -30,7 +30,7 @@ class RankQuestion:
         Count | None,
         Says("Labelled training examples to compute scores on", "At least 2 for each class; None for all."),
     ] = 100
-    seeds: Annotated[Count, Says("Repetitions: draws of so many labels", "As a study draws them by 0, 1, ...")] = 3
+    seeds: Annotated[Count, Says("Repetitions: draws of the labels", "As a study draws them by 0, 1, ...")] = 3
     scores: Annotated[tuple[str, ...], Says("Scores by name", "Empty for all.")] = ()
     method: Annotated[
         str | None,

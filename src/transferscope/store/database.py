@@ -65,7 +65,7 @@ _PATIENCE_OF_PSYCOPG = {
     "tcp_user_timeout": 60_000,  # milliseconds
     "keepalives_idle": 60,  # seconds
 }
-"""So that a connection whose other end has gone silently is lost after a minute, and not after a quarter of an hour."""
+"""Settings by which a dead connection is detected after a minute instead of a quarter of an hour."""
 
 
 @dataclass(frozen=True)

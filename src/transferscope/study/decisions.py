@@ -15,7 +15,7 @@ from transferscope.study.finished import arm_trainings
 from transferscope.study.frames import StudyFrames
 
 MOST_SEEDS = 12
-"""Of an arm, where runs are made until the question is settled."""
+"""Largest number of seeds of an arm in a race."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -18,8 +18,8 @@ LATE_FALL = 0.1
 """Share of the fall of the training loss in the second half of the steps from which training is not finished."""
 
 LEAST_ABOVE_GUESSING = 0.01
-"""Accuracy, or R², by which the best way must do better than one answer to everything, for anything to be learnt; less
-where two standard errors over the test examples are less, as with a hundred classes."""
+"""Least gain in accuracy, or R², of the best arm over a constant prediction, for anything to be learnt; or two standard
+errors over test examples, if that is less, as with a hundred classes."""
 
 
 @dataclass(frozen=True, slots=True)

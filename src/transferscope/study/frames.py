@@ -32,15 +32,15 @@ class StudyFrames:
     Attributes:
         study: Its row: name, study file, facts.
         cells: One row per cell: key, role ("method" for a command too; "checkpoint" for a method that starts from an
-            earlier step of pretraining), state, source ("" for none), origin (the
-            source without the sizes that tell several apart), method, n_target, n_source, seed, pretrain_step
-            (NaN for the end of pretraining), diagnostic (its table in the study file, "" for none), headline (""
-            unless it is finished), meaning (the words of a diagnostic; None for others), left_out (names of
-            weights that it could not read), last_step (the training step of its end; NaN for none), stopped_early
-            (whether early stopping ended its training), best_step (the step whose weights early stopping kept; NaN
-            without), tuning (what the run noted of its search for settings; empty without one), pretrained (key of the
-            pretraining it starts from, "" for none), seconds, peak_memory, trained_parameters, examples_seen,
-            failure_kind, failure_message, failure_details ("" unless failed).
+            earlier step of pretraining), state, source ("" for none), origin (the source without the sizes that
+            distinguish several), method, n_target, n_source, seed, pretrain_step (NaN for the end of pretraining),
+            diagnostic (its table in the study file, "" for none), headline ("" unless it is finished), meaning (the
+            words of a diagnostic; None for others), left_out (names of weights that it could not read), last_step (the
+            training step of its end; NaN for none), stopped_early (whether early stopping ended its training),
+            best_step (the step whose weights early stopping kept; NaN without), tuning (what the run noted of its
+            search for settings; empty without one), pretrained (key of the pretraining it starts from, "" for none),
+            seconds, peak_memory, trained_parameters, examples_seen, failure_kind, failure_message, failure_details (""
+            unless failed).
         records: One row per record: RECORD_COLUMNS (step is NaN for final values) and the columns role and LABELS of
             its cell.
         predictions: Predictions on the target test set by cell key, shape (N,) or (N, n_outputs).

@@ -193,8 +193,8 @@ def one_study(store: Store, place: str, name: str | None = None) -> str:
 
 
 USUAL_CLASS = 0.8
-"""Share of one class among the training examples from which balanced accuracy is the measure, unless asked otherwise:
-one answer to everything has such an accuracy, and a balanced one of 1 / K."""
+"""Share of one class among training examples from which balanced accuracy is the default metric: a constant prediction
+has such an accuracy, but a balanced accuracy of 1 / K."""
 
 
 def metric_of(spec: Mapping[str, object], facts: Mapping[str, object]) -> ClassMeasure | None:

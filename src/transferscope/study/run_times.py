@@ -19,7 +19,7 @@ from transferscope.training import TrainingSettings
 from transferscope.training.curve import curve_plan
 
 _TIMED = ("pretrain", "method", "command")
-"""Roles of cells whose time is told by others."""
+"""Roles of cells whose time is estimated from other cells."""
 
 _GUESSES = ((1.0, 0.0), (10.0, 0.0), (20.0, 1e-4), (100.0, 1e-2))
 """By kind of work, seconds that order what nothing is known of: of a run, and of each example that passes."""

@@ -333,7 +333,7 @@ class FurtherPretraining:
 
     sizes: Annotated[
         tuple[Annotated[int, Ge(0)], ...],
-        Says("Pretrain on so many source examples each, for scaling laws", "0 is scratch."),
+        Says("Numbers of source examples to pretrain on, for scaling laws", "0 is scratch."),
     ] = ()
     checkpoints: Annotated[
         tuple[Count, ...], Says("Transfer from these steps of pretraining too, besides the last")

@@ -19,10 +19,10 @@ _MOST_TIMEOUTS = 1000
 """A job that has reached its time limit is queued again so often: the study is over when its cells are."""
 
 _SECONDS_TO_END = 60
-"""So long before its time limit a job is told to end. SLURM may do so a minute earlier still."""
+"""Seconds before its time limit at which a job is asked to end; SLURM may do so a minute earlier."""
 
 _LEAST_MINUTES = 5
-"""A shorter job would be told to end before it has done anything, and be queued again for that."""
+"""A shorter job would be asked to end before it has done anything, and be requeued."""
 
 
 @dataclass(frozen=True, slots=True)

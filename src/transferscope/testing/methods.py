@@ -270,7 +270,7 @@ METHOD_PROMISES: dict[str, Callable[[MethodCase], None]] = {
     "it leaves what it is given as it was": _changes_nothing,
     "the same seed gives the same weights": _same_seed,
     "it reads no test labels": _reads_no_test_labels,
-    "it learns classes that are easy to tell apart": _learns_classes,
+    "it learns classes that are easy to distinguish": _learns_classes,
     "it learns numbers": _learns_numbers,
     "it says what it cost": _says_its_cost,
     "examples of one class are answered": _one_class,

@@ -61,6 +61,6 @@ def draw_landscapes(curves: dict[str, Observations], *, name: str) -> Figure:
             rows.append(pd.DataFrame({"series": series, "alpha": alpha, "D": D, "rmse": loss.ravel().round(7)}))
     caption = (
         "Root mean square residual (log scale, dark is small) over alpha and D, with the best C for each. Cross: the "
-        "smallest. Along the dark valley the data tell alpha and D apart by little."
+        "smallest. Along the dark valley the data barely distinguish alpha and D."
     )
     return Figure(name=name, canvas=canvas, data=pd.concat(rows, ignore_index=True), caption=caption)

@@ -20,7 +20,7 @@ def deviation_bound(eigenvalues: Float64[np.ndarray, " d"], n: int, *, constant:
         g = c lambda_1 max( sqrt(r/n), r/n ),    r = sum(lambda)/lambda_1 >= delta
 
     The theorem does not state c. For Gaussian inputs c = 3 covered every covariance tried (isotropic, step, power law,
-    spiked), which is no proof; c = 1 does not cover them. Ranks can depend on c, because g enters as g^3 and as g.
+    spiked), without a proof; c = 1 does not cover them. Ranks can depend on c, because g enters as g^3 and as g.
 
     Args:
         eigenvalues: lambda, shape (d,), decreasing, lambda_1 > 0.

@@ -55,7 +55,7 @@ def test_a_study_that_was_not_ranked_has_no_part(tmp_path: Path) -> None:
 def test_it_begins_with_the_answer_and_ends_with_limits(tmp_path: Path) -> None:
     part = part_of(tmp_path)
     (section,) = part.sections
-    assert (section.title, section.slug) == ("What to transfer from", "ranking")
+    assert (section.title, section.slug) == ("Ranking of sources", "ranking")
     assert part.sentence == WORDS.say(answer(study_ranking().rankings[-1]))
     assert section.blocks[0] == Points(WORDS.all_of(notes(study_ranking())))
     assert texts(section, "warning") == []

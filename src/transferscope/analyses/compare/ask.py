@@ -8,7 +8,7 @@ from transferscope.errors import out_of_range
 from transferscope.study.spec import StudySpec, with_places_of
 
 LONGEST_RUN = 3.0
-"""Minutes that a run may be expected to take which nobody has asked for: by name, with --seeds or with a budget."""
+"""Longest expected minutes of a run that was not requested by name, with --seeds or with a budget."""
 
 
 @dataclass(frozen=True)

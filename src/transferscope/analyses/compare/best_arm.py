@@ -44,7 +44,7 @@ def best_arm_section(summary: Summary, target: Found = None) -> Section | None:
         return None
     blocks = (_draw_confusion(labels, classes, by_seed), *_errors(labels, classes, by_seed, target))
     name = frames.name_of(source, method)
-    return Section(f"What {name} confuses with {counted(n_target, 'label')}", "best", blocks)
+    return Section(f"Confusion matrix: {name} with {counted(n_target, 'label')}", "best", blocks)
 
 
 def _draw_confusion(labels: np.ndarray, classes: Sequence[str], by_seed: dict[int, np.ndarray]) -> Figure:
@@ -86,8 +86,8 @@ def _draw_confusion(labels: np.ndarray, classes: Sequence[str], by_seed: dict[in
         narrow=drawn if len(names) <= _MOST_NARROW else None,
         data=data,
         caption=(
-            f"In per cent of the test examples of the true class, mean over {counted(len(by_seed), 'seed')}; the "
-            f"diagonal is what is right.{left_out}"
+            f"Percent of the test examples of each true class, mean over {counted(len(by_seed), 'seed')}; the diagonal "
+            f"is correct.{left_out}"
         ),
     )
 

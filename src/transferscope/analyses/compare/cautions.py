@@ -9,7 +9,7 @@ UNEVEN = 5.0
 """How many times as frequent as the rarest class of the test examples the most frequent one is, where it is said."""
 
 FEW_OF_CLASS = 20
-"""Test examples of the rarest class below which it is said that a measure of classes rests on them."""
+"""Test examples of the rarest class below which a note says that a class metric depends on them."""
 
 WEAK_INNER_RISK = 0.95
 """Leave-one-out risk of MeRLin's inner head, as a share of that of predicting the mean, from which it tells nothing."""

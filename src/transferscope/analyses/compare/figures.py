@@ -58,8 +58,8 @@ def draw_curves(summary: Summary) -> Figure | None:
         narrow=lambda inches: drawn(side_by_side(inches, 1.6), inches),
         data=curves,
         caption=(
-            f"Test scores along the training with {sizes_in_words([size])}, which nothing was chosen by: mean and "
-            f"range of all seeds; blue: with a source. Dashed: training from scratch.{left_out}"
+            f"Test scores during training with {sizes_in_words([size])}, not used for any choice: mean and "
+            f"range of all seeds. Blue: transfer arms. Dashed: training from scratch.{left_out}"
         ),
     )
 

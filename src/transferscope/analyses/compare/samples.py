@@ -30,7 +30,7 @@ _SHOWN_AS = 36  # pixels of the page for one image
 _COLOURS = 96
 
 CHANGED = "changed"
-"""Instead of data that are others than the study was run on."""
+"""Shown instead of data that changed since the study was run."""
 
 Found = Dataset | str | None
 """A data set, CHANGED, or None where it cannot be read for a page."""

@@ -19,7 +19,7 @@ from transferscope.models.weights import digest_of
 from transferscope.wording import slug
 
 Source = Data | Pretrained | nn.Module
-"""What to transfer from."""
+"""A source: data, or a pretrained network."""
 
 
 def checked_target(target: object) -> Data:

@@ -23,7 +23,7 @@ NEEDS_DATA = (
 )
 
 UNFINISHED = "landscape.unfinished.npz"
-"""Where a landscape keeps what is done, to go on from after an interruption."""
+"""File of an unfinished landscape, to resume after an interruption."""
 
 
 @checks_arguments

@@ -206,7 +206,7 @@ class DiagnosisResult(AnalysisResult):
         unable = WORDS.all_of(limits([one.diagnostic.meaning for one in self.measured]))
         blocks: tuple[Block, ...] = (*self.shown_tables(), Folded("What they cannot tell", (Points(unable),)))
         pictures = Section("In pictures", "pictures", tuple(self.figures()))
-        return [Section("What it rests on", "diagnostics", blocks, sections=(pictures,) if pictures.blocks else ())]
+        return [Section("Evidence", "diagnostics", blocks, sections=(pictures,) if pictures.blocks else ())]
 
     def figures(self) -> list[Figure]:
         """Return one figure for each diagnostic with arrays."""

@@ -48,8 +48,8 @@ from transferscope.training import (
 ScaleFrom = Literal["own", "file", "network", "given"]
 
 Lack = Literal["start", "source", "passes"]
-"""What keeps a diagnostic from being measured: no start, no source data; or many passes through a network of others,
-which nobody asked for."""
+"""Reason why a diagnostic is not measured: no start, no source data, or many passes through a network of another
+package without a request by name."""
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ one that most raises the best score so far, in the mean over the known tasks, ea
     w_t \propto \exp(4 (1 - 2 / P) r_t),
 
 r_t the correlation of its scores with those of the P arms that were tried on the new task (the probes). After
-COVER_RUNS probes the cover and a model take turns, for with many known tasks the cover goes on for dozens of runs. The
-model names the arm with the highest expected improvement on the best probe (Jones et al. 1998): tasks are draws of a
-normal distribution over arms, around their means over the known tasks, whose covariance has few directions (Tipping and
-Bishop 1999); predictions are its conditional distribution given the probes. The scale of the new task is estimated from
-the probes and the median spread of the known tasks.
+COVER_RUNS probes the cover and a model alternate, since with many known tasks the cover takes dozens of runs. The model
+names the arm with the highest expected improvement on the best probe (Jones et al. 1998): tasks are draws of a normal
+distribution over arms, around their means over the known tasks, whose covariance has few directions (Tipping and Bishop
+1999); predictions are its conditional distribution given the probes. The scale of the new task is estimated from the
+probes and the median spread of the known tasks.
 """
 
 from collections.abc import Mapping

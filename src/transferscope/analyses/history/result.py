@@ -18,7 +18,7 @@ _HALF = 1.645
 """Half the width of an interval that holds 90 %, in standard deviations."""
 
 LIMITS = (
-    "Proposals rest on the assumption that the new task is like those that are kept. An arm that no other task knows "
+    "Proposals assume that the new task is similar to the known ones. An arm that occurs in no other task  "
     "is not proposed, and on a task unlike the others history can mislead for long: run a few arms at random as well."
 )
 

@@ -78,7 +78,7 @@ def draw_ranking(ranking: Ranking, hindsight: Hindsight | None = None) -> Figure
         data=ranking_rows([ranking]),
         caption=(
             f"Behind the best with {ranking.n_target:,} labels: each candidate minus the best by that score (at the "
-            "line), with its paired 95 % interval. A score tells two apart where the interval ends before the line; "
+            "line), with its paired 95 % interval. A score distinguishes two where the interval ends before the line; "
             f"grey is the network as it is initialised. Each panel has its own unit.{said}{left_out}"
         ),
     )

@@ -37,7 +37,7 @@ class RankingResult(AnalysisResult):
     @property
     def title(self) -> str:
         """The target of the ranking."""
-        return f"What to transfer from: {self.target}"
+        return f"Ranking of sources: {self.target}"
 
     @property
     def verdict(self) -> Verdict:
@@ -62,7 +62,7 @@ class RankingResult(AnalysisResult):
 
     def sections(self) -> list[Section]:
         """Return table, figure and limitations."""
-        return [Section("What it rests on", "ranking", _evidence(self.ranking))]
+        return [Section("Evidence", "ranking", _evidence(self.ranking))]
 
     def answer(self) -> tuple[Block, ...]:
         """Return the output of the command: the answer per number of labels, the networks with the most, and notes."""
@@ -90,7 +90,7 @@ def study_part(frames: StudyFrames) -> Part | None:
     document = frames.documents.get(RANKING)
     if document is None:
         return None
-    title, slug = "What to transfer from", "ranking"
+    title, slug = "Ranking of sources", "ranking"
     try:
         ranking = KEPT.from_document(document)
     except StoreError as error:  # of another version of the package

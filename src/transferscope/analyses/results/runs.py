@@ -546,7 +546,8 @@ def _is_setting(column: pd.Series) -> bool:
 
 
 def _telling(table: pd.DataFrame, keys: pd.DataFrame, columns: Mapping[str, str]) -> tuple[list[str], int]:
-    """Return the fewest columns of settings, found one by one, that tell runs apart, and how many rows they do not.
+    """Return the fewest columns of settings, found one by one, that distinguish runs, and the number of rows left
+    alike.
 
     Columns of many numbers, such as ends of intervals, are results rather than settings.
     """

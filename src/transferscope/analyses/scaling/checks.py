@@ -17,7 +17,7 @@ EXPLAINS = 1e-3
 """A column that is not a name explains the errors below this probability of what it explains by chance (F tests)."""
 
 MOST_VALUES = 50
-"""With more values a column of numbers is a measurement rather than what tells curves apart."""
+"""With more values, a column of numbers is a measurement rather than a name of curves."""
 
 MOST_APART = 6
 """Columns that are named at once."""

@@ -5,27 +5,27 @@ Nothing here imports torch.
 """
 
 GROUPS = {
-    "Ask": {
-        "compare": "Methods with a source and without: what to use, does it help?",
-        "rank": "Rate pretrained networks for a target, before any training.",
-        "plan": "How many labels it takes, with transfer and without.",
-        "scaling": "How much pretraining, and more data or different data?",
-        "diagnose": "What a network looks like inside, and what follows for transfer.",
-        "propose": "What to try next on a task, from scores on other tasks.",
+    "Analyse": {
+        "compare": "Compare transfer methods with baselines, and recommend one.",
+        "rank": "Rank pretrained networks for a target without training.",
+        "plan": "Estimate the labels needed, with and without transfer.",
+        "scaling": "Fit scaling laws: how much pretraining, and which data to add.",
+        "diagnose": "Measure a trained network: why transfer helps or does not.",
+        "propose": "Propose the next arm for a task, from scores on other tasks.",
     },
     "Run studies": {
-        "run": "Do the runs of a study that are missing, after a stop or a change.",
-        "status": "How much of a study is done, why runs failed, what an edit asks for.",
-        "report": "What a study says, or runs of another tool: answer, page, table.",
-        "demo": "From rendered characters to real handwritten digits; no download.",
+        "run": "Make the missing runs of a study, after a stop or a change.",
+        "status": "Show progress, failed runs and pending changes of a study.",
+        "report": "Report a study, or runs of another tool: answer, page, table.",
+        "demo": "Run an example: rendered characters to real digits, no download.",
     },
     "Use a network": {
-        "export": "Write the network of a finished run to a folder, to predict with.",
-        "predict": "Predict for new inputs: classes with probabilities, or numbers.",
+        "export": "Export the network of a finished run to a folder, for prediction.",
+        "predict": "Predict classes with probabilities, or numbers, for new inputs.",
     },
-    "Look": {
-        "show": "What data are (labels, inputs) or a network is (blocks, head).",
-        "doctor": "What this machine has, and how to install what is missing.",
+    "Inspect": {
+        "show": "Show how data (labels, inputs) or a network (blocks, head) are read.",
+        "doctor": "Check this machine, and show how to install what is missing.",
     },
 }
 """The commands by the group of the help, with their first sentence."""

@@ -33,7 +33,7 @@ class Options:
         ),
     ] = None
     methods: Annotated[
-        list[str] | None, typer.Option(autocompletion=among("methods"), help="By name. [controls and the usual ones]")
+        list[str] | None, typer.Option(autocompletion=among("methods"), help="Methods by name. [usual methods]")
     ] = None
     diagnostics: Annotated[
         list[str] | None, typer.Option(autocompletion=among("diagnostics"), help="Diagnostics by name.")

@@ -52,7 +52,7 @@ class Options:
     ] = None
     diagnostics: Annotated[
         list[str] | None,
-        typer.Option(autocompletion=among("diagnostics"), help="By name. [all that apply and are quick]"),
+        typer.Option(autocompletion=among("diagnostics"), help="Diagnostics by name. [all that apply and are fast]"),
     ] = None
     transforms: TransformsOption = None
     network: NetworkOption = "lenet"

@@ -15,7 +15,7 @@ MOST_CLASSES = 20
 
 
 def evenly_chosen(items: Sequence[Item], at_most: int) -> list[Item]:
-    """Return at most so many of the items, evenly spaced, including the first and the last."""
+    """Return at most `at_most` items, evenly spaced, including the first and the last."""
     if len(items) <= at_most:
         return list(items)
     return [items[round(i * (len(items) - 1) / (at_most - 1))] for i in range(at_most)]
@@ -34,7 +34,7 @@ def short(name: str, *, width: int = 18) -> str:
 
 
 def beside_axis(name: str, *, width: int = 18) -> str:
-    """Return a name for an axis or panel title, in two lines of at most so many characters if it is longer.
+    """Return a name for an axis or panel title, in two lines of at most `width` characters if it is longer.
 
     Text in brackets is kept together if it fits in one line. Names too long for two lines lose their middle, since
     similar names often differ at their ends.

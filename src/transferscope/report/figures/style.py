@@ -36,7 +36,7 @@ NARROW = 3.6
 """Width of a drawing for a telephone, in inches."""
 
 QUIET = "#8a9099"
-"""Colour of grid lines and of what stands back."""
+"""Colour of grid lines and other secondary elements."""
 
 
 @contextmanager
@@ -153,7 +153,7 @@ WITH_SOURCE, WITHOUT = "#0072b2", "#6b7079"
 """Colours of arms with and without a source, in every picture of a study."""
 
 RECOMMENDED = "*"
-"""The mark of the arm to use, in every picture of a study."""
+"""Marker of the recommended arm in every figure of a study."""
 
 # Every colour has a contrast of at least 3 to 1 on light and on dark paper. The first four are Okabe and Ito's, told
 # apart with every common kind of colour blindness.

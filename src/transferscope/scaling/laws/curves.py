@@ -26,7 +26,7 @@ POWER_FLOOR = Law(
     form=powers(((0, 0),), ()),
     grid=np.geomspace(0.02, 4.0, 48)[:, None],
 )
-r"""f(x) = D x^{-\alpha} + C. x > 0. Below \alpha = 0.02 it cannot be told from a straight line in log x."""
+r"""f(x) = D x^{-\alpha} + C. x > 0. Below \alpha = 0.02 it is indistinguishable from a straight line in log x."""
 
 
 SHIFTED_POWER = Law(

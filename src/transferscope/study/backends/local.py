@@ -51,9 +51,9 @@ _SECONDS_TO_END = 5.0
 _LONGEST_LINE = 1 << 16
 _SECONDS_BETWEEN_CHECKS = 0.25
 _SECONDS_TO_SAY = 10.0
-"""A command that takes too long is stopped by the worker, which can say what came of it; later than this it is not."""
+"""Grace period in which the worker stops a command that takes too long and reports its output."""
 _SECONDS_TO_KEEP = 2.0
-"""A cell whose time is over is stopped by the worker, which can keep its state; later than this it is not."""
+"""Grace period in which the worker stops a cell whose time is over and keeps its state."""
 _SECONDS_STOPPED = 5.0
 """A worker that is stopped for longer is given up; Ctrl-Z stops the runner too, which then does not count."""
 

@@ -280,7 +280,7 @@ def _unjudged(run: RunSettings, beside: StudySpec | None) -> Iterator[str]:
         )
     if run.predictions is None:
         yield (
-            "[run] names no predictions, and nobody knows on which examples a command is judged; let it write a row "
+            "[run] names no predictions, so the test examples of the command are unknown; let it write a row "
             'with prediction and label for each test example of [target], as in predictions = "predictions.csv"'
         )
 
