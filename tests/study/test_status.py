@@ -1,10 +1,15 @@
 import math
+from pathlib import Path
 
 import pytest
 
 from study.plans import small_plan
-from transferscope.store import Standing
-from transferscope.study.status import Forecast
+from study.specs import tables
+from transferscope.records import Failure
+from transferscope.store import Standing, Store, StudyCounts
+from transferscope.study.plan import plan_study
+from transferscope.study.spec import parse_spec
+from transferscope.study.status import Forecast, edited_plan
 
 CELLS = small_plan(2, sizes=(10, 20)).cells  # per seed: one pretraining, one from scratch, two fine-tunings
 
@@ -41,3 +46,22 @@ def test_failed_cells_are_not_waited_for() -> None:
     forecast.count_done(CELLS[0].key, 5.0)
     assert (forecast.done, forecast.failed, forecast.total) == (1, 7, 8)
     assert forecast.seconds_left({}, workers=1) == (0, 0)
+
+
+def test_runs_behind_a_failed_one_are_not_among_those_to_do(tmp_path: Path) -> None:
+    asked = tables(
+        target={"data": "digits", "transforms": [], "labels": [20], "limit": 40, "test_limit": 20},
+        sources={"fashion": None, "turned": {"data": "digits", "transforms": ["upside-down"], "limit": 40}},
+        network={"name": "linear"}, pretraining={"steps": 1, "epochs": None}, training={"steps": 1}, seeds=1,
+        methods={"merlin": None, "linear-probe": {}},
+        engine={"workers": 0, "device": "cpu"},
+    )  # fmt: skip
+    planned = plan_study(parse_spec(asked))
+    with Store.open(tmp_path / "s.sqlite") as store:
+        store.plan(planned.study, planned.cells)
+        (pretraining,) = (cell for cell in planned.cells if cell.role == "pretrain")
+        store.fail(pretraining.key, Failure("exception", "for the test"))
+        edited = edited_plan(parse_spec({**asked, "seeds": 2}), store)
+    assert edited is not None
+    assert edited.counts == StudyCounts(planned=1 + 4, failed=1, blocked=2)
+    assert (edited.added, edited.dropped) == (4, 0)

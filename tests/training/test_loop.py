@@ -198,6 +198,22 @@ def test_the_curve_has_its_points_and_leaves_training_as_it_was() -> None:
     assert torch.equal(weights(network), weights(plain))
 
 
+def test_what_has_nothing_to_train_is_measured_once_at_its_start() -> None:
+    tensors = to_tensors(data(), pixel_scale(data()))
+    learner = Learner(nn.Identity(), [], {"target": Draw(tensors)}, lambda batches, step: torch.zeros(()))
+    watched = list[int]()
+    found = train(
+        learner,
+        SETTINGS,
+        RunOptions(seed=4),
+        n_steps=30,
+        curve=lambda step: (Record("norm", Estimate(1.0), "", step),),
+        watch=watched.append,
+    )
+    assert [one.step for one in found.history] == watched == [0]
+    assert (found.status, found.cost.steps, found.cost.examples_seen) == ("converged", 0, 21)
+
+
 def test_a_loss_that_is_not_finite_ends_the_run_with_a_status() -> None:
     network = module()
     run = train(learner_of(network), replace(SETTINGS, lr=1e30), RunOptions(seed=4), n_steps=500)
