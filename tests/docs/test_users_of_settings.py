@@ -12,6 +12,7 @@ from transferscope.diagnostics import DIAGNOSTICS
 from transferscope.methods import METHODS, Method
 from transferscope.methods.recipes import EQUAL, RECIPES
 from transferscope.methods.tuning import search_grid
+from transferscope.study.schema import study_schema
 from transferscope.training import TrainingSettings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -30,6 +31,16 @@ KEPT = {
     "TrainingSettings.class_weights": "what a page of few examples of a class advises",
 }
 """Those that nothing here sets, and why they are settings all the same."""
+
+KEPT_KEYS = {
+    "sources.test_limit": "as of the target",
+    "sources.options": "what a network of another package takes",
+    "network.options": "what a network of another package takes",
+    "race.run_minutes": "what `compare` sets where it may ask",
+    "track.mlflow": "a tracker, as tensorboard is",
+    "track.wandb": "a tracker, as tensorboard is",
+}
+"""The same of the other keys of a study file."""
 
 
 def _studies() -> Iterator[dict[str, Any]]:
@@ -69,6 +80,30 @@ def test_every_setting_has_a_user() -> None:
     of_training = [table for study in studies for one in ("training", "pretraining") for table in [study.get(one, {})]]
     used |= {f"TrainingSettings.{key}" for table in (*of_training, *(row.training for row in rows)) for key in table}
     assert there - used == set(KEPT)
+
+
+def test_every_other_key_of_a_study_file_has_a_user() -> None:
+    """A study, or code in the docs that sets it: `key = ...`, `table.key=...`, or `[table] key`."""
+    schema, used, there = study_schema(), set[str](), set[str]()
+
+    def keys_of(table: dict[str, Any]) -> dict[str, Any]:
+        known: dict[str, Any] = table.get("properties", {})
+        return known if "$ref" not in table else keys_of(schema["definitions"][table["$ref"].rpartition("/")[2]])
+
+    studies = list(_studies())
+    pages = (ROOT / "README.md", *ROOT.glob("docs/**/*.md"))
+    code = "\n".join(re.findall(r"```.*?```|`[^`]+`", "".join(one.read_text("utf-8") for one in pages), re.DOTALL))
+    for name, table in schema["properties"].items():
+        if name in ("methods", "diagnostics", "training", "pretraining", "arms"):  # of others, and the test above
+            continue
+        own = keys_of(table["additionalProperties"] if name == "sources" else table)
+        there |= {f"{name}.{key}" for key in own}
+        given = [study.get(name, {}) for study in studies]
+        given = [one for tables in given for one in tables.values()] if name == "sources" else given
+        used |= {f"{name}.{key}" for one in given if isinstance(one, dict) for key in one}
+        said = rf"(?<!\w)({'|'.join(own) or '-'})(?:\s*=|`)"
+        used |= {f"{name}.{key}" for key in re.findall(said, code)}
+    assert there - used == set(KEPT_KEYS)
 
 
 def _tables(study: dict[str, Any], place: str) -> Iterator[tuple[str, dict[str, Any]]]:
