@@ -6,6 +6,7 @@ from transferscope.wording import (
     candidate_words,
     data_in_words,
     duration,
+    few,
     large_count,
     listed,
     memory,
@@ -21,6 +22,7 @@ from transferscope.wording import (
 )
 def test_items_are_listed_as_in_a_sentence(items: list[str], text: str) -> None:
     assert listed(items) == text
+    assert few(items, 2) == {"a, b and c": "a and 2 more"}.get(text, text)
 
 
 def test_methods_have_their_names_of_prose_and_variants_their_own() -> None:

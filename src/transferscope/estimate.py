@@ -32,10 +32,6 @@ class Interval:
     high: float
     level: float = 0.95
 
-    def excludes(self, value: float) -> bool:
-        """Return whether `value` lies outside."""
-        return value < self.low or value > self.high
-
     def clipped(self, low: float, high: float) -> "Interval":
         """Return the interval within the range of the quantity; the coverage is unchanged."""
         return Interval(min(max(self.low, low), high), min(max(self.high, low), high), self.level)
@@ -97,9 +93,7 @@ class Estimate:
     @property
     def sign(self) -> int:
         """1 or -1 if the whole interval is on that side of 0, otherwise 0."""
-        if self.interval is None or not self.interval.excludes(0.0):
-            return 0
-        return 1 if self.interval.low > 0 else -1
+        return (self.low > 0) - (self.high < 0)
 
 
 def as_json(value: Any, *, nan: str | None = "nan") -> Any:

@@ -17,6 +17,7 @@ def test_the_t_interval_is_the_one_of_scipy() -> None:
     assert summary.interval is not None
     assert (summary.interval.low, summary.interval.high) == pytest.approx((expected.low, expected.high), rel=1e-12)
     assert (summary.value, summary.sd, summary.n) == pytest.approx((values.mean(), stats.tstd(values), 5))
+    assert [t_interval(values + shift, level=0.9).sign for shift in (0.0, -0.94, -2.0)] == [1, 0, -1]
 
 
 def test_one_sample_says_nothing_about_spread() -> None:
