@@ -102,7 +102,7 @@ def test_an_unknown_argument_is_one_sentence_with_the_nearest() -> None:
 
 def test_what_python_says_of_too_many_arguments_stays() -> None:
     with pytest.raises(TypeError, match=r"_ask\(\) takes from 0 to 1 positional arguments"):
-        _ask([10], 0.1)  # type: ignore[misc]
+        _ask([10], 0.1)  # type: ignore[call-arg]
 
 
 def test_paths_are_data_as_text_is(tmp_path: Path) -> None:
