@@ -324,6 +324,9 @@ def test_a_test_part_of_ones_own_is_checked(tmp_path: Path) -> None:
         load(f"{spec}&group=patient")
     with pytest.raises(DataError, match="are not later"):
         load(f"{spec}&time=seen")
+    frame.assign(seen="2024-05-01").to_csv(tmp_path / "one.csv", index=False)
+    with pytest.raises(DataError, match=f"the time is the same in all {len(frame)} rows"):
+        load(f"csv:{tmp_path / 'one.csv'}?label=ill&time=seen")
     frame = frame.sort_values("seen").assign(patient=["p1"] * 200 + ["p2"] * 40)
     frame[:200].to_csv(tmp_path / "a.csv", index=False)
     frame[200:].to_csv(tmp_path / "b.csv", index=False)

@@ -153,7 +153,8 @@ def rows_after(
     distinct, place = np.unique(times, return_inverse=True)
     if len(distinct) < 2:
         raise DataError(
-            f"{name}: all {len(times)} rows have the time {times[0]}; expected two times, or leave time out"
+            f"{name}: the time is the same in all {len(times)} rows; a later test part takes two times or more, so "
+            "leave time out"
         )
     later = 1 - np.cumsum(np.bincount(place))[:-1] / len(times)
     is_test = place > int(np.argmin(np.abs(later - share)))

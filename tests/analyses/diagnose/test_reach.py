@@ -101,7 +101,9 @@ def test_the_best_draw_of_random_weights_is_the_one_to_beat(tmp_path: Path, data
     assert result.reach.each["random"].mean() == pytest.approx(max(reached))
 
 
-@pytest.mark.parametrize(("right", "call"), [((60, 80, 80), "worse"), ((60, 55, 80), ""), ((60, 20, 20), "better")])
+@pytest.mark.parametrize(
+    ("right", "call"), [((60, 80, 80), "worse"), ((60, 55, 80), ""), ((60, 20, 20), "better"), ((60, 60, 20), "same")]
+)
 def test_random_weights_are_beaten_by_all_draws_and_win_by_all(right: tuple[int, ...], call: str) -> None:
     """Of 200 examples so many are right for the network and two draws of random weights, the same ones first."""
     own, *draws = (100.0 * (np.arange(200) < 2 * n) for n in right)

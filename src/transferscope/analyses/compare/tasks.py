@@ -3,7 +3,7 @@
 import textwrap
 from collections import Counter
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 _DRAWS = 2000
 _LEVEL = 0.95
+_MOST_LINES = 30  # of the terminal
 
 
 @dataclass(frozen=True)
@@ -42,10 +43,12 @@ class OverTasks:
     Attributes:
         results: The comparison of each task, by its name.
         of_other_metrics: Tasks whose rows have other metrics alone.
+        unreadable: Error of each task whose rows cannot be read.
     """
 
     results: Mapping[str, ResultsComparison]
     of_other_metrics: tuple[str, ...] = ()
+    unreadable: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def _measured(self) -> list[Scores]:
@@ -157,6 +160,7 @@ class OverTasks:
         notes = [f"Not on every task, and left out of the summary: {few(left)}."] if left else []
         if other := self.of_other_metrics:
             notes.append(f"Of other metrics than {self._metric.name}, and left out: {few(other)}.")
+        notes += [f"Left out: task {task}, since {error}." for task, error in self.unreadable.items()]
         failed = Counter[str]()
         for one in self._measured:
             failed.update({arm: int(row.sum()) for arm, row in zip(one.arms, one.failed, strict=True)})
@@ -183,14 +187,15 @@ class OverTasks:
         return f"{row['ahead']:,g} of {counted(int(row['pairs']), 'pair')}"
 
     def _lines(self) -> list[str]:
-        wide = max(len(arm) for arm in ("arm", *self.arms))
+        wide = max(map(len, ("arm", *self._table["arm"].head(_MOST_LINES))))
         mean = f"  {'mean':>8}" if self._can_be_averaged else ""
         lines = [f"{'arm':<{wide}}   rank  {'95 % CI':>11}{mean}  better than the best baseline"]
-        for row in self._table.to_dict("records"):
+        for row in self._table.head(_MOST_LINES).to_dict("records"):
             better = f"  {told}" if (told := self._better(row)) else ""
             mean = f"  {self._metric.level(row['mean']):>8}" if self._can_be_averaged else ""
             lines.append(f"{row['arm']:<{wide}}  {row['rank']:>5.1f}  {self._ends(row, 'rank'):>11}{mean}{better}")
-        return lines
+        more = len(self._table) - _MOST_LINES
+        return [*lines, f"and {counted(more, 'more arm')}: in the report"] if more > 0 else lines
 
     def to_dict(self) -> dict[str, Any]:
         """Return the summary as JSON values, with the answer of each task by its name in "tasks"."""
@@ -318,9 +323,11 @@ def compare_tasks(
     Args:
         columns: Column by role; `task` names the column of tasks.
 
+    Tasks that cannot be read are left out, and the summary says so with the error.
+
     Raises:
-        TransferscopeError: As in `compare_results`, with the task; or there is only one task, or no arm has runs on
-        every task.
+        TransferscopeError: As in `compare_results`, if fewer than two tasks can be read; or there is only one task, or
+        no arm has runs on every task.
     """
     task = columns.task
     if task is None:
@@ -338,7 +345,8 @@ def compare_tasks(
     others = tuple(name for name in every if name not in names)
     if len(names) < 2:
         raise DataError(f"column {task!r} has one task, {few(names)}; leave out task={task}")
-    made = {}
+    made: dict[str, ResultsComparison] = {}
+    unreadable: dict[str, TransferscopeError] = {}
     for name in names:
         try:
             made[name] = compare_results(
@@ -351,9 +359,11 @@ def compare_tasks(
                 planned=planned,
             )
         except TransferscopeError as error:
-            left_out = f"leave the task out with --where '{task}!={name}'"
-            raise DataError(f"task {name}: {error}; fix that, or {left_out}") from error
-    found = OverTasks(made, others)
+            unreadable[name] = error
+            if len(names) - len(unreadable) < 2:
+                first, cause = next(iter(unreadable.items()))
+                raise DataError(f"task {first}: {cause}") from cause
+    found = OverTasks(made, others, {name: str(error) for name, error in unreadable.items()})
     if not found.arms:
         raise DataError(
             f"no arm has a run on every task of {few(names)}, so arms cannot be ranked; compare each task alone"

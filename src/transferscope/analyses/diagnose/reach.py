@@ -19,7 +19,7 @@ from transferscope.training import frozen_features
 Whose = Literal["end", "start", "random"]
 """Of the network, of the weights that its training started from, or of random weights of its architecture."""
 
-Call = Literal["better", "worse", ""]
+Call = Literal["better", "worse", "same", ""]
 
 LEAST_EXAMPLES = 6
 """Fewer differences that are all one have an interval of no width, and by a sign test say nothing at a level of 5 %."""
@@ -58,8 +58,11 @@ class Reach:
     def call(self, whose: Whose, over: Whose) -> Call:
         """Return the side on which the 95 % interval of the difference excludes 0.
 
-        "Better" than random weights means better than their best draw, "worse" means worse than their worst.
+        "Better" than random weights means better than their best draw, "worse" means worse than their worst; "same"
+        means that every example has the same score.
         """
+        if np.array_equal(self.each[whose], self.each[over]):
+            return "same"
         if self.gain(whose, over).low > 0:
             return "better"
         least = min(self.draws, key=lambda points: points.mean()) if over == "random" else self.each[over]

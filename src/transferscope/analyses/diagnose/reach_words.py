@@ -60,7 +60,7 @@ def reach_table(reach: Reach) -> Table:
         reached, gain = reach.reached(whose), Cell("–")
         if whose != over:
             known = reach.gain(whose, over)
-            tones: dict[str, Tone] = {"better": "positive", "worse": "negative", "": ""}
+            tones: dict[str, Tone] = {"better": "positive", "worse": "negative", "same": "", "": ""}
             ends = f"{signed(known.low, 1)} to {signed(known.high, 1)}"
             gain = Cell(signed(known.value, 1), ends, tones[reach.call(whose, over)])
         rows.append((Cell(_WHOSE[whose]), Cell(f"{reached.value:.1f} %".replace("-", "−")), gain))

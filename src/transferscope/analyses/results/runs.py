@@ -34,7 +34,7 @@ from transferscope.analyses.results.means import SEED, runs_of_means, unused_dev
 from transferscope.data.arrays import check_spellings
 from transferscope.data.cells import is_text, without_summaries
 from transferscope.data.frame import Frame
-from transferscope.errors import DataError, SettingsError, missing_file, unknown_name
+from transferscope.errors import DataError, SettingsError, TransferscopeError, missing_file, unknown_name
 from transferscope.settings.questions import Better
 from transferscope.study.decisions import Arm
 from transferscope.study.measure import Measure
@@ -174,7 +174,11 @@ def read_runs(
     if of_means is not None:
         table, asked, _, said_means = of_means
         notes.append(said_means)
-    score, measure_name, table = _score_column(table, asked)
+    try:
+        score, measure_name, table = _score_column(table, asked)
+    except SeveralMetricsError as error:
+        then = _further(read, replace(asked, metric=error.first), without, folder=folder, predictions=predictions)
+        raise SettingsError(f"{error}{then}") from error
     if score in in_percent and asked.unit is None:
         asked = replace(asked, unit="%")
     given = {role: getattr(asked, role) for role in _ROLES}
@@ -216,7 +220,7 @@ def read_runs(
         raise DataError(f"column {score} is empty in every row; expected a score of each run")
     again = _repeated(table, rows, columns)
     table, rows, levels = table[~again], rows[~again], levels[~again]
-    _check_once(table.drop(columns=[score]), rows, columns)
+    _check_once(table.drop(columns=[score]), rows, columns, told="source" in columns or without is not None)
     left = (*left, *of_rows, *unnamed, *_of_seeds(table.drop(columns=[score]), rows, columns))
     if again.any():
         left = (*left, f"left out without a score and run again: {counted(int(again.sum()), 'run')}")
@@ -231,7 +235,10 @@ def read_runs(
         of_seeds.append(
             f"{counted(planned, 'row')} without a final score {'is' if planned == 1 else 'are'} still to be run"
         )
-    with_source = _with_source(rows, without, has_column="source" in columns)
+    joined = [name for name in columns["arm"].split("+") if "+" in columns["arm"] and name in table]
+    of_arms = table.loc[rows.drop_duplicates("method").index, joined] if joined else table.iloc[:0, :0]
+    parts = {rows["method"][row]: {*map(_text, cells)} for row, *cells in of_arms.itertuples(name=None)}
+    with_source = _with_source(rows, without, parts, has_column="source" in columns)
     for method, source in rows[["method", "source"]].drop_duplicates().itertuples(index=False):
         if source and Arm(method, source) not in with_source:  # such as scratch, whose source is "none"
             own = (rows["method"] == method) & (rows["source"] == source)
@@ -331,10 +338,7 @@ def _score_column(table: pd.DataFrame, asked: RunColumns) -> tuple[str, str, pd.
         values = [name for name in _VALUES if name in columns]
         if len(values) == 1:
             if asked.metric is None and len(there) > 1:
-                raise SettingsError(
-                    f"the table has several metrics in column {of_measure[0]} ({few(there, 9)}); choose one with "
-                    f"--metric {there[0]}"
-                )
+                raise SeveralMetricsError(f" in column {of_measure[0]} ({few(there, 9)})", there[0])
             chosen = asked.metric or there[0]
             if chosen not in there:
                 raise unknown_name(f"value of {of_measure[0]}", chosen, there)
@@ -361,7 +365,26 @@ def _score_column(table: pd.DataFrame, asked: RunColumns) -> tuple[str, str, pd.
             "give --wide arms or --wide labels where a row holds several scores"
         )
     known.sort(key=lambda name: ("train" in words_in(name), "test" not in words_in(name)))
-    raise SettingsError(f"the table has several metrics ({listed(known[:8])}); choose one with --metric {known[0]}")
+    raise SeveralMetricsError(f" ({listed(known[:8])})", known[0])
+
+
+class SeveralMetricsError(SettingsError):
+    """One of several metrics must be chosen, such as the first."""
+
+    def __init__(self, seen: str, first: str) -> None:
+        super().__init__(f"the table has several metrics{seen}; choose one with --metric {first}")
+        self.first = first
+
+
+def _further(
+    read: Frame, asked: RunColumns, without: Collection[str] | None, *, folder: Path, predictions: Path | None
+) -> str:
+    """Return what else must be given once the metric is, so that one call more answers."""
+    try:
+        read_runs(read, asked, without, folder=folder, predictions=predictions)
+    except TransferscopeError as error:
+        return f". Then: {error}"
+    return ""
 
 
 def _without_signs(table: pd.DataFrame) -> tuple[pd.DataFrame, set[str]]:
@@ -497,8 +520,12 @@ def _strange(table: pd.DataFrame, rows: pd.DataFrame, columns: Mapping[str, str]
     return notes
 
 
-def _check_once(table: pd.DataFrame, rows: pd.DataFrame, columns: Mapping[str, str]) -> None:
-    """Refuse two rows of one run: several tasks, several settings, or duplicates."""
+def _check_once(table: pd.DataFrame, rows: pd.DataFrame, columns: Mapping[str, str], *, told: bool) -> None:
+    """Refuse two rows of one run: several tasks, several settings, or duplicates.
+
+    Args:
+        told: Whether the baselines are known; if not, the advice has them too.
+    """
     keys = ["method", "source", "n_target"]
     seed = columns.get("seed")
     paired = seed is not None and _are_shared(texts_of(table[seed]), rows)
@@ -525,7 +552,8 @@ def _check_once(table: pd.DataFrame, rows: pd.DataFrame, columns: Mapping[str, s
         raise DataError(
             f"{len(group)} rows are of the same run, {which}; columns {listed(telling)} distinguish "
             f"{'all runs' if not rest else f'all but {rest} of {len(table)} rows'}: "
-            f"add --columns {f'task={task} ' if task else ''}arm={arm}, or keep one value of a column, as in "
+            f"add --columns {f'task={task} ' if task else ''}arm={arm}"
+            f"{'' if told else ' --without BASELINES (or none)'}, or keep one value of a column, as in "
             f'--where "{telling[-1]}={_text(texts_of(table[telling[-1]]).mode()[0])}"'
         )
     values = group[named[0]]  # of numbers, such as steps and epochs, the last
@@ -631,11 +659,18 @@ def _seeds(
     return texts.map({name: number for number, name in enumerate(names)}), dict(enumerate(names)), []
 
 
-def _with_source(rows: pd.DataFrame, without: Collection[str] | None, *, has_column: bool) -> frozenset[Arm]:
-    """Return the transfer arms: those with a source, or not among the named baselines."""
+def _with_source(
+    rows: pd.DataFrame, without: Collection[str] | None, parts: Mapping[str, Collection[str]], *, has_column: bool
+) -> frozenset[Arm]:
+    """Return the transfer arms: those with a source, or not among the named baselines.
+
+    Args:
+        parts: The texts in the joined columns of each arm, any of which names it.
+    """
     pairs = rows[["method", "source"]].drop_duplicates().itertuples(index=False)
     arms = [Arm(method, source) for method, source in pairs]
-    names = sorted({str(arm) for arm in arms} | {arm.method for arm in arms} | {arm.source for arm in arms} - {""})
+    called = {arm: {str(arm), arm.method, arm.source, *parts.get(arm.method, ())} - {""} for arm in arms}
+    names = sorted(set().union(*called.values()))
     if without is None:
         if has_column and any(not arm.source for arm in arms):
             return frozenset(arm for arm in arms if arm.source)
@@ -647,7 +682,7 @@ def _with_source(rows: pd.DataFrame, without: Collection[str] | None, *, has_col
     for name in without:
         if name not in names and [*without] != ["none"]:
             raise unknown_name("arm of --without", name, names)
-    named = {arm for arm in arms if {str(arm), arm.method, arm.source} & set(without)}
+    named = {arm for arm in arms if called[arm] & set(without)}
     return frozenset(arm for arm in arms if arm not in named and (arm.source or not has_column))
 
 
