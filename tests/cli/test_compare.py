@@ -124,7 +124,7 @@ def test_without_seeds_it_is_run_until_it_is_settled(
         ([*COMPARE[1:], "--set", "sources.sauce.limit=9"], "unknown source 'sauce': did you mean 'source'?"),
         (["source.npz"], "transferscope report source.npz"),
         (["study.toml"], "`transferscope run study.toml`"),
-        ([*COMPARE[1:], "--seeds", "1", "--minutes", "9"], "takes at least 2"),
+        ([*COMPARE[1:], "--seeds", "1", "--minutes", "9"], "at least 2"),
     ],
 )
 def test_what_cannot_be_asked_is_one_sentence(call: Call, given: list[str], said: str) -> None:

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from fabricate import Fabrication, fabricate
 from transferscope.analyses.history import propose
 from transferscope.analyses.history.proposals import Prediction, predict, standardised
-from transferscope.analyses.history.question import _measure, gains_over
+from transferscope.analyses.history.question import _measure
 from transferscope.analyses.history.records import (
     COLUMNS,
     SHIPPED,
@@ -216,27 +216,6 @@ def test_tasks_without_an_arm_in_common_are_never_read_together() -> None:
     assert propose("birds", "recorded races").n_tasks == 4
     named = propose("mnist", "CLIP_benchmark")  # one of its tasks, which is another one than the reader's
     assert (named.best, named.n_tasks) == (None, 44)
-
-
-def test_gains_are_of_the_same_task_source_and_labels(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By hand: eleven tasks on which fine-tuning gains 0 to 10 points over the probe, and 20 over the raw inputs."""
-    rows = [
-        (f"task {i}", arm, 50.0, score)
-        for i in range(11)
-        for arm, score in (
-            ("linear probe from near", 0.7),
-            ("fine-tuning from near", 0.7 + i / 100),
-            ("linear probe from far", 0.1),
-            ("linear model on raw inputs", 0.5 + i / 100),
-        )
-    ]
-    frame = pd.DataFrame(rows, columns=["task", "arm", "labels", "score"])
-    frame = frame.assign(measure="accuracy", better="higher", origin="own")
-    monkeypatch.setattr("transferscope.analyses.history.question.shipped_rows", lambda: frame)
-    assert gains_over("fine-tuning", "linear probe") == pytest.approx((11, 1.0, 9.0))
-    raw = "linear model on raw inputs"
-    assert gains_over("fine-tuning", raw) == pytest.approx((11, 20.0, 20.0))
-    assert gains_over("MeRLin", "linear probe") is None
 
 
 def test_runs_that_a_seed_does_not_tell_apart_are_not_averaged(tmp_path: Path) -> None:

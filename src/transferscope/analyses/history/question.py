@@ -1,4 +1,4 @@
-"""`propose`: the next arm to try on a task, from scores on other tasks; and gains of a method elsewhere."""
+"""`propose`: the next arm to try on a task, from scores on other tasks."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -8,44 +8,12 @@ import numpy as np
 import pandas as pd
 
 from transferscope.analyses.history.proposals import predict
-from transferscope.analyses.history.records import groups_of, known_rows, shipped_rows
+from transferscope.analyses.history.records import groups_of, known_rows
 from transferscope.analyses.history.result import Proposal, ProposalResult
 from transferscope.errors import DataError, SettingsError, out_of_range, unknown_name
 from transferscope.records import HEADLINES
 from transferscope.settings.questions import LabelColumns
-from transferscope.wording import candidate_words, few, listed
-
-LEAST_GAINS = 5
-"""Finished comparisons of two methods from which something is said of them."""
-
-
-def gains_over(method: str, other: str) -> tuple[int, float, float] | None:
-    """Return the gains of a method over another one in the included runs, which fine-tune small networks.
-
-    Each gain compares two runs on the same task with the same source and labels.
-
-    Args:
-        method: Its display name, `methods.Method.called`.
-        other: Display name of the other, with the same source unless it is a baseline.
-
-    Returns:
-        The number of comparisons, and the 10 % and 90 % quantiles of the differences in points; None with fewer than
-        LEAST_GAINS.
-    """
-    rows = shipped_rows()
-    rows = rows[(rows["better"] == "higher") & rows["measure"].isin(HEADLINES)]
-    alone, of_method = rows[rows["arm"] == other], rows[rows["arm"].str.startswith(f"{method} from ")]
-    sources = of_method["arm"].str.removeprefix(f"{method} from ")
-    of_method = of_method.assign(arm=[candidate_words(other, name) for name in sources])
-    at = ["origin", "task", "labels", "measure"]
-    pairs = [
-        of_method.merge(rows[[*at, "arm", "score"]], on=[*at, "arm"], suffixes=("", "_of_other")),
-        of_method.merge(alone[[*at, "score"]], on=at, suffixes=("", "_of_other")),
-    ]
-    differences = 100 * pd.concat([pair["score"] - pair["score_of_other"] for pair in pairs])
-    if len(differences) < LEAST_GAINS:
-        return None
-    return len(differences), float(differences.quantile(0.1)), float(differences.quantile(0.9))
+from transferscope.wording import few, listed
 
 
 def propose(
