@@ -402,7 +402,7 @@ def liu_figure_4() -> Verdict:
         [found],
         f"{ALIKE}: from scratch {times(found)} as far, published 1.6 to 3.8; {read_for('Figure 4')}, six of them "
         "EfficientNet-lite0 of ImageNet at a tenth of the rate",
-        differs=f"{EQUAL_DIFFERS}; the map of the weights by t-SNE is not drawn",
+        differs=EQUAL_DIFFERS,
         numbers=1.6 <= float(np.exp(found.value)) <= 3.8,
     )
 

@@ -42,7 +42,7 @@ USED: dict[str, set[str]] = {
     "scaling s.toml": {"--by", "--study", "--target-score", "--budget", "--at"},
     "plan labels.csv": {"--target-score", "--margin", "--columns", "--better", "--without", "--where"},
     "plan s.toml": {"--target-score", "--margin", "--study"},
-    "diagnose s.toml --map": {"--seed", "--study"},
+    "diagnose s.toml": {"--diagnostics", "--labels", "--study"},
     "show": set(),
     "show digits": {"--fetch"},
     "show lenet": {"--shape", "--weights"},
@@ -60,7 +60,6 @@ USED: dict[str, set[str]] = {
 SET: dict[str, str] = {
     "rank x --from a.safetensors": "method=fine-tune",
     "rank s.toml": "labels=5",
-    "diagnose s.toml --map": "part=target_test",
     "diagnose net.pt --data usps": "source.transforms=grey",
     "show": "widths=5",
     "show digits": "widths=5",

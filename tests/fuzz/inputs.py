@@ -134,8 +134,9 @@ _TABLES: dict[str, list[str]] = {
 }
 
 _OF_STUDY = [
-    *("status", "report", "rank", "scaling", "plan", "compare --task a", "diagnose --map", "export --out net"),
+    *("status", "report", "rank", "scaling", "plan", "compare --task a", "export --out net"),
     "papers draw liu2019 landscapes --study",
+    "papers draw liu2019 fig4 --study",
 ]
 """What is asked of a study beside running it."""
 

@@ -8,6 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from safetensors.torch import load_file
+from scipy.spatial.distance import cdist
+from torch import nn
 from typer.testing import CliRunner
 
 from remembered import REMEMBERED
@@ -20,6 +22,7 @@ from transferscope.study.context import WorkContext
 from transferscope.study.run import run_study
 from transferscope.study.spec import parse_spec
 from transferscope_papers.command import app
+from transferscope_papers.liu2019.weight_map import weight_distances
 from transferscope_papers.merlin2020.features import features_of
 
 pytestmark = pytest.mark.long
@@ -81,7 +84,7 @@ def trained(folder: Path) -> Path:
         seeds=2,
         store=str(folder / "trained.sqlite"),
         methods={"scratch": {}, "linear-probe": {}, "fine-tune": {}, "merlin": {"target_batch": 8}},
-        diagnostics={"all": landscape, "head": {**landscape, "blocks": ["head"]}},
+        diagnostics={"all": landscape, "head": {**landscape, "blocks": ["head"]}, "weights": {"every": 100}},
         engine={"keep": "all", "workers": 0},
     )
     spec = parse_spec(study)
@@ -109,6 +112,39 @@ def test_landscapes_are_held_against_each_other_layer_by_layer(tmp_path: Path) -
             layer = {"all": "all layers", "head": "head"}[str(labels["diagnostic"])]
             own = (table["network"] == "from scratch") & (table["layer"] == layer) & (table["seed"] == labels["seed"])
             assert table.loc[own, "variation"].item() == pytest.approx(plane.max() - plane.min())
+
+
+@pytest.mark.long
+@pytest.mark.drawn
+def test_weights_are_mapped_by_the_distances_between_networks(tmp_path: Path) -> None:
+    file = trained(tmp_path)
+    words = run("draw", "liu2019", "fig4", "--study", str(file), "--out", str(tmp_path / "out"))
+    table = pd.read_csv(tmp_path / "out" / "liu2019-fig4.csv")
+    assert table.groupby(["network", "at"]).size().unique().tolist() == [2]
+    moved: dict[str, list[float]] = {}
+    with Store.open(str(tmp_path / "trained.sqlite")) as store:
+        for cell in (one.cell for one in store.cells("trained") if one.cell.role == "method"):
+            start, end = (load_file(store.files / f"{cell.key}{at}.safetensors") for at in (".step0", ""))
+            way = "from scratch" if cell.labels["source"] is None else f"{cell.labels['method']} from source"
+            parts = [np.square(end[name].numpy() - start[name].numpy()).sum() for name in end]
+            moved.setdefault(way, []).append(float(np.sum(parts)) ** 0.5)
+    assert set(moved) == set(table["network"])
+    for way, distances in moved.items():
+        assert f"{way} {np.mean(distances):.3g}" in words
+
+
+def test_distances_of_weights_are_those_of_all_parameters_in_one_vector() -> None:
+    networks = [nn.Sequential(nn.Linear(3, 2), nn.Linear(2, width)) for width in (1, 1, 1)]
+    vectors = np.stack([np.concatenate([p.detach().numpy().ravel() for p in one.parameters()]) for one in networks])
+    assert weight_distances(networks) == pytest.approx(cdist(vectors, vectors), rel=1e-6)
+    with pytest.raises(DataError, match="the kept networks differ in architecture"):
+        weight_distances([networks[0], nn.Linear(3, 2)])
+
+
+def test_a_study_without_snapshots_has_no_map_of_weights(tmp_path: Path) -> None:
+    study = make_study(tmp_path / "one.sqlite", "one", {"fine-tune": "mnist", "scratch": None})
+    with pytest.raises(DataError, match=r"one kept start and end of 0 networks .*with every = 100"):
+        run("draw", "liu2019", "fig4", "--study", str(study), "--out", str(tmp_path / "out"))
 
 
 @pytest.mark.long

@@ -24,8 +24,7 @@ from transferscope.settings.questions import DiagnoseQuestion
 
 EXAMPLES = """transferscope diagnose usps.toml
 transferscope diagnose net.safetensors --data usps --against start.safetensors
-transferscope diagnose net.pt --data usps --from mnist --set diagnostics.curvature.k=5
-transferscope diagnose usps.toml --map --out maps"""
+transferscope diagnose net.pt --data usps --from mnist --set diagnostics.curvature.k=5"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
