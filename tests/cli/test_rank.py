@@ -39,7 +39,7 @@ def test_files_are_ranked_with_words_figure_and_table(
     assert lines[0].startswith("With 30 labels")
     named = {line.split("  ")[0] for line in lines[3:6]}
     assert named == {"first.safetensors", "second.safetensors", "random features"}
-    assert "No test example was read" in said
+    assert "Test examples are not used" in said
     assert re.search(rf"written: {out}/.*-ranking.html, ranking.svg, ranking.pdf, ranking.csv", said)
     table = pd.read_csv(out / "ranking.csv")
     assert len(table) == 2 * 3

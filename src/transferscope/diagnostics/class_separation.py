@@ -47,7 +47,7 @@ class ClassSeparation(Diagnostic):
     headline: ClassVar[str] = "variance_ratio"
     meaning: ClassVar[Meaning] = Meaning(
         "intra- to inter-class variance",
-        lower="classes that lie further apart",
+        lower="better separated classes",
         higher="classes that lie closer together",
         expected="lower",
         limits=(

@@ -55,8 +55,8 @@ class FeatureAlignment(Diagnostic):
     name: ClassVar[str] = "feature-alignment"
     headline: ClassVar[str] = "feature_label_alignment"
     meaning: ClassVar[Meaning] = Meaning(
-        "cost of reading labels off the features",
-        lower="features closer to the labels",
+        "cost of fitting labels by the features",
+        lower="features more aligned with the labels",
         higher="features further from the labels",
         expected="lower",
         limits=(

@@ -32,8 +32,8 @@ class KernelDistance(Diagnostic):
     headline: ClassVar[str] = "kernel_task_distance"
     meaning: ClassVar[Meaning] = Meaning(
         "kernel distance of the tasks",
-        lower="tasks that lie nearer",
-        higher="tasks that lie further apart",
+        lower="more similar tasks",
+        higher="less similar tasks",
         expected="lower",
         share=True,
         limits=(

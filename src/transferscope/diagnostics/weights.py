@@ -79,7 +79,7 @@ class Weights(Diagnostic):
     headline: ClassVar[str] = "weight_deviation"
     meaning: ClassVar[Meaning] = Meaning(
         "weight deviation from the start",
-        lower="weights nearer to their start",
+        lower="weights closer to their start",
         higher="weights further from their start",
         expected="lower",
         limits=(

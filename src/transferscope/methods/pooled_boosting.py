@@ -27,7 +27,7 @@ class SourceBoosting(Boosting):
     """
 
     name: ClassVar[str] = "source-boosting"
-    called: ClassVar[str] = "the source's boosted trees"
+    called: ClassVar[str] = "boosting on the source table"
     version: ClassVar[int] = 1
     uses_source: ClassVar[bool] = True
 

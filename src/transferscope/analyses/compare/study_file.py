@@ -343,8 +343,8 @@ def tuning_in_words(spec: StudySpec) -> str:
             return ""
         gain, low, high = (signed(points, 1) for points in SEARCHED[:3])
         return (
-            f"none, as recipes are not searched: on {SEARCHED[3]} tasks a search changed scores by {gain} points (95 % "
-            f"CI {low} to {high}) and took {SEARCHED[4]} times as long; --set tuning={{}} searches all the same"
+            f"none with recipes: on {SEARCHED[3]} tasks a search changed scores by {gain} points (95 % CI {low} to "
+            f"{high}) and took {SEARCHED[4]} times as long; to search, add --set tuning={{}}"
         )
     grids = spec.tuning.grid
     if grids is None:
