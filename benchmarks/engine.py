@@ -1,14 +1,20 @@
-"""What the study engine costs: planning and resuming 100,000 cells (aim 1 s each), and an empty cell (aim 20 ms).
+"""What the study engine costs: planning and resuming 100,000 cells (aim 1 s each), an empty cell (aim 20 ms), and a
+run of a command that does nothing (aim 50 ms).
 
     python benchmarks/engine.py
 
-Process seconds are what the program itself used; a busy machine shows in the other column alone.
+Process seconds are what the program itself used, and of a command its guard too; a busy machine shows in the other
+column alone.
 """
 
+import resource
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from transferscope.estimate import Estimate
@@ -18,7 +24,8 @@ from transferscope.store import Outcome, PlannedCell, Store, StudyRow
 from transferscope.study.context import WorkContext
 from transferscope.study.facts import DataFacts, SourceFacts
 from transferscope.study.plan import StudyPlan, plan_cells
-from transferscope.study.run import run_plan
+from transferscope.study.planners import read_study_file
+from transferscope.study.run import run_plan, run_study
 from transferscope.study.spec import StudySpec, parse_spec
 
 CELLS = 100_000
@@ -33,7 +40,7 @@ class Spent:
     Attributes:
         what: The step.
         wall: By the clock.
-        process: Used by this process.
+        process: Used by this process and its children.
         aim: What it should take at most.
     """
 
@@ -45,7 +52,7 @@ class Spent:
 
 def large_study() -> StudySpec:
     """A study of 100,000 cells: 1,000 seeds of 9 methods at 11 sizes, and their pretraining."""
-    methods = {f"l2-sp-{i}": {"method": "l2-sp", "alpha": 0.01 * (i + 1)} for i in range(8)}
+    methods = {f"l2-sp-{i}": {"method": "l2-sp", "beta": 0.01 * (i + 1)} for i in range(8)}
     tables = {
         "name": "large",
         "recipe": "equal",
@@ -67,9 +74,14 @@ def empty(cell: PlannedCell, context: WorkContext) -> Outcome:
 
 def spent(what: str, do: Callable[[], object], *, aim: float | None) -> Spent:
     """Time something."""
-    wall, process = time.perf_counter(), time.process_time()
+    wall, process = time.perf_counter(), process_seconds()
     do()
-    return Spent(what, time.perf_counter() - wall, time.process_time() - process, aim)
+    return Spent(what, time.perf_counter() - wall, process_seconds() - process, aim)
+
+
+def process_seconds() -> float:
+    """Seconds of this process and of those that it started and that have ended."""
+    return time.process_time() + sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
 
 
 def planning(folder: Path) -> list[Spent]:
@@ -108,6 +120,38 @@ def run_cells(name: str, cells: list[PlannedCell], store: Store, workers: int) -
     return spent(name, lambda: run_plan(plan, store, engine=engine, work="engine:empty"), aim=None)
 
 
+COMMANDS = """
+name = "commands"
+seeds = {seeds}
+[run]
+command = "sh -c 'cp score.json {{out}}/score.json' {{seed}}"
+score = "score.json:accuracy"
+unit = "share"
+labels = [1]
+[arms.nothing]
+without_source = true
+[engine]
+workers = 0
+"""
+
+
+def commands(folder: Path) -> list[Spent]:
+    """What one more run of a command costs, and what of it is the start of Python for its guard."""
+    (folder / "score.json").write_text('{"accuracy": 0.5}')
+    found = []
+    for seeds in (FEW, MANY):
+        file = folder / f"{seeds}.toml"
+        file.write_text(COMMANDS.format(seeds=seeds))
+        spec = read_study_file(file)
+        with Store.open(folder / f"{seeds}.sqlite") as store:
+            found.append(spent("run", partial(run_study, spec, store), aim=None))
+    few, many = found
+    begin = partial(subprocess.run, [sys.executable, "-I", "-S", "-c", ""])
+    starts = [spent("the start of Python for its guard", begin, aim=None) for _ in range(20)]
+    wall, process = ((b - a) / (MANY - FEW) for a, b in ((few.wall, many.wall), (few.process, many.process)))
+    return [Spent("a run of a command", wall, process, aim=0.05), min(starts, key=lambda one: one.process)]
+
+
 def table(rows: list[Spent]) -> str:
     """The measurements as a Markdown table."""
     lines = ["| step | seconds | process seconds | aim |", "|---|---|---|---|"]
@@ -118,7 +162,7 @@ def table(rows: list[Spent]) -> str:
 def main() -> None:
     """The command."""
     with tempfile.TemporaryDirectory() as folder:
-        text = table([*planning(Path(folder)), *overhead(Path(folder))])
+        text = table([*planning(Path(folder)), *overhead(Path(folder)), *commands(Path(folder))])
     print(text)
 
 

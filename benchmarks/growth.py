@@ -95,7 +95,7 @@ def store(folder: Path, n: int) -> None:
     study = folder / "large.toml"
     # up to eight methods and 11 numbers of labels: 100 cells a seed, or 12 where there are few
     many = 8 if n >= 1000 else 0
-    methods = "\n".join(f'[methods.l2-sp-{i}]\nmethod = "l2-sp"\nalpha = {0.01 * (i + 1):g}' for i in range(many))
+    methods = "\n".join(f'[methods.l2-sp-{i}]\nmethod = "l2-sp"\nbeta = {0.01 * (i + 1):g}' for i in range(many))
     study.write_text(STUDY.format(seeds=n // (100 if many else 12), methods=methods))
     spec = read_spec(study)
     Path(spec.store).parent.mkdir()
@@ -150,15 +150,17 @@ def images(folder: Path, n: int) -> None:
 LOAD = "import pandas\nfrom transferscope.data.load import load"
 POWERS = {
     "tables": (4, 5, 6),
+    "pandas": (4, 5, 6),
     "features": (4, 5, 6),
     "neighbours": (3, 4, 4.5),
     "stores": (2, 3, 4, 5),
-    "reports of stores": (2, 3, 4),
+    "reports of stores": (2, 3, 4, 5),
     "results": (3, 4, 5, 6),
     "images": (3, 4, 5),
 }
 KINDS: dict[str, tuple[str, Callable[[Path, int], None], str, str]] = {
     "tables": ("rows of 13 columns, `load`", table, LOAD, "load('csv:table.csv?label=y')"),
+    "pandas": ("the same, `pandas.read_csv`", table, "import pandas", "pandas.read_csv('table.csv')"),
     "features": ("examples of 64 features, LogME", nothing, SCORE[0], SCORE[1].format(name="logme")),
     "neighbours": ("the same, nearest neighbours", nothing, SCORE[0], SCORE[1].format(name="knn")),
     "stores": ("cells, `status`", store, COMMAND[0], COMMAND[1].format(words="status runs/large.sqlite")),

@@ -1,7 +1,8 @@
-"""Scores beside others: LogME beside three libraries, nearest neighbours beside scikit-learn.
+"""Scores and probes beside others: LogME beside three libraries, neighbours and linear models beside scikit-learn.
 
     python -m benchmarks.scores [--thuml LogME.py] [--tllib logme.py] [--repeats R]
     python -m benchmarks.scores --neighbours [--repeats R]
+    python -m benchmarks.scores --probes [--repeats R]
     python -m benchmarks.scores --memory
 
 Processor seconds, the least of several runs in turn, from the arrays to the number. Libraries compared: the files
@@ -20,9 +21,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import sklearn
 import torch
+from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.neighbors import NearestNeighbors
 
+from transferscope.methods.probe_head import logistic_probe
+from transferscope.methods.ridge_fit import ridge_fit
 from transferscope.scores import Bhattacharyya, HScore, LogME, Neighbours, TargetView
 from transferscope.scores.neighbours import neighbour_means
 from transferscope.scores.score import Score
@@ -66,11 +71,49 @@ def neighbours(repeats: int) -> None:
     for n, d in ((1_000, 384), (3_000, 512), (3_000, 1_280), (5_000, 64), (20_000, 128)):
         features, classes = (view := made(n, d, 10)).features, np.eye(10)[view.labels]
         search = NearestNeighbors(n_neighbors=5, algorithm="brute").fit(features)
-        theirs, slow = timed(partial(found_mean, search, classes), repeats)
-        ours, fast = timed(partial(neighbour_means, features, classes, 5), repeats)
-        print(
-            f"{n} x {d}: {fast:.4f} s, scikit-learn {slow:.4f} s, {slow / fast:.2f}; {np.abs(ours - theirs).max():.0e}"
+        ours, theirs = in_turn(
+            repeats, partial(neighbour_means, features, classes, 5), partial(found_mean, search, classes)
         )
+        told(f"neighbours, {n} x {d}", ours[1], theirs[1], f"values differ by {np.abs(ours[0] - theirs[0]).max():.0e}")
+
+
+def probes(repeats: int) -> None:
+    """Ridge and logistic probes beside `RidgeCV` and `LogisticRegression` with the same penalties, in turn."""
+    for n, d in ((200, 84), (600, 1_280), (1_000, 512), (3_000, 500)):
+        features, targets = (view := made(n, d, 10)).features.astype(np.float32), np.eye(10)[view.labels]
+        wide = features.astype(float)
+        penalties = np.logspace(-5, 5, 21)
+        alphas = penalties * np.square(wide - wide.mean(axis=0)).sum(axis=1).mean()
+        ours, theirs = in_turn(
+            repeats,
+            partial(ridge_fit, torch.from_numpy(features), targets, penalties),
+            partial(RidgeCV(alphas).fit, wide, targets),
+        )
+        off = np.abs(ours[0][0] - theirs[0].coef_).max() / np.abs(theirs[0].coef_).max()
+        told(f"ridge, {n} x {d}", ours[1], theirs[1], f"coefficients differ by {off:.0e} of the largest")
+    for n, d, n_classes in ((100, 384, 4), (100, 1_280, 10), (300, 1_280, 10), (200, 5_000, 6)):
+        view = made(n, d, n_classes)
+        features = view.features.astype(np.float32)
+        wide, labels = features.astype(float), torch.from_numpy(view.labels)
+        variance = np.square(wide - wide.mean(axis=0)).sum(axis=1).mean()
+        model = LogisticRegression(C=1 / (0.01 * variance), max_iter=10_000)
+        ours, theirs = in_turn(
+            repeats,
+            partial(logistic_probe, torch.from_numpy(features), labels, n_classes, penalty=0.01),
+            partial(model.fit, wide, view.labels),
+        )
+        same = (ours[0][0](torch.from_numpy(features)).argmax(1).numpy() == theirs[0].predict(wide)).mean()
+        told(f"logistic, {n} x {d}, {n_classes} classes", ours[1], theirs[1], f"{same:.3f} of predictions agree")
+
+
+def in_turn(repeats: int, *ways: Callable[[], Any]) -> list[tuple[Any, float]]:
+    """Return the value of each way, and its least seconds."""
+    runs = [[timed(way, 1) for way in ways] for _ in range(repeats)]
+    return [(column[0][0], min(seconds for _, seconds in column)) for column in zip(*runs, strict=True)]
+
+
+def told(what: str, ours: float, theirs: float, agreement: str) -> None:
+    print(f"{what}: {ours:.4f} s, scikit-learn {sklearn.__version__} {theirs:.4f} s, {theirs / ours:.2f}; {agreement}")
 
 
 def scored(score: Score, features: np.ndarray, labels: np.ndarray) -> float:
@@ -128,11 +171,14 @@ def main() -> None:
     parser.add_argument("--tllib", type=Path)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--neighbours", action="store_true")
+    parser.add_argument("--probes", action="store_true")
     parser.add_argument("--memory", action="store_true")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     if arguments.neighbours:
         neighbours(arguments.repeats)
+    elif arguments.probes:
+        probes(arguments.repeats)
     elif arguments.memory:
         memory()
     else:
