@@ -37,13 +37,14 @@ def check_image(name: str, input_shape: tuple[int, ...], *, smallest: int) -> No
     """
     if len(input_shape) != 3:
         raise NetworkError(
-            f"{name} reads images (channels, height, width), but the inputs have shape {input_shape}; use linear or mlp"
+            f"{name} reads images (channels, height, width), but the inputs have shape {input_shape}; use mlp "
+            "(--network mlp)"
         )
     _, height, width = input_shape
     if min(height, width) < smallest:
         raise NetworkError(
             f"{name} needs images of at least {smallest} x {smallest} pixels, but these have {height} x {width}; "
-            f"use mlp, or {transforms_to_add(f'resize:{max(28, smallest)}')}"
+            f"use mlp (--network mlp), or {transforms_to_add(f'resize:{max(28, smallest)}')}"
         )
 
 
