@@ -109,7 +109,12 @@ SAID: dict[str, Any] = {"cifar": "flip-crop"}
 """What is said of augmentation, as in `--set training.augment=flip-crop`: the file of CIFAR-10 has numbers for classes,
 which are taken for characters, as those of SVHN are."""
 
-TABLES = {"taxi": "csv:tables/taxi_yellow.csv?label=total", "taxi-green": "csv:tables/taxi_green.csv?label=total"}
+TABLES = {
+    "taxi": "csv:tables/taxi_yellow.csv?label=total",
+    "taxi-green": "csv:tables/taxi_green.csv?label=total",
+    "diamonds": "csv:tables/diamonds_target.csv?label=price&kind=regression",  # by studies/real_tables.py
+    "computers": "csv:tables/computers_target.csv?label=price&kind=regression",
+}
 
 
 def task_of(name: str, model: str) -> Task:
