@@ -17,6 +17,9 @@ SUITE = (
     "scores",
     "features",
     "growth",
+    "command",
+    "answers",
+    "limit",
 )
 
 
