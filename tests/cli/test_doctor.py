@@ -29,7 +29,9 @@ def test_every_requirement_folder_and_extra_has_a_line(monkeypatch: pytest.Monke
     needed = {name for name in metadata.requires("transferscope") or () if "extra ==" not in name}
     assert all(states[name.split(">")[0].split("=")[0].strip()] == "ok" for name in needed)
     assert {states[topic] for topic in ("cache", "data", "results", "memory", "processors")} == {"ok"}
-    assert {"[postgresql]", "[hf]"} <= states.keys()
+    held = {one.name.lower() for one in metadata.distributions()}
+    extras = {"[postgresql]": "psycopg", "[hf]": "transformers", "[mlflow]": "mlflow-skinny", "[wandb]": "wandb"}
+    assert {topic: states[topic] == "ok" for topic in extras} == {topic: own in held for topic, own in extras.items()}
 
 
 def test_what_keeps_it_from_working_is_said_with_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

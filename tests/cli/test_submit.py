@@ -85,6 +85,7 @@ def test_the_batch_script_asks_for_what_was_given(call: Call, stand_in: Callable
     assert re.search(r"^srun .* --export=ALL ", script, re.M)
     with Store.open("runs/digits.sqlite", create=False) as store:
         assert store.counts("digits").planned == 4
+    assert call("run", "digits.toml", "--slurm", 1).out.startswith("job 4711: 1 runner for 4 runs\n")
 
 
 def test_what_sbatch_refuses_is_said_in_its_words(call: Call, stand_in: Callable[[str], None]) -> None:
