@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from made_up import made_up
+from transferscope.analyses.compare.grid import arm_rows
 from transferscope.analyses.compare.lines import lines_of
 from transferscope.analyses.compare.statements import answers, outcomes_in_words
 from transferscope.analyses.compare.study_page import study_sections
@@ -58,6 +59,9 @@ def test_the_page_has_every_arm_at_every_number_of_labels_in_one_grid(summary: S
     assert "\n" not in overview.headline
     groups = [row[0].text for row in overview.picture.rows if row[0].tone == "group"]
     assert groups == ["Baselines", *(f"From {name}" for name in "abcd")]
+    together, _ = arm_rows(summary, most_groups=3)
+    named = [arm[0] for name, arm in together if arm and name.endswith(f" from {arm[0]}")]
+    assert sorted(named) == sorted(2 * "abcd")
     rows = [row for row in overview.picture.rows if row[0].tone != "group"]
     assert sorted(cell.text for row in rows for cell in row[1:]) == sorted(
         f"{100 * c.score.value:.1f} %" for c in summary.comparisons

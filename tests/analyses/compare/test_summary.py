@@ -1,6 +1,6 @@
 import json
 import shlex
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,7 @@ from transferscope.analyses.compare.summary import Summary, summarise
 from transferscope.analyses.compare.tables import methods_section
 from transferscope.errors import StoreError
 from transferscope.report.blocks import Table
+from transferscope.study.race_state import NotBegun, RaceState
 
 
 def test_the_table_has_one_row_for_each_comparison(summary: Summary) -> None:
@@ -78,6 +79,15 @@ def test_what_settles_is_a_command_that_keeps_the_seeds_of_the_study(
     seeds = range(int(asked)) if asked.isdecimal() else json.loads(asked)
     assert set(own) < set(seeds)
     assert len(seeds) == 14
+
+
+def test_a_race_is_resumed_for_twice_what_its_next_run_takes(tmp_path: Path, small: Fabrication) -> None:
+    with fabricate(tmp_path / "s.sqlite", replace(small, gains={"fashion": {"fine-tune": 0.08}}, n_seeds=2)) as store:
+        found = summarise(store, "usps")
+    left = (NotBegun("joint", "fashion", 600, None), NotBegun("merlin", "fashion", 600, 91.0))
+    study = replace(found.frames.study, spec={**found.frames.study.spec, "race": {"minutes": 1}})
+    frames = replace(found.frames, study=study, documents={"race": asdict(RaceState("time", left))})
+    assert next_step(frames, found.decided, []).options == "--set race.minutes=4"  # 91 s are above 3 / 2 min
 
 
 def test_an_arm_with_fewer_seeds_than_others_has_its_number_beside_its_score(
