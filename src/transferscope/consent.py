@@ -42,7 +42,7 @@ class Consent:
 
 
 _program = Consent()
-"""That of the process, in all of its threads; what a Python program writes itself needs none."""
+"""Consent of the process, for all threads; code of a Python program itself needs none."""
 
 _READING: ContextVar[Consent] = ContextVar("consent while files are read")
 

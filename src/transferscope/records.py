@@ -19,7 +19,7 @@ NotNegative = Annotated[float, Ge(0)]
 Share = Annotated[float, Ge(0), Le(1)]
 
 Role = Literal["pretrain", "method", "command", "diagnose", "theory"]
-"""What a cell of a study does."""
+"""Kinds of work of a cell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,11 +126,11 @@ _BOUNDS: dict[type, tuple[str, str, Callable[[Any, Any], Any]]] = {
     Le: ("le", "at most", operator.le),
     Lt: ("lt", "below", operator.lt),
 }
-"""By kind of bound: its number, its words, and what holds within it."""
+"""By kind of bound: number, words, and check."""
 
 
 HEADLINES = ("balanced_accuracy", "macro_f1", "matthews", "accuracy", "average_precision", "r2")
-"""Records that a run is judged by, more is better: of one class of each input (the first three
+"""Records of metrics, higher is better: of one class of each input (the first three
 only where they are asked for), of several labels, of numbers."""
 
 

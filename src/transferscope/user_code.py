@@ -31,7 +31,7 @@ _RELEASED = frozenset(
         *("numpy", "scipy", "sklearn", "pandas"),
     )
 )
-"""Packages that their versions tell of, wherever they lie: of them the named file alone counts."""
+"""Packages identified by their version: of them only the named file is part of a digest."""
 
 _PYTHON = Path(os.__file__).parent
 

@@ -27,7 +27,7 @@ def measure_words(record: str) -> str:
 Called = Mapping[str, str]
 """The display names of methods by their names in a study, the same in sentences, figures and tables.
 
-A name that is not among them stays as it is: that of a variant, of a command, or of runs of others.
+Other names, of variants, commands or runs of other tools, are unchanged.
 """
 
 

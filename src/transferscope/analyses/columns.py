@@ -17,7 +17,7 @@ from transferscope.wording import few, listed, size_words
 
 _LOSSES = "loss losses nll perplexity ppl mse rmse mae risk bpb bpc cost deviance xent crossentropy fid"
 LOSSES = frozenset(_LOSSES.split())
-"""Words in the name of a column of losses, which fall and have no largest value."""
+"""Words in the names of losses: lower is better, without an upper bound."""
 
 FALLING = LOSSES | {"error", "errors", "err", "wer", "cer", "eer"}
 _RISING = (
@@ -32,18 +32,18 @@ _REPEATS = (
     "folds"
 )
 REPEATS = frozenset(_REPEATS.split())
-"""Words in the name of a column that tells repeats of one measurement apart."""
+"""Words in the names of columns that number repeats of a measurement."""
 
 COUNTS = frozenset(("n", "num", "number", "count", "total"))
-"""Words in the name of a column that counts, as in n_seeds."""
+"""Words in the names of counts, as in n_seeds."""
 
 ACCURACIES = frozenset(("accuracy", "accuracies", "acc", "top1", "top5"))
 
 R_SQUARED = re.compile(r"(?:^|[^a-z0-9])(?:r2|r_squared|rsquared|r\^2|r²)(?:$|[^a-z0-9])")
-"""Names of a coefficient of determination, which has the best value 1 and no least value."""
+"""Names of the coefficient of determination: best value 1, no lower bound."""
 
 MEASURE_COLUMNS = frozenset(("metric", "measure", "metric_name", "measure_name"))
-"""Columns that say what a row measures."""
+"""Columns that name the metric of a row."""
 
 _NO_NUMBER = frozenset(one for one in GAPS if one.strip("-+").lower() in ("nan", "1.#ind", "1.#qnan"))
 
@@ -117,7 +117,7 @@ ROLES = {
     "state": Role("states of runs", "state status"),
     "predictions": Role("files of predictions", "predictions prediction_file predictions_file"),
 }
-"""What the columns of any table of results hold; each reader takes some of them."""
+"""Roles of columns of tables of results; each reader uses some of them."""
 
 
 def words_in(name: str) -> set[str]:
@@ -167,7 +167,7 @@ _LABELLED, _SIZED = (
     for roles in (("labels",), ("labels", "pretrain_size", "finetune_size", "budget"))
 )
 _MOST_COUNTED = 1e14
-"""More parameters or tokens than any model has: a unit in the name of a column that says so is wrong."""
+"""More parameters or tokens than any model has: a unit in a column name that gives more is wrong."""
 
 
 def size_in(text: str) -> float | None:

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from transferscope.analyses.result import AnalysisResult
 
 SCHEMA = "transferscope.answer"
-"""What the document calls itself."""
+"""Identifier of the document type."""
 
 VERSION = 5
-"""Of the document. Keys may be added without another number; one that goes, or means something else, takes the next."""
+"""Version of the document. New keys keep it; removing a key or changing its meaning raises it."""
 
 _answers: list[IO[str]] = []
-"""Where the document goes while everything else that is written to the standard output goes to the error stream."""
+"""Stream of the document, while other writes to standard output go to standard error."""
 
 
 @contextmanager

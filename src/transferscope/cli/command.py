@@ -19,7 +19,7 @@ from transferscope.cli.options import parameters_of, read_options, settings_of
 from transferscope.once import once
 
 SCREEN = 40
-"""Lines of `_WIDEST` columns that the help of a command may have."""
+"""Most lines of `_WIDEST` columns in the help of a command."""
 
 _WIDEST = 100
 _NAMES = 24
@@ -28,10 +28,10 @@ _NAMES = 24
 _TYPE = re.compile(
     r"<(?:str|path|(int|float)(?: range)?|list\[(?:(int|float)|\w+)\])>|TEXT|PATH|(INTEGER|FLOAT)(?: RANGE)?"
 )
-"""What versions of typer write for a type: text, or a number in one of the groups."""
+"""Type notations of several versions of typer: text, or a number in one of the groups."""
 
 _NoSuchOption: Any = sys.modules[typer.BadParameter.__module__].NoSuchOption
-"""What click raises; typer has its own copy of click in some versions and not in others."""
+"""Exception of click; some versions of typer have their own copy of click."""
 
 _OPTIONS = "Options"
 
@@ -40,7 +40,7 @@ class Command(TyperCommand):
     """A command whose help fits a screen: its options by group (`rich_help_panel`), and examples (`epilog`) last."""
 
     tables: Tables = MappingProxyType({})
-    """What `--set` reaches; see `options.Settings`."""
+    """Tables that `--set` can change; see `options.Settings`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
         """Parse the arguments; see `click.Command.parse_args`.

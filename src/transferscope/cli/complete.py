@@ -50,12 +50,12 @@ def among(*families: Family) -> Callable[[str], list[str]]:
 
 
 Kinds = tuple[type | str, ...]
-"""The settings of a table: classes, or where one is that takes long to import, as in "package.module:Class"; none where
-whoever reads the tables knows them.
+"""Settings of a table: classes, or references such as "package.module:Class" for slow imports; empty if only the reader
+of the tables knows them.
 """
 
 Tables = Mapping[str, Kinds]
-"""The tables that `--set` reaches, by their path ("" for keys outside of tables, "NAME" for a name of the user's)."""
+"""Tables that `--set` can change, by path ("" for keys outside of tables, "NAME" for a name of the user's)."""
 
 
 def loaded(kind: type | str) -> type:

@@ -77,7 +77,7 @@ def execute(
 
 
 LEAST_SECONDS = 5.0
-"""Between two looks at the answer, which take a twentieth of the time at most and become rarer, as lines of a log."""
+"""Least seconds between interim answers, which take at most a twentieth of the time and become rarer."""
 
 
 class AnswerSoFar:

@@ -128,7 +128,7 @@ def main() -> None:
 
 
 _UsageError: type[Any] = typer.BadParameter.__mro__[1]
-"""What click raises for a wrong option; typer has its own copy of click in some versions and not in others."""
+"""Exception of click for invalid options; some versions of typer have their own copy of click."""
 
 
 def _refuse_usage(error: Any) -> NoReturn:

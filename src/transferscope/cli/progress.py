@@ -15,10 +15,10 @@ from transferscope.study.run import CellSlow, CellsStopped, Event, StudyProgress
 from transferscope.wording import cell_words
 
 _SECONDS_BETWEEN_LINES, SHARE_BETWEEN_LINES = 10.0, 1 / 8
-"""Between lines that say something new: a share of the time since the first, so that a long log stays short."""
+"""Interval between progress lines, and its share of the elapsed time, so that long logs stay short."""
 
 _SECONDS_OF_SILENCE = 60.0
-"""Before a line that says that nothing has ended; then twice as long each time."""
+"""Seconds without news before a line says so; doubled each time."""
 
 
 class View:

@@ -25,7 +25,7 @@ from transferscope.study.places import metric_in_words, one_study, open_existing
 from transferscope.study.race_state import race_state
 
 WATCH_SECONDS = 5
-"""Seconds between two looks at the store of a study that runs, and between two readings of its page by a browser."""
+"""Seconds between updates of the report of a running study, and between reloads of its page."""
 
 
 def report(options: Options, context: typer.Context) -> None:

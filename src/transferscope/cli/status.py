@@ -25,7 +25,7 @@ from transferscope.wording import (
 )
 
 _SHOWN = 3
-"""Arms that are named for each reason of failure."""
+"""Most arms named per reason of failure."""
 
 
 def status(options: Options, _: object = None) -> None:

@@ -21,7 +21,7 @@ _ANY = 100_000
 _LEAST = 4  # signs of a password that is hidden without its URL too
 
 _typed: list[re.Pattern[str]] = []
-"""What shows the passwords that this process was given: those may hold any sign, and a message may cut them off."""
+"""Patterns of passwords given to this process, which may contain any sign and may be truncated in messages."""
 
 
 def hide_passwords(arguments: Sequence[str]) -> None:

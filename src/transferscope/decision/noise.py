@@ -21,7 +21,7 @@ _TRIGAMMA = special.polygamma(1, _HALF_DF)
 _SEEDS = np.maximum(np.arange(1000), 1.0)
 _MEDIAN_CHI2 = special.chdtri(_SEEDS, 0.5) / _SEEDS
 _LOG_VARIANCE = special.polygamma(1, _SEEDS / 2)
-"""By degrees of freedom: the median of chi2 over them, and the variance of the logarithm of chi2."""
+"""By degrees of freedom: median of chi2 divided by them, and variance of log chi2."""
 
 
 @dataclass(frozen=True, slots=True)

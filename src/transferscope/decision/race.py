@@ -17,22 +17,22 @@ from transferscope.decision.which import SETTLED
 from transferscope.errors import out_of_range
 
 Done = Literal["", "decided", "seeds", "not worth it"]
-"""Why no run is proposed: both questions are decided, the arms that matter have all their seeds, or no run is worth its
-seconds; "" where runs are proposed."""
+"""Reason why no run is proposed: both questions are decided, the arms that matter have all their seeds, or no run is
+worth its seconds; "" where runs are proposed."""
 
 _FIRST_TRANSFER = 0.1
-"""Of the cost of the first transfer arm: without one nothing is known of transfer, however soon a race is stopped."""
+"""Share of the cost of the first transfer arm, which lets it run early: without one nothing is known of transfer."""
 _TRIES = 2
-"""An arm whose first runs failed so many times is left."""
+"""Failures of first runs after which an arm is skipped."""
 _NOISE, _NOISE_DF, _APART = 1.5, 4.0, 5.0
-"""Of the knowledge gradient, in `Scores.scale`: prior noise of a run, its degrees of freedom, and the least prior
+"""For the knowledge gradient, in `Scores.scale`: prior noise of a run, its degrees of freedom, and the least prior
 standard deviation of true means."""
 _AHEAD = (1, 2, 3, 4)
-"""Runs of one arm that are looked ahead."""
+"""Numbers of runs of one arm that are considered ahead."""
 _WORTH = 0.05
-"""Runs for *which* are not worth their seconds where knowing all true means would gain fewer margins."""
+"""Least gain in margins from knowing all true means for which runs for *which* are made."""
 _SHARE = 2.0
-"""Of the two questions, *whether* gets so many times the seconds of *which*."""
+"""Ratio of the seconds for *whether* to those for *which*."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,18 +24,18 @@ Outcome = Literal[
 helps: a transfer arm is significantly better than every baseline. helps, within the margin: likewise, but a baseline is
 recommended, since it is not expected to lose more than the margin. no: no transfer arm gains more than the margin over
 the best baseline. tie: likewise, and the interval of the best transfer arm's gain lies within the margin on both sides.
-inconclusive: none of these. source is target: a source is the target's own data, so that nothing is said of transfer.
+inconclusive: none of these. source is target: a source is the target's own data, so the study is not about transfer.
 no source, no control, nothing: no transfer arm, no baseline, or no arm at all has a run.
 """
 
 Call = Literal["better", "worse", "within the margin", "inconclusive", "not tested", ""]
-"""What is shown of a transfer arm beside the best baseline; "" for baselines."""
+"""Result of a transfer arm compared with the best baseline; "" for baselines."""
 
 Covers = Literal["seeds and test examples", "seeds", "test examples", "nothing"]
-"""What intervals speak of: other seeds, other test examples, both, or there is none."""
+"""Coverage of intervals: other seeds, other test examples, both, or no interval."""
 
 Reason = Literal["one seed", "too few seeds", "unfinished", "unstable", "noise", "source is target", ""]
-"""What stands in the way of a call or an outcome."""
+"""Reason why a result or an outcome is not decided."""
 
 
 @dataclass(frozen=True, slots=True)

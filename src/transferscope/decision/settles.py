@@ -10,7 +10,7 @@ from transferscope.decision.whether import can_be_called, looks, pairs
 from transferscope.decision.which import APART, shrunk
 
 LEAST_CHANCE = 1 / 3
-"""More seeds are worth making from this chance on that they decide whether transfer helps."""
+"""Least chance to decide whether transfer helps for which more seeds are advised."""
 
 _MORE = (1, 2, 3, 4, 6, 8, 12)
 _ENOUGH = 0.8

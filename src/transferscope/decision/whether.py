@@ -16,7 +16,7 @@ LEAST_SEEDS = 3
 
 
 _AT_PLAN, _BESIDE = 0.8, 0.3
-"""Share of the error at the number of seeds that was planned, and of what any other look has without a plan."""
+"""Share of the error rate at the planned number of seeds, and share at other looks of the rate without a plan."""
 
 
 def looks(n: Float[np.ndarray, "*_"], planned: bool | None = None) -> Float[np.ndarray, "*_"]:

@@ -12,19 +12,19 @@ from transferscope.decision.whether import LEAST_SEEDS, looks, pairs
 
 SETTLED = 0.95
 _ALIKE = 1.25
-"""Costs that differ by no more than this factor are alike."""
+"""Factor up to which costs count as equal."""
 DRAWS = 2000
 _PRIOR_SD, _PRIOR_DF = 1.5, 2.0
-"""Noise of a run, in `Scores.scale`, and what it weighs where fewer than three arms have two runs."""
+"""Prior noise of a run, in `Scores.scale`, and its degrees of freedom, if fewer than three arms have two runs."""
 _SPREAD, _NEAR = 2.0, 5.0
 """Half of the prior of the spread of true means lies below _SPREAD typical standard errors. Arms below the best by more
 than the margin and _NEAR standard errors are not of one population with it."""
 _OWN_CENTRE = 3
-"""A kind of so many arms has a centre of its own."""
+"""Number of arms of a kind from which it has its own centre."""
 _FIXED = 0.01
-"""Arms whose standard error is less than so much of the largest do not vary, and say nothing of the spread of means."""
+"""Share of the largest standard error below which arms count as constant and do not inform the spread of means."""
 APART = 1e300
-"""Prior variance of a true mean that the others say nothing of, in any unit."""
+"""Prior variance of a true mean that is independent of the others, in any unit."""
 _SPREADS, _TAILS = 24, 2.0 / special.chdtri(2.0, 1 - (np.arange(6) + 0.5) / 6)
 """A grid for it, and Student's t with 2 degrees of freedom as a mixture of normal ones: their variances."""
 

@@ -37,7 +37,7 @@ class Spectrum:
 
 
 MAX_PRODUCTS = 1000
-"""Budget of Hessian-vector products; what has not converged by then is said by its status."""
+"""Budget of Hessian-vector products; eigenvalues that have not converged have a status."""
 
 
 @dataclass(frozen=True)

@@ -70,25 +70,25 @@ class Diagnostic(ABC):
     """Name of the record that is shown."""
 
     meaning: ClassVar[Meaning]
-    """Its words, which are kept with its numbers: a page is built where the diagnostic need not be installed."""
+    """Its description, stored with its numbers, so that a page does not need the diagnostic installed."""
 
     version: ClassVar[int] = 2
     """Part of a cell's key; raised when the same settings give other results than before."""
 
     needs_source: ClassVar[bool] = False
-    """Whether it compares source and target data, and so refuses a subject without source examples."""
+    """Whether it compares source and target data; a subject without source examples is refused."""
 
     needs_start: ClassVar[bool] = False
-    """Whether it compares two networks, and so refuses a subject without a start."""
+    """Whether it compares two networks; a subject without a start is refused."""
 
     looks_at: ClassVar[str] = "network"
-    """"features" where the head of the network does not matter to it, "data" where no network does."""
+    """"features" if it ignores the head of the network, "data" if it ignores the network."""
 
     kinds: ClassVar[tuple[str, ...]] = ("classification", "regression", "multi-label")
     """Kinds of labels that it reads; a study with others is refused before anything runs."""
 
     errors_over: ClassVar[str] = "examples"
-    """What its standard errors are over: "examples", or "batches" (of its setting `batch_size`)."""
+    """Units of its standard errors: "examples", or "batches" (of its setting `batch_size`)."""
 
     quick: ClassVar[Mapping[str, int]] = {}
     """Cheaper settings of a slow diagnostic, used unless it is requested by name."""

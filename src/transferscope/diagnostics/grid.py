@@ -92,10 +92,10 @@ def find_linear_first_layer(surface: LossSurface) -> FirstLayer | None:
 
 
 Progress = Callable[[int, int], None]
-"""Called with how many loss values are there, and how many there will be."""
+"""Called with the numbers of computed and of all loss values."""
 
 SAVE_EVERY = 10.0
-"""Seconds between two writings of an unfinished grid."""
+"""Seconds between saves of an unfinished grid."""
 
 
 @dataclass(frozen=True)

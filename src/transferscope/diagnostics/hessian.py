@@ -14,7 +14,7 @@ from transferscope.diagnostics.subject import Examples
 from transferscope.errors import NetworkError
 
 GRAPH_MEMORY = 2**30
-"""Bytes of differentiated graphs that an operator keeps between products."""
+"""Most bytes of autograd graphs kept between products."""
 
 _GRAPH_FACTOR = 4  # a differentiated graph holds about this many times what the forward pass saves
 

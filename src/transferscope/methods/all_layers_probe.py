@@ -21,14 +21,14 @@ from transferscope.models.network import Network, evaluated, n_weights
 from transferscope.training import TensorSet, example_weights, frozen_features, outputs_of, stream_seed, weights_in
 
 FRACTIONS = (0.0, 0.02, 0.1, 0.3, 1.0)
-"""Shares of the features that are tried; 0 is the last block alone, which wins a tie."""
+"""Shares of the features that are tried; 0 is the last block only, preferred in ties."""
 
 POOL = 2
-"""Maps are averaged over POOL x POOL parts, tokens over those that there are."""
+"""Feature maps are averaged over POOL x POOL parts, tokens over all of a text."""
 
 FOLDS = 4
 MOST_EXAMPLES = 4000
-"""Training examples, evenly chosen, by which the share is chosen."""
+"""Most training examples, evenly chosen, for the choice of the share."""
 
 
 class AllLayers(nn.Module):

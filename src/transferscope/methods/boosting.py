@@ -31,11 +31,11 @@ class Boosting(Control):
     """
 
     trees: ClassVar[int] = 100
-    """How many for each output."""
+    """Number of trees per output."""
     rate: ClassVar[float] = 0.1
-    """What each is multiplied by."""
+    """Learning rate: factor on each tree."""
     depth: ClassVar[int] = 3
-    """Questions from the root of a tree to a leaf."""
+    """Largest depth of a tree."""
 
     name: ClassVar[str] = "boosting"
     version: ClassVar[int] = 1

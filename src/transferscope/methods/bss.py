@@ -14,7 +14,7 @@ from transferscope.records import NotNegative, Says
 from transferscope.training import TrainingSettings
 
 K = 1
-"""How many singular values; the authors' choice."""
+"""Number of singular values, as chosen by the authors."""
 
 
 @dataclass(frozen=True)

@@ -40,9 +40,9 @@ DEFAULTS = (
     Default("merlin", source_data=True),
     Default("merlin-ft", large_network=False),
 )
-"""Which of these can learn a target, each says itself (`check_task`): boosting takes tables, and a source's labels only
-where the target has the same. Of a large network a run takes minutes to hours: from scratch, L2-SP and MeRLin-ft are
-asked for by name."""
+"""Each method refuses targets that it does not support (`check_task`): boosting takes tables, and a source's labels
+only where the target has the same. With a large network a run takes minutes to hours: training from scratch, L2-SP and
+MeRLin-ft run only by name."""
 
 VARIANTS: Mapping[str, Mapping[str, Any]] = {
     "last-block": {"method": "fine-tune", "head": "probe", "frozen_blocks": -1},

@@ -20,7 +20,7 @@ from transferscope.records import Says
 from transferscope.training import Batch, TrainingSettings, batch_loss, frozen_features, task_loss
 
 MOST_EXAMPLES = 128
-"""Training examples, evenly chosen, by which channels are weighed."""
+"""Most training examples, evenly chosen, for the weights of channels."""
 
 _ROUNDING = 1e-6  # of a mean square: a variance below it may be that of float32
 

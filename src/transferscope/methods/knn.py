@@ -17,7 +17,7 @@ from transferscope.models.network import Network
 from transferscope.training import encode, frozen_features
 
 NEIGHBOURS = (1, 3, 5, 10, 20)
-"""Numbers of neighbours that are tried."""
+"""Candidate numbers of neighbours."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from transferscope.records import NotNegative, Says
 from transferscope.training import TrainingSettings
 
 USUAL_PULL = 0.01
-"""`beta` where none is given."""
+"""Default of `beta`."""
 
 
 @dataclass(frozen=True)

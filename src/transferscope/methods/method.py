@@ -20,7 +20,7 @@ from transferscope.training import PixelScale, TrainingSettings, outputs_of, to_
 Start = Literal["random", "pretrained"]
 
 Value = bool | int | float | str
-"""A value of a setting that a search may try."""
+"""A value of a searched setting."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class Fitted:
 
 
 RATES = (1.0, 0.2, 5.0)
-"""Learning rates of the default search as multiples of the given one, which comes first: it wins a tie."""
+"""Learning rates of the default search as multiples of the given one, which comes first and is preferred in ties."""
 
 SMALL_SHARE_RATES = (1.0, 5.0, 25.0)
 """Those of methods that train with a small share of the rate, 0.1 by default: up to that share of the largest of
@@ -126,7 +126,7 @@ class Method(ABC):
     """Part of a cell's key; raised when the same settings give other results than before."""
 
     called: ClassVar[str]
-    """Its display name, one for sentences, figures and tables; by itself its name. Studies keep it."""
+    """Display name in sentences, figures and tables; by default the name. Studies store it."""
 
     def __init_subclass__(cls) -> None:
         """Refuse a display name that belongs to another method."""

@@ -15,7 +15,7 @@ from transferscope.methods.source_labels import calibrated, outputs_in_source
 from transferscope.training import stream_seed
 
 MOST_ROWS = 5_000
-"""Source rows that are read, drawn at random of more: two seconds of one core for 100 columns."""
+"""Most source rows, drawn at random: two seconds of one core for 100 columns."""
 
 
 @dataclass(frozen=True)

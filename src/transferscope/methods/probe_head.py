@@ -21,7 +21,7 @@ LOGISTIC_PENALTIES, LOGISTIC_ITERATIONS = (1.0, 0.1), 1000
 weaker ones it is behind ridge regression on MRPC and RTE (docs/results/competence.md)."""
 
 FOLDS, MOST_JUDGED = 5, 600
-"""Folds by which one of these is chosen, and examples that they are made of at most."""
+"""Folds for the choice among these, and most examples in them."""
 
 
 Solver = Literal["ridge", "logistic"]

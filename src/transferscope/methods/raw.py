@@ -29,17 +29,17 @@ ANY_TOKEN = 2**31 - 1
 
 
 MOST_WORK = 2e12
-"""Multiplications that the control may take, about a minute of one core."""
+"""Most multiplications of the control, about a minute of one core."""
 
 MOST_NUMBERS = 2e8
-"""Numbers that it may read of all training examples together, 0.8 GB."""
+"""Most input values of all training examples, 0.8 GB."""
 
 
 Counted = tuple[Literal["word", "char_wb"], tuple[int, int]]
 
 COUNTED: tuple[Counted, ...] = (("word", (1, 1)), ("word", (1, 2)), ("char_wb", (2, 5)))
-"""What is counted in texts, in the words of scikit-learn's vectorisers: tokens, also pairs of neighbours, or two to
-five characters within words."""
+"""Text features, in the terms of scikit-learn's vectorisers: tokens, tokens and bigrams, or two to five characters
+within words."""
 
 _MARKS = "\u2581\u0120"  # with which tokenizers of SentencePiece and of bytes begin a word
 _MARKED = 0.1  # of the tokens of such a tokenizer begin or end a word so

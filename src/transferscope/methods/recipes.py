@@ -19,14 +19,14 @@ from transferscope.settings.training import TrainingSettings
 Protocol = Literal["field", "equal"]
 
 LARGEST_CHARACTER = 40
-"""Pixels on a side up to which grey images are taken for characters and the like, which a flip may change."""
+"""Side in pixels up to which grey images are treated like characters, whose class a flip may change."""
 
 MANY_BATCHES = 10
-"""Batches in a pass from which on one more step, of what is left, does not matter."""
+"""Batches per pass from which a partial batch at its end does not matter."""
 
 LEAST_FAST = 50
-"""Labels from which on small networks of grey images take the higher rate: with 10 and 20 labels of MNIST, LeNet ends
-with a constant prediction at 0.05."""
+"""Labels from which small networks on grey images use the higher learning rate: with 10 and 20 labels of MNIST, LeNet
+ends with a constant prediction at 0.05."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +181,7 @@ half the rate had a better mean than the tenth that methods take by themselves, 
 """
 
 RATE_OF: Mapping[str, float] = {"sgd": 0.01, "adamw": 0.001}
-"""Rate of an optimiser that a study names in the place of the row's."""
+"""Default learning rate of an optimiser that replaces that of the recipe."""
 
 
 def augmentation_of(train: LabelledSet) -> str:
@@ -202,9 +202,8 @@ _AUGMENTATIONS: Mapping[str, Mapping[str, str]] = {
     "by data": {},
     "mirrors": {"flip-crop": "flip", "warp": "none"},
 }
-"""What rows say of augmentation, by what suits the data.
-
-"mirrors" changes images by flips alone: what fixed blocks make of an image and of its mirror is computed once.
+"""Augmentation of recipes, by kind of data. "mirrors" only flips images: outputs of fixed blocks are computed once per
+image and mirror image.
 """
 
 

@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 AT_ONCE = 2**23
-"""Numbers of the features that are held as float64 at a time."""
+"""Feature values held as float64 at a time."""
 
 _EIGEN = 8  # what an eigenvalue decomposition of m x m takes, in products of two such matrices (measured: 7 to 9)
 

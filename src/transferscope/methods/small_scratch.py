@@ -15,7 +15,7 @@ from transferscope.models.network import Network
 from transferscope.training import stream_seed
 
 SMALLEST, LARGEST_LENET, LARGEST = 16, 40, 64
-"""Pixels on a side that images have at least and at most, and up to which LeNet reads them, beyond which conv4."""
+"""Least side of images in pixels, largest side for LeNet (conv4 beyond), and largest side."""
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from transferscope.records import Says
 from transferscope.training import task_loss
 
 EXAMPLES = 512
-"""Training examples, evenly chosen, by which blocks are compared, and how many are read at once."""
+"""Most training examples, evenly chosen, for the comparison of blocks, and batch size."""
 AT_ONCE = 64
 
 

@@ -23,7 +23,7 @@ from transferscope.records import NotNegative, Positive, Says
 from transferscope.training import Batch, Draw, Learner, ParameterGroup, TrainingSettings, batch_loss, frozen_features
 
 Regulariser = Callable[[Float[Tensor, ""], Float[Tensor, "n m ..."]], Float[Tensor, ""]]
-"""From the task's loss on a batch and the batch's features to what is minimised."""
+"""Takes the task loss and the features of a batch; returns the objective."""
 
 
 @dataclass(frozen=True)

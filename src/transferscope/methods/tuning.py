@@ -24,7 +24,7 @@ from transferscope.training import TrainingSettings, stream_seed
 
 FOLDS = 3
 TRIAL_STEPS = 1 / 3
-"""Share of the training steps that a trial takes; docs/results/tuning.md has what trials with all of them gain."""
+"""Share of the training steps in a trial; docs/results/tuning.md compares with full trials."""
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,10 @@ from transferscope.records import Says, Share
 from transferscope.training import TrainingSettings, outputs_of, stream_seed, to_tensors, weights_in
 
 SHARES = tuple(i / 10 for i in range(10, -1, -1))
-"""Shares of the fine-tuned weights that are tried, all of them first: it wins a tie."""
+"""Candidate shares of the fine-tuned weights, the full share first: it is preferred in ties."""
 
 UNTRIED = 0.5
-"""The share where there are too few labels to choose one; what the authors advise where nothing is held out."""
+"""Default share if labels are too few to choose one, as advised by the authors."""
 
 
 @dataclass(frozen=True)

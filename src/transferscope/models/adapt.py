@@ -20,7 +20,7 @@ _ALL_OF_IT = 0.9  # of a backbone's parameters, nearly
 _LISTED = 6
 
 NO_HEAD = "none"
-"""As the name of a head: the module makes features, and has no head."""
+"""Name of a head for modules without one."""
 
 
 def adapt(

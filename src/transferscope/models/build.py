@@ -29,7 +29,7 @@ from transferscope.records import Says
 from transferscope.registry import Registry
 
 MOST_LAYERS = 64
-"""More layers without shortcuts do not learn, and each step of training would take minutes."""
+"""Most layers: deeper networks without shortcuts do not learn, and steps would take minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -376,7 +376,7 @@ def _tried(named: NamedModule, module: nn.Module, settings: NetworkSettings, inp
 
 
 _WIDE = 4096
-"""Networks of these widths, for inputs of this many numbers, fit into any machine's memory."""
+"""Widths and input sizes up to which networks fit into the memory of any machine."""
 
 
 def _check_memory(entry: BackboneEntry, name: str, input_shape: tuple[int, ...], widths: tuple[int, ...]) -> None:

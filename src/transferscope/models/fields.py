@@ -248,7 +248,7 @@ FIELDS: tuple[Field, ...] = (
     ),
     _fields("torchvision NAME", "crop_size resize_size mean std interpolation", "followed", "of the default weights"),
 )
-"""What is done with every field. One that is not listed, in a file that is, is refused unless it says nothing."""
+"""Treatment of every field. An unlisted field of a listed file is refused, unless it is empty."""
 
 _SAYS_NOTHING: tuple[object, ...] = (None, False, "", [], {})
 

@@ -18,7 +18,7 @@ from transferscope.records import Says
 _LARGEST = 8192  # pixels on a side
 
 Fit = Literal["stretch", "crop", "keep", "none"]
-"""How images that are not square come to the size of a network; the first two are the same for square ones."""
+"""Conversion of non-square images to the input size; the first two are equal for square images."""
 
 
 def _fit(name: str) -> str:
@@ -212,7 +212,7 @@ class NetworkInput:
 
 
 RESAMPLES = ("bilinear", "bicubic", "lanczos")
-"""Interpolations of images, as `data.transforms` knows them."""
+"""Interpolations of images, as in `data.transforms`."""
 
 _OF_PILLOW = {1: "lanczos", 2: "bilinear", 3: "bicubic"}
 

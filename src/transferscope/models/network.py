@@ -17,10 +17,10 @@ from transferscope.models.backbones import GlobalAverage
 from transferscope.models.inputs import NetworkInput
 
 Scaled = Literal["all", "numbers", "none"]
-"""Features of vectors that are divided by their standard deviation: all, those with values beside 0 and 1, none."""
+"""Features of vectors that are divided by their standard deviation: all, those with values other than 0 and 1, none."""
 
 SCALE_NOTE = "transferscope.pixel_scale"
-"""Key in the metadata of a file of weights under which the scale of its inputs is written, as JSON."""
+"""Metadata key of the input scaling in a file of weights, as JSON."""
 
 
 def scaled_in(notes: Mapping[str, str]) -> Scaled | None:

@@ -30,13 +30,13 @@ from transferscope.once import made_once
 from transferscope.wording import transforms_to_add
 
 _CODE_NOTE = "transferscope.code"
-"""Key in the metadata of a file of weights that a study wrote, which says the digest of the code of its network."""
+"""Metadata key of the code digest of the network in a file of weights of a study."""
 
 _NETWORK_NOTE = "transferscope.network"
-"""Key in it of name and widths of one of the own networks, as JSON."""
+"""Metadata key of name and widths of a built-in network, as JSON."""
 
 USUAL = "lenet"
-"""What a file of weights is read as that does not say its network, where none is named."""
+"""Default architecture of a file of weights that does not name its network."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,7 @@ def _is_of_study(file: Path) -> bool:
 
 
 _SIDES = (8, 12, 14, 16, 20, 24, 28, 32, 36, 40, 48, 56, 64, 72, 80, 84, 96, 112, 128, 160, 192, 224, 256)
-"""Sides of images, in pixels, that networks are usually trained on."""
+"""Usual sides of training images, in pixels."""
 
 
 def _side_of(weights: Path, settings: NetworkSettings, input_shape: tuple[int, ...]) -> int | None:

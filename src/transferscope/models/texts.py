@@ -10,13 +10,12 @@ from torch.nn import functional as F
 from transferscope.errors import NetworkError
 
 Pooling = Literal["mean", "first", "max", "mean-root", "weighted", "last"]
-"""How the last hidden states of a text's n tokens become one row.
-
-Their mean, the first token's, their maximum, their sum over the root of n, their mean with weights 1 to n, the last's.
+"""Pooling of the last hidden states of the n tokens of a text: mean, first token, maximum, sum over the square root of
+n, mean with weights 1 to n, last token.
 """
 
 POOLING = "text_pooling"
-"""Attribute of a module that says its `Pooling`s; without it the pooled output of the module, or else the mean."""
+"""Attribute of a module with its `Pooling`s; without it the pooled output of the module is used, else the mean."""
 
 AFTER = "after_pooling"
 """Submodule of a module of transformers that reads the pooled row."""

@@ -9,7 +9,7 @@ from jaxtyping import Float, Float64, Int, Int64
 from transferscope.estimate import Estimate
 
 Statistic = Callable[[Int[np.ndarray, " n"]], float]
-"""From the indices of the examples to use to a number; NaN where it does not exist."""
+"""Takes the indices of examples; returns a number, or NaN if undefined."""
 
 
 def all_but_one_group(n: int, *, n_groups: int = 20, seed: int = 0) -> list[Int64[np.ndarray, " m"]]:

@@ -5,7 +5,7 @@ from jaxtyping import Float
 from scipy.linalg import eigh
 
 RIDGE_GRID = np.logspace(-5, 5, 21)
-"""Penalties that are tried, in units of the mean squared distance of the examples from their mean."""
+"""Candidate penalties, in units of the mean squared distance of the examples from their mean."""
 
 
 def ridge_risks(design: Float[np.ndarray, "N m"], targets: Float[np.ndarray, "N K"]) -> Float[np.ndarray, " A"]:

@@ -16,7 +16,7 @@ RIDGE = 1e-6
 """Default ridge, relative to the mean of the diagonal of the Gram matrix."""
 
 CHECK_RIDGE = 1e-4
-"""The other ridge at which every value is computed, to see whether it depends on the choice."""
+"""Second ridge at which every value is computed, to test whether it depends on the choice."""
 
 TOLERATED_CHANGE = 0.05
 """Relative change between the two ridges above which a value counts as not identified."""

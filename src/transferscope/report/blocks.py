@@ -24,7 +24,7 @@ class Text:
 
 
 _BESIDE = 8.0
-"""The widest picture, in inches, that has room for the answers beside it."""
+"""Largest width of a figure, in inches, with space for text beside it."""
 
 Tone = Literal["", "positive", "negative", "undecided", "best", "baseline", "group"]
 

@@ -31,7 +31,7 @@ QUESTIONS: dict[Question, str] = {
     "how much": "How much pretraining and how many labels",
     "why": "Why",
 }
-"""The headings of the page of a study, in the order of reading."""
+"""Headings of the page of a study, in order."""
 
 
 @dataclass(frozen=True)

@@ -86,11 +86,11 @@ PaperWidth = Literal["column", "text"]
 
 INCHES: dict[PaperWidth, float] = {"column": 3.25, "text": 5.5}
 INSIDE = (0.02, 0.0, 0.96, 1.0)
-"""What a layout may use of a figure: constrained layout leaves up to half a letter of labels beyond its edge."""
+"""Area of a figure for its layout: constrained layout lets labels exceed the edge by up to half a letter."""
 
 _TYPE = 8  # points
 _MOST_SHRUNK = 1.45
-"""How many times as wide as the paper has room a drawing may be to keep its layout; another is drawn again."""
+"""Largest ratio of the width of a figure to the page at which its layout is kept; wider ones are drawn again."""
 
 
 def save_for_paper(sections: Sequence[Section], folder: Path, width: PaperWidth) -> list[Path]:

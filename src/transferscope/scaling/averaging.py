@@ -25,7 +25,7 @@ from transferscope.scaling.posterior import (
 from transferscope.scaling.solve import TINY
 
 DRAWS = 1000
-"""Draws of each law."""
+"""Number of draws of each law."""
 
 TEMPER = 0.35
 """Power of the evidence in the weight of a law: 1 would be Bayesian averaging, which trusts a few points too much, and
@@ -33,7 +33,7 @@ TEMPER = 0.35
 
 LEVELS = 110
 FAR = 45.0
-"""Sizes are looked for up to e^FAR times the largest measured one."""
+"""Log of the largest searched size, relative to the largest measured one."""
 
 
 Axis = Float[np.ndarray, " _"] | Callable[[float, float], Float[np.ndarray, " _"]]

@@ -21,7 +21,7 @@ from transferscope.scaling.take_off import late_falls, may_take_off
 from transferscope.settings.questions import Loss
 
 DEPTHS = (0.5, 1.0, 1.5)
-"""How far back the origins lie, in asked horizons (log size)."""
+"""Distances of the back-test origins, in requested horizons (log size)."""
 
 LEAST_SEEN = 3
 LEAST_HORIZON = 1.2
@@ -67,10 +67,10 @@ def candidate_errors(
 
 
 SHRINKAGE = 0.1
-"""Share of the median squared back-test error that is added to every candidate's."""
+"""Share of the median squared back-test error that is added to that of every candidate."""
 
 WINSORISED = 0.1
-"""Share of the weight on each side whose forecasts are pulled in, so that one wild form cannot move the mean far."""
+"""Share of the weight on each side that is winsorised, so that one outlying form cannot dominate the mean."""
 
 
 def combination_weights(
@@ -142,8 +142,8 @@ FACTORS_AT = (1.2, 2.0, 4.0, 8.0)
 BACKTEST_SHARE = 0.5
 
 RESOLUTION = 1e-4
-"""Least scale in log error: no error is known to more than one part in ten thousand. It keeps the interval of a curve
-that stands still from having no width, so that rounding would decide what it covers."""
+"""Least scale in log error: no error is known to more than one part in ten thousand. It prevents intervals without
+width for constant curves, whose coverage rounding would decide."""
 
 
 LEAST_POINTS = 3

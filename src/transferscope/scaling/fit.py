@@ -164,7 +164,7 @@ def problem_of(data: Observations, law: Law, loss: Loss, fixed: Mapping[str, flo
 
 
 WIDE = 100.0
-"""A positive parameter known only to within this factor is not determined."""
+"""Factor of uncertainty from which a positive parameter is not identified."""
 
 
 def _status(value: float, profile: ProfileSet | None, status: Status) -> Status:

@@ -12,7 +12,7 @@ LEVEL = 0.9
 """Nominal coverage of the intervals of forecasts."""
 
 SEVERAL = 3.0
-"""From this multiple of the largest measured size on, an answer names the multiple."""
+"""Multiple of the largest measured size from which an answer gives the multiple."""
 
 Basis = Literal["within", "beyond", "few sizes", "at zero"]
 """Basis of the interval. "within": measurements left out among the others; "beyond": the largest sizes left out.

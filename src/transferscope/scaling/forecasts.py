@@ -13,12 +13,12 @@ from transferscope.settings.questions import Loss
 from transferscope.wording import counted
 
 MOST_POINTS = 64
-"""Longer curves are averaged over runs of neighbouring sizes."""
+"""Most points of a curve; longer ones are averaged over neighbouring sizes."""
 
 LONG_ENOUGH, SIDE = 32, 8
-"""Fewest points of a curve whose points are judged, and fewest on each side of one that is."""
+"""Least points of a curve with outlier detection, and on each side of a tested point."""
 BROKEN, BROKEN_LEAST = 16.0, 0.1
-"""How far outside its neighbourhood a broken point lies: in standard deviations of the noise, and in log error."""
+"""Distance of an outlier from its neighbourhood: in standard deviations of the noise, and in log error."""
 MOST_NAMED = 12
 
 
@@ -104,7 +104,7 @@ def _thinned(curve: Curve) -> Curve:
 
 
 LAST_VALUE = "last-value"
-"""The error at the largest size: the baseline that every law has to beat."""
+"""The error at the largest size: the baseline of every law."""
 
 LOWEST, HIGHEST = 0.02, 1.35
 """A forecast is kept above LOWEST times the least error and below HIGHEST times the largest."""
@@ -158,7 +158,7 @@ CANDIDATES = (
     Candidate("sigmoid", 1.0, LONG),
     Candidate("broken-power", 1.0, 9),
 )
-"""What is combined. The two laws with five and six parameters see all points only: on windows they did worse."""
+"""Combined forecasts. The two laws with five and six parameters see all points only: on windows they did worse."""
 
 
 def forecasts(

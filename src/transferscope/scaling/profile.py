@@ -12,7 +12,7 @@ from transferscope.scaling.solve import HUBER_DELTA, PROFILE, Effort, Problem, S
 
 LEVEL = 0.95
 LOG_REACH = 60.0
-"""How far a positive parameter is followed from its optimum, in log units."""
+"""Range of a profile around the optimum of a positive parameter, in log units."""
 COARSE, REFINED = 16, 8
 """Values on each side of the optimum, and then between each end and its neighbour."""
 MOST_SWEEPS = 48

@@ -35,13 +35,13 @@ class Effort:
 
 
 THOROUGH = Effort(n_starts=8, max_steps=200, tolerance=1e-11)
-"""For one fit whose parameters are read."""
+"""Effort for one fit whose parameters are used."""
 
 PROFILE = Effort(n_starts=2, max_steps=40, tolerance=1e-7)
-"""For profiles, whose costs are compared with a threshold."""
+"""Effort for profiles, whose costs are compared with a threshold."""
 
 QUICK = Effort(n_starts=1, max_steps=40, tolerance=1e-7)
-"""For bootstrap draws and for forecasts from many windows."""
+"""Effort for bootstrap draws and forecasts from many windows."""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from transferscope.scaling.solve import Effort, solve
 from transferscope.settings.questions import Loss
 
 OUTLYING = 6.0
-"""Robust standard deviations from which on a point is named: beyond what noise of any usual kind does."""
+"""Robust standard deviations from which a point is reported as an outlier."""
 FOLDS = 5
 
 CLIPPED = 3.0

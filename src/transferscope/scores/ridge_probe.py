@@ -23,7 +23,7 @@ from transferscope.scores.score import Needs, Score, TargetView, outputs
 from transferscope.scores.spectrum import centred, spectrum
 
 RELATIVE_LAMBDAS = 10.0 ** np.arange(-8, 5)
-"""Values of lambda that are tried, in units of the mean squared singular value of the centred features."""
+"""Candidate values of lambda, in units of the mean squared singular value of the centred features."""
 
 
 @dataclass(frozen=True)

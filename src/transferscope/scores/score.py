@@ -18,7 +18,7 @@ from transferscope.numerics.jackknife import all_but_one_group, grouped_error
 from transferscope.records import check_settings
 
 Needs = Literal["features", "source_probabilities"]
-"""What a score reads."""
+"""Inputs of a score."""
 
 
 @dataclass(frozen=True)
@@ -115,19 +115,19 @@ class Score(ABC):
     """
 
     name: ClassVar[str]
-    """As in `SCORES`."""
+    """Name, as in `SCORES`."""
 
     title: ClassVar[str]
-    """In words, for tables."""
+    """Title in tables."""
 
     source: ClassVar[str]
     """Paper, with the equation or section."""
 
     needs: ClassVar[Needs]
-    """What it reads."""
+    """Inputs of the score."""
 
     kinds: ClassVar[tuple[Kind, ...]]
-    """Kinds of labels that it rates: "classification", "regression", "multi-label"."""
+    """Supported kinds of labels: "classification", "regression", "multi-label"."""
 
     def __post_init__(self) -> None:
         check_settings(self)

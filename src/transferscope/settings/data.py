@@ -8,7 +8,7 @@ from transferscope.records import Count, Says, check_settings
 
 Value = bool | int | float | str
 Draw = Literal["stratified", "balanced"]
-"""How labelled examples are drawn: each class by its share of all, or as many of each class."""
+"""Draw of labelled examples: proportional to class frequency, or equally many per class."""
 
 Transforms = Annotated[tuple[str, ...], Says("Transforms of the data by name, in this order")]
 Limit = Annotated[Count | None, Says("Training examples to keep", "None for all.")]

@@ -11,10 +11,10 @@ from transferscope.errors import SettingsError, unknown_name
 from transferscope.records import Positive, Role, Says, check_settings
 
 MOST_PROCESSES = 1024
-"""More workers or threads than this are a slip of the hand, and would bring the machine down."""
+"""Most workers or threads: more would overload the machine, and are probably a typing error."""
 
 DEVICES = "auto|cpu|mps|cuda(:[0-9]{1,3})?"
-"""Regular expression of what a device may be called."""
+"""Regular expression of device names."""
 
 _RESOURCES = ("cpus", "gpus", "memory")
 

@@ -17,7 +17,7 @@ from transferscope.records import FailureKind
 from transferscope.store import schema
 
 LEASE_SECONDS = 60.0
-"""A cell whose owner cannot be seen from here is free again when the owner has been silent for this long."""
+"""Seconds without a heartbeat after which the cell of a remote owner is free again."""
 
 _UNKNOWN = "?"
 
@@ -100,7 +100,7 @@ _LOOK = 64
 _cells = schema.cells
 
 Queue = deque[tuple[int, int]]
-"""Cells in the order of the plan: the place of each in it, and its number."""
+"""Cells in the order of the plan: position and number."""
 
 
 def ready(connection: Connection, study: int) -> Queue:

@@ -56,7 +56,7 @@ _CLOCKS = {
 }
 
 _ONE_AT_A_TIME = 0x7472616E73666572
-"""PostgreSQL's advisory lock of the transactions that must not meet: the first bytes of "transferscope"."""
+"""PostgreSQL advisory lock for mutually exclusive transactions: the first bytes of "transferscope"."""
 
 _SECRET = "***"
 

@@ -33,13 +33,13 @@ from transferscope.wording import cell_words, counted
 _members = schema.study_cells
 
 _KEY = re.compile(r"[\w-]{1,64}", re.ASCII)
-"""What a key may be: the digits of a hash, or any other name without a sign that means something in a path."""
+"""Valid keys: digits of a hash, or names without signs that have a meaning in paths."""
 
 _TRAINED = frozenset(("method", "command", "diagnose"))
 """Roles whose runs are of a method and a seed, which their labels name."""
 
 Fits = Callable[[np.ndarray], bool]
-"""Whether an array can be what it is stored as: checksums tell damage, and not what somebody writes."""
+"""Returns whether an array is valid for its purpose: checksums detect damage, but not deliberate changes."""
 
 _NUMBERS: frozenset[type] = frozenset({int, float, type(None)})
 _WHOLES: frozenset[type] = frozenset({int, type(None)})

@@ -13,7 +13,7 @@ from transferscope.estimate import Status
 from transferscope.records import Cost, Failure, Record, Role
 
 CellState = Literal["planned", "running", "done", "failed", "blocked"]
-"""Where a cell stands. blocked: a cell that it needs has failed, so it cannot be done before that one is retried."""
+"""State of a cell. blocked: a cell that it needs has failed, so it cannot be done before that one is retried."""
 
 Label = str | int | float | None
 

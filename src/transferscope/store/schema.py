@@ -21,7 +21,7 @@ from transferscope.errors import StoreError
 SCHEMA_VERSION = 2
 
 _VERSION_ROW = "format"
-"""The row of the table meta that says the version."""
+"""Row of the table meta with the version."""
 
 metadata = MetaData()
 

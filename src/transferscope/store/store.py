@@ -43,13 +43,13 @@ from transferscope.store.rows import (
 _LOG = logging.getLogger(__name__)
 
 _FILES = "files"
-"""Name of the row that says where the trained networks of a database are."""
+"""Row with the location of the trained networks of a database."""
 
 _MARK = ".transferscope-store"
-"""Name of the file by which their folder is known again."""
+"""File that identifies their folder."""
 
 _DOCUMENT = "document/"
-"""Before the names of documents, which lie beside the arrays of a study."""
+"""Prefix of the names of documents, which are stored with the arrays of a study."""
 
 
 class Store:

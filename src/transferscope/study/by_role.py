@@ -6,7 +6,7 @@ from transferscope.store import Outcome, PlannedCell
 from transferscope.study.context import Work, WorkContext
 
 WORK = "transferscope.study.by_role:work"
-"""The dotted name of what does the cells of a study."""
+"""Dotted name of the function that executes the cells of a study."""
 
 
 def work(cell: PlannedCell, context: WorkContext) -> Outcome:

@@ -160,7 +160,7 @@ class DiagnoseRecipe:
 
 
 _CODE = "code"
-"""Key in the payload of a cell that has code of the user in it, which says its digests as it was planned."""
+"""Payload key of the digests of user code at planning."""
 
 
 def _code(*parts: Mapping[str, str]) -> dict[str, dict[str, str]]:

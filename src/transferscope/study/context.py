@@ -11,17 +11,17 @@ from transferscope.records import FailureKind
 from transferscope.store import Outcome, PlannedCell
 
 CELL_NOTE = "transferscope.cell"
-"""Key in the metadata of a run's networks, which says the key of its cell."""
+"""Metadata key of the cell key in the networks of a run."""
 
 STEP_NOTE = "transferscope.step"
-"""Key in the metadata of a run's last network, which says its step where early stopping has chosen it."""
+"""Metadata key of the step chosen by early stopping in the last network of a run."""
 
 KEEP = "keep"
-"""Key in the payload of a cell whose network is to be kept, which says the name of the study; no part of its key."""
+"""Payload key of the study name, for cells whose network is kept; not part of the cell key."""
 
 
 CHOSEN = "chosen"
-"""Key in the payload of a cell whose settings another has chosen (`fitting.with_chosen`); no part of its key."""
+"""Payload key for cells whose settings are chosen by another cell (`fitting.with_chosen`); not part of the cell key."""
 
 
 def no_progress(done: int, total: int) -> None:

@@ -9,7 +9,7 @@ import pandas as pd
 from transferscope.study.frames import StudyFrames
 
 FITTED_ACCURACY = 0.95
-"""Share of its own training labels that a finished network gets right, however its loss still falls."""
+"""Training accuracy from which training counts as finished, even if the loss still falls."""
 
 FITTED_R2 = 0.9
 """The same for a regression, in R² on the training examples."""

@@ -30,7 +30,7 @@ from transferscope.study.status import keep_of
 from transferscope.trained import ModelCard
 
 ABANDONED = 3600.0
-"""Seconds after which a file that was begun to be written will not be finished."""
+"""Seconds after which an unfinished file is abandoned."""
 
 
 def keys_to_keep(cells: Sequence[PlannedCell], keep: Keep) -> set[str]:

@@ -370,7 +370,7 @@ class Measure:
 
 ACCURACY = Measure("Accuracy", "share", record="accuracy", computed=True)
 BALANCED_ACCURACY = Measure("Balanced accuracy", "share", record="balanced_accuracy", computed=True)
-"""Mean over the classes of the share that is right."""
+"""Mean over classes of the recall."""
 MACRO_F1 = Measure("Macro F1", "share", record="macro_f1", computed=True)
 MATTHEWS = Measure("Matthews correlation", "share", record="matthews", limits=(-1.0, 1.0), computed=True)
 AVERAGE_PRECISION = Measure("Average precision", "share", record="average_precision", computed=True)
@@ -379,4 +379,4 @@ SQUARED_ERROR = Measure("Squared error", "", False, "mse", limits=(0.0, math.inf
 R_SQUARED = Measure("R²", "R²", record="r2", computed=True)
 METRICS = (SQUARED_ERROR, AVERAGE_PRECISION, BALANCED_ACCURACY, MACRO_F1, MATTHEWS, ACCURACY)
 ERROR = Measure("error", higher_is_better=False)
-"""That of a table whose measure has no name."""
+"""Metric of a table without a named metric."""

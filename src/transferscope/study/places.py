@@ -19,7 +19,7 @@ NETWORK_DISK = "TRANSFERSCOPE_NETWORK_DISK"
 """Environment variable that allows a SQLite store on a network file system when it is not empty."""
 
 LONGEST_FILE = 10_000_000
-"""Bytes; a longer file is no study file."""
+"""Most bytes of a study file."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,12 +24,12 @@ from transferscope.study.race_state import NotBegun, RaceState, keep_state
 from transferscope.study.run_times import RunTimes
 
 _BATCH_SECONDS = 2.0
-"""Runs are chosen together as long as they take less than this, for each that can be made at a time."""
+"""Seconds of runs that are chosen together, per parallel run."""
 
 _MOST_AT_ONCE = 64
 
 _TO_END, _OF_MINUTES = 5.0, 0.1
-"""Seconds of its minutes that a race keeps for stopping what runs and writing the page, a tenth of them at most."""
+"""Seconds of the time limit reserved for stopping runs and writing the page, and their largest share."""
 
 
 @dataclass(frozen=True)

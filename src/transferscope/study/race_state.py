@@ -20,7 +20,7 @@ RACE_ENDS: Mapping[End, str] = {
     "time": "stopped at the time limit",
     "long runs": "stopped before long runs",
 }
-"""Why a race has ended, in words."""
+"""Reasons for the end of a race."""
 
 
 @dataclass(frozen=True, slots=True)

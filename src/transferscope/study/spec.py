@@ -279,7 +279,7 @@ TABLES = (
 
 
 NAME_OF_STUDY = r"[\w.-]+"
-"""What names a study, as a regular expression: its files are named after it."""
+"""Regular expression of study names, which are used as file names."""
 
 MOST_SEEDS = 10_000
 """A larger number of seeds must be a seed, which goes in a list."""

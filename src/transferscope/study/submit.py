@@ -16,7 +16,7 @@ from transferscope.study.planners import AnySpec, plan_of
 from transferscope.study.run import plan_into
 
 _MOST_TIMEOUTS = 1000
-"""A job that has reached its time limit is queued again so often: the study is over when its cells are."""
+"""Most times that a job is requeued at its time limit."""
 
 _SECONDS_TO_END = 60
 """Seconds before its time limit at which a job is asked to end; SLURM may do so a minute earlier."""

@@ -121,4 +121,4 @@ DATA_PROMISES: dict[str, Callable[[DataCase], None]] = {
     "its paths may be absolute": _is_found_from_elsewhere,
     "it refuses options that it does not know": _refuses_unknown_options,
 }
-"""What is tried, by what it is called."""
+"""Checks by their descriptions."""

@@ -98,7 +98,7 @@ DIAGNOSTIC_PROMISES: dict[str, Callable[[Diagnostic], None]] = {
     "a network that diverged is answered with a status": _takes_a_diverged_network,
     "what compares two networks says so": _says_that_it_compares,
 }
-"""What is tried, by what it is called."""
+"""Checks by their descriptions."""
 
 
 def everything(subject: Subject) -> list[object]:

@@ -32,7 +32,7 @@ NETWORKS = (
     NetworkSettings("resnet20", (2, 2, 3)),
     NetworkSettings("transferscope.testing.transformer:transformer"),
 )
-"""What a method is tried on beside two linear layers: batch normalisation, and attention."""
+"""Further networks for the checks of methods: with batch normalisation, and with attention."""
 
 
 @dataclass(frozen=True)
@@ -279,7 +279,7 @@ METHOD_PROMISES: dict[str, Callable[[MethodCase], None]] = {
     "a run that diverges says so": _says_that_it_diverged,
     "it asks for source data where it needs them": _asks_for_source_data,
 }
-"""What is tried, by what it is called."""
+"""Checks by their descriptions."""
 
 ON_EVERY_NETWORK = (
     "it leaves what it is given as it was",
@@ -287,7 +287,7 @@ ON_EVERY_NETWORK = (
     "fewer examples than features are answered",
     "an interrupted run resumes to the same weights",
 )
-"""The promises that are tried on each of the `NETWORKS`."""
+"""Checks that run on each of the `NETWORKS`."""
 
 
 def weights_of(network: Network) -> dict[str, torch.Tensor]:

@@ -128,4 +128,4 @@ NETWORK_PROMISES: dict[str, Callable[[NetworkCase], None]] = {
     "its file gives the same network": _is_kept,
     "its weights can be drawn again": _is_drawn_again,
 }
-"""What is tried, by what it is called."""
+"""Checks by their descriptions."""

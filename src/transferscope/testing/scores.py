@@ -121,7 +121,7 @@ SCORE_PROMISES: dict[str, Callable[[Score], None]] = {
     "signal beats noise": _prefers_signal,
     "noise of many features does not beat signal unsaid": _sees_through_wide_noise,
 }
-"""What is tried, by what it is called."""
+"""Checks by their descriptions."""
 
 
 def _same(score: Score, first: TargetView, second: TargetView, what: str) -> None:

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 from transferscope.errors import NetworkError
 
 _PATCH = 8
-"""Pixels on a side of the patch that a token stands for."""
+"""Side of the patch of a token, in pixels."""
 
 
 class _Tokens(nn.Module):

@@ -9,7 +9,7 @@ LARGE = 100_000
 """Weights from which a curve is thinned, so that of LeNet is; a smaller network takes no time for its examples."""
 
 MOST_SHARE = 0.2
-"""Of the time of training that the curve may take, with a step at three times the time of reading its examples."""
+"""Largest share of the training time for the curve, with a step at three times the time of reading its examples."""
 
 CURVE_POINTS, LEAST_POINTS = 20, 5
 """Points of a curve after its first, and of all its points those that are never left out: start, quarters and end."""

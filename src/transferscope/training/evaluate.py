@@ -20,7 +20,7 @@ CHUNK, TEXTS = 512, 32
 """Examples, of up to 64 x 64 numbers each (fewer of larger ones), and texts, that are read at once."""
 
 MOST_REMEMBERED, MOST_BYTES = 2, 2**26
-"""Sets of outputs that are remembered, those of training and test examples, and the bytes of the largest of them."""
+"""Most cached sets of outputs (training and test examples), and most bytes of one."""
 
 _remembered: dict[str, tuple[Tensor, Tensor]] = {}
 

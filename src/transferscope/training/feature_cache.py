@@ -26,14 +26,14 @@ from transferscope.models.weights import checksum_notes, digest_of
 from transferscope.training.tensors import TensorSet, joined
 
 LEAST_PARAMETERS = 1_000_000
-"""Backbones with fewer compute their features sooner than a file is read."""
+"""Least parameters of cached backbones: smaller ones compute features faster than a file is read."""
 
 MOST_BYTES = 4 * 2**30
-"""Of all that is kept; what was not used for longest goes first. TRANSFERSCOPE_FEATURES sets another number, 0 for
-none; the folder `features` of the cache may be deleted at any time."""
+"""Size of the cache; the least recently used entries are removed first. TRANSFERSCOPE_FEATURES sets another number, 0
+for none; the folder `features` of the cache may be deleted at any time."""
 
 LOOKED_AT = 4
-"""Examples that are computed again, to be compared with what is kept: most of what a use costs, 0.02 s each for
+"""Examples that are recomputed to verify the cache: most of what a use costs, 0.02 s each for
 EfficientNet-lite0, whose weights are digested in as much."""
 
 

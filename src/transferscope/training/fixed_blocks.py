@@ -26,10 +26,10 @@ from transferscope.training.learner import Learner
 from transferscope.training.tensors import Batch, TensorSet, forked_random_states, random_states, sent
 
 MOST_MEMORY = 0.25
-"""Of the memory that is free before training, the share that the outputs may take."""
+"""Largest share of free memory for the outputs."""
 
 TOLERANCE = 1e-5
-"""Greatest difference between two ways to the same features, as a share of the largest of them."""
+"""Largest difference between two computations of the same features, relative to the largest of them."""
 
 _TRIED = 8
 _log = logging.getLogger(__name__)

@@ -27,7 +27,8 @@ Curve = Callable[[int], tuple[Record, ...]]
 """Measures the learner at a step (counted from 0 = before training) and returns records with that step."""
 
 HeldOut = Callable[[], tuple[float, ...]]
-"""Risk of the learner as it is on held-out examples, the less the better; of equal first numbers the next decides."""
+"""Returns the risk of the learner on held-out examples, lower is better; ties of the first number are broken by the
+next."""
 
 Watch = Callable[[int], None]
 """Called with the learner unchanged after a step (counted from 0 = before training), to keep a copy of it."""

@@ -70,7 +70,7 @@ PADDING = 4
 
 
 TURN, ZOOM, SHIFT = math.radians(10), 0.1, 0.1
-"""Most of a warp: the angle, the change of size as a share of it, and the shift as a share of half the image."""
+"""Limits of a warp: angle, relative change of size, and shift as a share of half the image."""
 
 
 def warp(images: Float[Tensor, "n C H W"], *, seed: int, step: int) -> Float[Tensor, "n C H W"]:

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from transferscope.statements import Statement, state
 
 UNEVEN = 5.0
-"""How many times as frequent as the rarest class of the test examples the most frequent one is, where it is said."""
+"""Ratio of the most to the least frequent class of test examples from which a note is shown."""
 
 FEW_OF_CLASS = 20
 """Test examples of the rarest class below which a note says that a class metric depends on them."""
 
 WEAK_INNER_RISK = 0.95
-"""Leave-one-out risk of MeRLin's inner head, as a share of that of predicting the mean, from which it tells nothing."""
+"""Leave-one-out risk of MeRLin's inner head, relative to predicting the mean, from which it is uninformative."""
 
 
 def cautions(

@@ -28,7 +28,7 @@ MEASURES: Mapping[str, tuple[str, str, Callable[[float], str]]] = {
     "mean_iou": ("Mean IoU", "Intersection over union of each class, mean over the classes that occur", _percent),
     "angular_error": ("Angle", "Mean angle between outputs and labels", "{:.1f}°".format),
 }
-"""What is measured beside that which a study is judged by, where its labels allow it: heading, meaning and format."""
+"""Further metrics of a study, if its labels allow them: heading, meaning and format."""
 
 _ARM = ["n_target", "method", "source"]
 _ROUNDING = 1e-12

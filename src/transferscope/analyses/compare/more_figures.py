@@ -24,7 +24,7 @@ OF_TIMES = (
 """How the pictures are read."""
 
 MOST_DOTS = 2000
-"""Runs of a number of labels beyond which dots lie on each other, and a page of them opens slowly: none are drawn."""
+"""Runs per number of labels above which dots are not drawn: they would overlap, and the page would load slowly."""
 
 _ROW, _AROUND = 0.22, 0.7  # inches
 _WIDE = 7.6

@@ -22,7 +22,7 @@ from transferscope.study.frames import StudyFrames
 from transferscope.wording import data_in_words, listed, weights_in_words
 
 _MOST_NUMBERS = 2**28
-"""Numbers in the inputs of a data set beyond which it is not read for a page."""
+"""Largest number of input values of a data set that is read for a page."""
 
 _CLASSES_SHOWN, _EXAMPLES_SHOWN = 8, 3
 _THUMB = 40  # pixels of an image on a sheet, at most
@@ -33,7 +33,7 @@ CHANGED = "changed"
 """Shown instead of data that changed since the study was run."""
 
 Found = Dataset | str | None
-"""A data set, CHANGED, or None where it cannot be read for a page."""
+"""A data set, CHANGED, or None if it cannot be read."""
 
 
 def data_of(frames: StudyFrames) -> dict[str, Found]:

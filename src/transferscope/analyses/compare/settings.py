@@ -17,7 +17,7 @@ from transferscope.wording import duration
 _NAMED = 6  # arms in a sentence
 
 SEARCHED = (0.1, -0.3, 0.5, 11, 4.2)
-"""What a search of settings around recipes gains in points, its 95 % interval, the tasks, and its seconds in those of a
+"""Gain of a hyperparameter search around recipes in points, its 95 % interval, number of tasks, and time relative to a
 run; a test holds them to the runs of docs/results/competence.md. Hence the one rule: recipes are not searched."""
 
 

@@ -128,7 +128,7 @@ def _harms(decision: Decision) -> bool:
 
 
 MANY_SIZES = 3
-"""Numbers of labels from which one sentence says what holds for all, and a grid what each arm reaches."""
+"""Numbers of labels from which a summary and a grid of scores are shown."""
 
 
 def overall(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[Statement, ...]:
@@ -250,7 +250,7 @@ _COVERS = {
     "seeds": "other seeds on this test set",
     "seeds and test examples": "other seeds and other test examples",
 }
-"""What intervals speak of, the least first."""
+"""Coverage of intervals, the narrowest first."""
 
 
 def called(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[Statement, ...]:

@@ -106,7 +106,7 @@ def _parts_of_others(summary: Summary) -> Iterator[Part | None]:
 
 
 LEAST_SIZES = 3
-"""Numbers of labels from which there is a learning curve to draw, and to follow further."""
+"""Numbers of labels from which a learning curve is drawn and extrapolated."""
 
 SHORT: dict[Question, str] = {"whether": "Whether", "which": "Which method", "how much": "How much", "why": "Why"}
 

@@ -138,7 +138,7 @@ def summarise_frames(frames: StudyFrames) -> Summary:
 
 
 _IN_TERMINAL = ("fewer labels than classes", "uneven classes", "few of a class", "shared examples")
-"""Cautions without which a score is misread, said in the terminal too."""
+"""Cautions that are also shown in the terminal, since a score is misleading without them."""
 
 
 def _cautions(frames: StudyFrames) -> tuple[Statement, ...]:

@@ -27,7 +27,7 @@ from transferscope.wording import (
 
 _MOST_ROWS = 100
 _MOST_RUNS = 100_000
-"""Runs in a file of the page, which holds them as text: of a million, a browser would load 36 MB."""
+"""Most runs in a file of the page: a million would be 36 MB of text for the browser."""
 _STATE_WORDS = {"blocked": "waits for a run that failed"}
 
 

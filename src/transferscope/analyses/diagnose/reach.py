@@ -17,7 +17,7 @@ from transferscope.numerics.intervals import t_interval
 from transferscope.training import frozen_features
 
 Whose = Literal["end", "start", "random"]
-"""Of the network, of the weights that its training started from, or of random weights of its architecture."""
+"""The network, its initial weights, or random weights of its architecture."""
 
 Call = Literal["better", "worse", "same", ""]
 

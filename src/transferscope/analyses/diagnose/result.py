@@ -311,4 +311,4 @@ _FIGURES: dict[str, tuple[str, Callable[[Canvas, Diagnostic, Arrays], None]]] = 
         lambda canvas, _, a: draw_gradients(canvas, a),
     ),
 }
-"""The figure of each diagnostic that has one: its caption, and what draws it."""
+"""Figures of diagnostics: caption and drawing function."""

@@ -13,7 +13,7 @@ from transferscope.study.decisions import arms_of
 from transferscope.study.frames import StudyFrames
 
 LEAST_NETWORKS = 4
-"""Networks of one seed below which a rank correlation says nothing."""
+"""Least number of networks per seed for a rank correlation."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -232,7 +232,7 @@ def looked_at_in(
 
 
 DRAWS = 3
-"""Draws of random weights to compare with, but for networks of others."""
+"""Draws of random weights for comparison, except for networks of other packages."""
 
 
 def _random(question: FileQuestion, network: Network) -> tuple[Network, ...]:

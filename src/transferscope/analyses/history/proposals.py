@@ -23,14 +23,14 @@ from scipy import special
 
 RANK = 2
 LEAST_SPREAD = 0.15
-"""Least standard deviation of an arm on a new task around what the low-rank directions say, in standardised scores."""
+"""Least standard deviation of an arm on a new task around the low-rank prediction, in standardised scores."""
 PASSES = 30
 UNKNOWN_LEVEL = 3.0
-"""Standard deviation of the level of a new task around its probes, in standardised scores: next to unknown."""
+"""Standard deviation of the level of a new task around its probes, in standardised scores: nearly uninformative."""
 COVER_RUNS = 5
 """Probes that the cover chooses alone: of 3 to 8 the best on nine tables (docs/results/history.md)."""
 LIKENESS = 4.0
-"""By how much a known task that correlates with the new one weighs more: the logarithm at a correlation of 1."""
+"""Logarithm of the weight of a known task with correlation 1 to the new one."""
 
 
 @dataclass(frozen=True)

@@ -18,12 +18,12 @@ from transferscope.study.places import is_study, open_existing
 from transferscope.wording import few
 
 COLUMNS = ("task", "arm", "labels", "score", "measure", "better", "origin")
-"""Columns of finished runs: what was learnt, with what, from how many labels (NaN where that is not known), the mean
-score over seeds, what it measures, which scores are better ("higher" or "lower"), and where it is from."""
+"""Columns of finished runs: task, arm, number of labels (NaN if unknown), mean score over seeds, metric, direction
+("higher" or "lower"), and origin."""
 
 SHIPPED = Path(__file__).with_name("shipped.csv.gz")
-"""Finished runs that come with the package, with `COLUMNS`; docs/history.md says what they are and under which licence,
-and `benchmarks/shipped_history.py` makes the file."""
+"""Finished runs included in the package, with `COLUMNS`; docs/history.md has contents and licences,
+`benchmarks/shipped_history.py` makes the file."""
 
 
 @functools.cache

@@ -15,7 +15,7 @@ from transferscope.wording import capitalised, number_words
 
 _MOST_SHOWN = 20
 _HALF = 1.645
-"""Half the width of an interval that holds 90 %, in standard deviations."""
+"""Half width of a 90 % interval, in standard deviations."""
 
 LIMITS = (
     "Proposals assume that the new task is similar to the known ones. An arm that occurs in no other task  "

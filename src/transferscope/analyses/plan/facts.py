@@ -39,10 +39,10 @@ LEAST_MORE = 100
 """Least number of further labels whose effect is reported."""
 
 MOST_ARMS = 24
-"""Arms beside training from scratch that are followed: those with the lowest errors."""
+"""Most transfer arms that are extrapolated: those with the lowest errors."""
 
 LEAST = 3
-"""Numbers of labels from which on a law is drawn through the errors of an arm."""
+"""Numbers of labels from which a law is fitted to an arm."""
 
 
 @dataclass(frozen=True)
@@ -222,7 +222,7 @@ def _correlation(measured: Measured, name: str) -> float:
 
 
 _MOST_PAIRS = 1500
-"""Pairs of draws among which the next size is looked for."""
+"""Most pairs of draws in the search for the next size."""
 
 
 def _with_next_sizes(plan: LabelPlan, margin: float) -> LabelPlan:

@@ -39,7 +39,7 @@ _SCRATCH_NAMES = (
 SCRATCH_NAMES = frozenset(_SCRATCH_NAMES.split())
 
 THIS_ARM = "this arm"
-"""What the only arm of a table without a column of arms is called."""
+"""Name of the only arm of a table without a column of arms."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from transferscope.statements import Statement, Words, state
 from transferscope.wording import AS_WRITTEN, listed, number_words
 
 ENOUGH = 4
-"""With fewer sizes the interval is mostly what is assumed about learning curves."""
+"""With fewer sizes the interval mostly reflects assumptions about learning curves."""
 
 LIMITS = (
     f"Curves are weighted draws over six laws that the measured scores allow, followed up to {REACH:g} times the "

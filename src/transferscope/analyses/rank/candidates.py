@@ -16,10 +16,10 @@ from transferscope.study.fitting import spread_examples
 from transferscope.training import scale_of
 
 LEAST_PER_CLASS = 2
-"""Fewer labels than these for each class leave a score without a spread within classes."""
+"""Least labels per class, for a spread within classes."""
 
 LEAST_NUMBERS = 10
-"""Fewer examples with numbers as labels than these say next to nothing."""
+"""Least number of examples for regression labels."""
 
 
 @dataclass(frozen=True)

@@ -18,15 +18,15 @@ from transferscope.store import RecordColumns, StoredCell
 from transferscope.study.cell import MethodRecipe
 
 PREFERRED = ("fine-tune", "l2-sp", "merlin", "linear-probe")
-"""Methods whose results count, the first that a study has for all candidates."""
+"""Methods for the actual results; the first with results for all candidates is used."""
 
 N_DRAWS = 10_000
-"""Resampled studies."""
+"""Number of resampled studies."""
 
 _LEVEL = 0.95
 
 _LEAST = {"r2": -math.inf, "matthews": -1.0}
-"""The lowest value of measures that can be below 0; the highest of all is 1."""
+"""Lowest value of metrics that can be negative; the highest value of all is 1."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from transferscope.estimate import Estimate
 from transferscope.records import FinishedRuns
 
 RANDOM = "random features"
-"""The candidate that every ranking has: the network as it is initialised, before any training."""
+"""The candidate in every ranking: the network at initialisation."""
 
 Reason = Literal[
     "for numbers",
@@ -22,8 +22,8 @@ Reason = Literal[
     "not determined",
     "no value",
 ]
-"""Why a score has no value: it is for labels of the other kind; fewer than two networks have a head of source classes;
-it takes more examples; so few examples do not determine it; these features have none."""
+"""Reason why a score has no value: labels of another kind; fewer than two networks with a head of source classes; too
+few examples; not determined by so few examples; undefined for these features."""
 
 
 @dataclass(frozen=True, slots=True)

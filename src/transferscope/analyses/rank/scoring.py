@@ -17,10 +17,10 @@ from transferscope.scores import SCORES, leave_groups_out
 from transferscope.scores.score import Score, TargetView
 
 N_GROUPS = 20
-"""Groups of examples that are left out in turn."""
+"""Number of groups of examples in the jackknife."""
 
 N_DRAWS = 10_000
-"""Draws that intervals and probabilities are read from."""
+"""Number of draws for intervals and probabilities."""
 
 _LEVEL = 0.95
 

@@ -8,7 +8,7 @@ from transferscope.statements import Statement, Words, state
 from transferscope.wording import measure_words
 
 CALLED = 0.9
-"""Chance of scoring highest from which a network is named as the one to start with, alone or with others."""
+"""Chance of the highest score from which a network, or several together, are recommended."""
 
 WORDS = Words("transferscope.analyses.rank", {"measure": measure_words, "points": lambda share: f"{100 * share:.1f}"})
 """The sentences of words.j2."""

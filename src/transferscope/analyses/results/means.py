@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from transferscope.analyses.results.runs import RunColumns
 
 SEED = "run of a mean"
-"""The column of runs, each with a number of its own, so that none are pairs."""
+"""Column of run numbers, all different, so that runs are not paired."""
 
 _SEVERAL = frozenset(one for one in REPEATS if one.endswith("s"))
 _DEVIATIONS, _ERRORS = frozenset(("std", "sd", "stdev")), frozenset(("stderr", "sem", "se"))

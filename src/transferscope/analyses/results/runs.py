@@ -41,7 +41,7 @@ from transferscope.study.measure import Measure
 from transferscope.wording import ALL_LABELS, counted, few, listed
 
 Wide = Literal["arms", "labels", "seeds"]
-"""What the columns of scores are of, in a table with several scores in a row."""
+"""Meaning of the columns of scores in a table with several scores per row."""
 
 _ROLES = {role: ROLES[role] for role in ("arm", "source", "seed", "labels", "cost", "state", "predictions")}
 
@@ -58,13 +58,13 @@ _OF_SEED = re.compile(
     rf"(?:(?P<before>.+?)[\s_.-]+)?(?:{_REPEAT})[\s_.:=-]*(?P<seed>\d{{1,9}})(?:[\s_.-]+(?P<after>.+))?",
     re.IGNORECASE,
 )
-"""Columns of one seed each, as seed0 or accuracy_seed_1."""
+"""Names of columns with one seed each, such as seed0 or accuracy_seed_1."""
 _MOST_VALUES = 20
-"""Values of a column of numbers that is a setting, rather than a result."""
+"""Most distinct values of a numeric column that counts as a setting."""
 _FEW_RUNS = 5
-"""Scores of one sign beside which another sign is strange."""
+"""Number of scores of one sign from which another sign is an outlier."""
 _FAR = 8.0
-"""How many times as large as the others, or as small, a score is that is likely another unit or a slipped point."""
+"""Factor from the other scores beyond which another unit or a shifted decimal point is likely."""
 _NO_SHARES = frozenset(("r2", "mcc", "kappa", "reward", "psnr", "quality"))
 """Metrics for which higher is better, but which are not shares of 1."""
 _SPREADS = frozenset(("std", "sd", "stderr", "se", "sem", "ci", "lower", "upper", "runtime", "second", "seconds"))

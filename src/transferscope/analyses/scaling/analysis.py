@@ -36,7 +36,7 @@ from transferscope.study.measure import ERROR, Measure
 from transferscope.wording import few
 
 BUDGETS = (1.0, 10.0, 100.0)
-"""Budgets of compute that are answered unasked, over the largest measured one."""
+"""Default budgets of compute, in units of the largest measured one."""
 
 
 @dataclass(frozen=True)
@@ -297,7 +297,7 @@ def _surface(name: str, surface: Surface, question: ScalingQuestion, *, compute:
 
 
 LEAST_SCRATCH = 3
-"""Different s without pretraining from which on a worth at each s is said."""
+"""Sizes s without pretraining from which the value of pretraining is given at each s."""
 
 
 def worth_by_s(surface: Surface) -> tuple[tuple[float, SizeNeeded], ...]:

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 MOST_IN_A_ROW = 3
 LINE_POINTS = 120
-"""Sizes along which a law is drawn."""
+"""Number of sizes at which a law is drawn."""
 LEAST_SPAN = 1.6
 """Below this factor a logarithmic axis looks about the same as a linear one, and has too few round numbers."""
 

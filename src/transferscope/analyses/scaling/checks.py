@@ -14,22 +14,22 @@ from transferscope.errors import DataError, SettingsError
 from transferscope.wording import few, number_words
 
 EXPLAINS = 1e-3
-"""A column that is not a name explains the errors below this probability of what it explains by chance (F tests)."""
+"""Significance level of F tests by which a numeric column explains the errors."""
 
 MOST_VALUES = 50
 """With more values, a column of numbers is a measurement rather than a name of curves."""
 
 MOST_APART = 6
-"""Columns that are named at once."""
+"""Most columns named in a message."""
 
 UNBOUNDED = LOSSES | {"entropy", "squared", "absolute"}
-"""Words in the name of a column whose values fall and are neither shares nor percent."""
+"""Words in the names of metrics where lower is better and values are neither shares nor percent."""
 
 FAR_BELOW = 10.0
-"""A target below the least measured error by more than this factor is asked about where percent could be meant."""
+"""Factor below the least measured error from which a target may be meant in percent and is refused."""
 
 CLEARER = 3.0
-"""By how much steps between neighbouring sizes must shrink for values up to 1 to count as shares among percent."""
+"""Factor by which steps between neighbouring sizes must shrink for values up to 1 to count as shares among percent."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,9 +23,9 @@ from transferscope.wording import capitalised
 
 FORECAST = "#d55e00"
 MOST_CURVES = 6
-"""Curves that are drawn."""
+"""Most curves that are drawn."""
 STEPS = 9
-"""Sizes at which a forecast is drawn."""
+"""Number of sizes at which a forecast is drawn."""
 
 
 def draw_curves(analysis: Analysis) -> Figure | None:
@@ -76,7 +76,7 @@ def _draw_curve(axes: Axes, curve: CurveAnalysis, measure: Measure, style: MarkS
 
 MOST_BUDGETS = 6
 NEAR = 0.25
-"""Points whose log budget is this near to that of a line have its colour."""
+"""Distance in log budget within which points have the colour of a line."""
 
 
 def draw_isoflop(analysis: Analysis) -> Figure:
@@ -122,7 +122,7 @@ def draw_isoflop(analysis: Analysis) -> Figure:
 
 TITLES, SYMBOLS = ("Pretraining size n", "Fine-tuning size s"), ("n", "s")
 MOST_LEVELS, FEW_LEVELS = 24, 6
-"""With more levels than the first number, lines are drawn for as few as the second; each point has the colour of the
+"""With more levels than the first number, only the second number of lines is drawn; points have the colour of the
 nearest."""
 APART = 0.045
 """Least distance of two names, as a share of the height of a panel."""

@@ -37,7 +37,7 @@ EVERYTHING = "all rows"
 MOST_GROUPS = 200
 
 CLEAR_TREND = 0.5
-"""Least rank correlation with the sizes that counts as a rise, or below its negative as a fall."""
+"""Least absolute rank correlation with the sizes that counts as a rise or fall."""
 
 
 def curves(frame: pd.DataFrame, columns: Columns) -> dict[str, Observations]:
@@ -103,7 +103,7 @@ def found_columns(frame: pd.DataFrame, columns: Columns) -> tuple[pd.DataFrame, 
 
 
 FIXED = 0.1
-"""Parameters, tokens, or tokens a parameter that differ by less than this in logarithm are the same in all runs."""
+"""Log range below which parameters, tokens, or tokens per parameter count as constant."""
 
 
 def _alone(frame: pd.DataFrame, columns: Columns) -> tuple[Columns, tuple[str, ...]]:
@@ -149,7 +149,7 @@ def of_parameters(columns: Columns) -> bool:
 
 
 CHECKPOINTS = frozenset(("epoch", "epochs", "step", "steps", "iter", "iters", "iteration", "iterations", "checkpoint"))
-"""Words in the name of a column that counts points of one run rather than sizes of training sets."""
+"""Words in the names of columns that number points of one run rather than training set sizes."""
 
 
 def schedule_cautions(frame: pd.DataFrame, columns: Columns) -> tuple[str, ...]:

@@ -52,7 +52,7 @@ def check_sizes(question: ScalingQuestion, names: Sequence[str], *, compute: boo
 
 
 FEW_COUNTED = 1e6
-"""Where all parameters or all tokens are fewer, the table may be in millions or billions."""
+"""If all parameters or tokens are below this, the table may be in millions or billions."""
 
 
 def hints(

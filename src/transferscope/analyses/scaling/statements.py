@@ -18,23 +18,23 @@ from transferscope.study.measure import Measure
 from transferscope.wording import size_words
 
 ENOUGH = 5
-"""With fewer sizes numbers are called rough: the posterior is then mostly prior."""
+"""With fewer sizes numbers are marked as rough, since the posterior is mostly prior."""
 
 RISE = 1.1
 """The last error over the least one, from which on a curve counts as rising when two sizes lie after the least one.
 Over both sizes: the mean of the larger half of the runs over that of the smaller."""
 
 LITTLE = 0.02
-"""Below this share of the variance, a run tells next to nothing."""
+"""Share of the variance below which a run is uninformative."""
 
 CLEAR = 0.8
-"""Probability from which on one of two is better."""
+"""Probability from which one of two is named as better."""
 
 MORE = {True: "more of this data", False: "a larger model"}
-"""What a larger n is, of examples or tokens and of parameters."""
+"""Words for a larger n: of data or of parameters."""
 
 FAR = 30.0
-"""Budgets this many times the largest measured one are called far."""
+"""Multiple of the largest measured budget from which a budget is marked as far."""
 
 
 @cache

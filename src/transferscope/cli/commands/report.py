@@ -23,7 +23,7 @@ transferscope report results.csv --without scratch tfidf
 transferscope report mlruns --without scratch --metric test/accuracy"""
 
 RUNS = "Runs of another tool"
-"""The group of options that are about these, and not about a study."""
+"""Option group for runs of another tool."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -39,7 +39,7 @@ _VOLATILE = ("_name_or_path", "transformers_version", "dtype", "torch_dtype")  #
 _OF_TEXTS = ("CLIPModel", "MetaClip2Model", "SiglipModel", "Siglip2Model")  # with a pooled output of the texts' tower
 
 TOWERS = ("vision", "text")
-"""Parts of a model of images and texts that a name may ask for, as in "hf:FOLDER#text"."""
+"""Towers of models of images and texts, as in "hf:FOLDER#text"."""
 
 
 def split_tower(name: str) -> tuple[str, str]:

@@ -42,7 +42,7 @@ _BESIDE = (
     "sentence_*_config.json",
     "config_sentence_transformers.json",
 )
-"""What belongs to a model besides its configuration and its weights: tokenizer, image processor, pooling."""
+"""Files of a model besides configuration and weights: tokenizer, image processor, pooling."""
 
 FILES = (WEIGHTS, HEAD, "config.json", "generation_config.json", f"[0-9]*_*/{WEIGHTS}", *_BESIDE)
 """Patterns of the files that `save_pretrained` may write."""

@@ -14,7 +14,7 @@ from transferscope.models.inputs import Fit, NetworkInput
 from transferscope.models.network import seeded
 
 _FITS: dict[str, Fit] = {"center": "crop", "squash": "stretch"}
-"""What becomes of images that are not square, by the crop_mode of timm."""
+"""Treatment of non-square images, by the crop_mode of timm."""
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ INK = "#1b1f23"
 """Colour of text and axes; on the page it follows the reader's light or dark setting."""
 
 PAPER = "#ffffff"
-"""Colour inside hollow marks; on the page it follows the reader's setting, so that they stay hollow in the dark."""
+"""Colour inside hollow marks; on the page it follows the colour scheme, so that they stay hollow in dark mode."""
 
 ON_PAPER = {"facecolor": PAPER, "edgecolor": "#fefefe", "linewidth": 0.01, "pad": 1.0}
 """A box behind text that lines would cross, which follows the reader's setting as hollow marks do.
@@ -33,7 +33,7 @@ _PIXELS_PER_INCH = 107
 _TIP = "tip:"
 
 NARROW = 3.6
-"""Width of a drawing for a telephone, in inches."""
+"""Width of a figure for phones, in inches."""
 
 QUIET = "#8a9099"
 """Colour of grid lines and other secondary elements."""
@@ -150,7 +150,7 @@ def inline_svg(svg: str, prefix: str, *, width: float) -> str:
 BASELINE_COLOUR = "#7a7a7a"
 
 WITH_SOURCE, WITHOUT = "#0072b2", "#6b7079"
-"""Colours of arms with and without a source, in every picture of a study."""
+"""Colours of transfer arms and baselines in every figure of a study."""
 
 RECOMMENDED = "*"
 """Marker of the recommended arm in every figure of a study."""

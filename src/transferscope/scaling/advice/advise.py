@@ -28,16 +28,13 @@ Scenario = Literal["reached", "a", "b", "c", "d"]
 """The scenarios of Figure 3 of Mikami et al. 2021, and "reached".
 
 reached: a measured error is at or below the target (that without pretraining counts). b: more data reach it within the
-largest feasible size. c: the transfer gap is above it, so that no amount of this data does. d: more data would, and
-would take more than is feasible.
-a: what one has before the law is known; the data do not yet decide between b, c and d.
+largest feasible size. c: the transfer gap is above it, so that no amount of this data does. d: more data reach it only
+beyond the feasible size. a: the data do not decide between b, c and d.
 """
 
 DECIDED = 0.8
-"""A scenario is named when its posterior probability is at least this, which takes laws that agree.
-
-Of 480 simulated questions of truths of six laws, .91 of the 213 that were named were right; from 0.6, .82 of 358
-(benchmarks/scaling_advice.py)."""
+"""Posterior probability from which a scenario is named, which requires laws that agree. Of 480 simulated questions on
+six laws, .91 of the 213 named scenarios were right; from 0.6, .82 of 358 (benchmarks/scaling_advice.py)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from transferscope.scaling.surface import Surface, log_distance
 
 SHARES = 400
 LARGEST_FACTOR = 1000.0
-"""A target is looked for up to this multiple of the cost of the largest measured run."""
+"""Largest cost in the search for a target, in units of the largest measured run."""
 
 
 WIDTH = 1.5
@@ -223,11 +223,11 @@ def _noise(fit: LawFit) -> float:
 
 
 MOST_MEASURED = 12
-"""Measured sizes on an axis that candidates are combined from."""
+"""Most measured sizes per axis for candidates."""
 
 UNCERTAIN = (0.02, 0.98)
 ROUNDING = 1e-6
-"""A plan that is solved for has the target as its error up to this share, in every draw where points have no noise."""
+"""Relative tolerance of the error of a solved plan, for points without noise."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,11 @@ from transferscope.scaling.surface import Surface
 
 DRAWS = 100
 OFF, GROWS = 0.1, 0.03
-"""What the best N is off besides, in log N, where no law is that of the table: at the largest measured budget, and for
+"""Additional error of the best N, in log N, if no law is true for the table: at the largest measured budget, and for
 each unit of the logarithm of a budget beyond it. Chosen on development tables of ten truths, six of them outside of the
 laws (docs/results/forecast-defaults.md)."""
 PATH = 160
-"""Splits of a budget among which the best one of each draw is looked for."""
+"""Number of splits of a budget in the search for the best one of each draw."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,23 +20,23 @@ from transferscope.scaling.solve import TINY
 from transferscope.scaling.take_off import late_falls, may_take_off
 
 REACH = 8.0
-"""Curves are followed up to this multiple of the largest measured number of labels; beyond, nothing is said."""
+"""Largest extrapolation of curves, in multiples of the largest measured number of labels."""
 
 DRAWS, PAIRINGS = 2000, 4
 GRID = 160
-"""Numbers of labels at which draws are followed, evenly spaced in logarithm."""
+"""Number of label counts at which draws are evaluated, evenly spaced in logarithm."""
 
 UNKNOWN_NOISE = Noise(scale=0.03, degrees=2.0)
 KNOWN_NOISE = Noise(degrees=6.0)
-"""What is assumed about the noise without and with standard errors. A score from few labels moves by several percent
+"""Assumed noise without and with standard errors. A score from few labels moves by several percent
 from seed to seed, which is more than the curves over pretraining for which `CAUTIOUS` was chosen."""
 
 ZERO = 1e-12
-"""The least error of a draw, which has a logarithm."""
+"""Least error of a draw, so that it has a logarithm."""
 
 FALL_SPREAD = {2: 1.0, 3: 0.8, 4: 0.4, 5: 0.3}
-"""By the fewest sizes it holds for: standard deviation of the logarithm of the factor by which the fall beyond the
-largest measured size differs from what the laws say. Chosen on development truths (benchmarks/plan.py)."""
+"""By the fewest sizes it holds for: standard deviation of the logarithm of the factor by which the decrease beyond the
+largest measured size differs from that of the laws. Chosen on development truths (benchmarks/plan.py)."""
 
 LEVEL_SPREAD, UNEVEN = 0.02, 1.5
 """Scatter of the log error beyond the largest measured size, whatever the laws say: for each doubling, and times the
@@ -48,7 +48,7 @@ SHRINKING = 4.0
 """Degrees of freedom with which a correlation of paired seeds is shrunk to 0."""
 
 MOST_RUNS = 3
-"""Numbers of labels to measure that are named at most."""
+"""Most numbers of labels to measure in an answer."""
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,10 @@ FEASIBLE_FACTOR = 100.0
 """Without a limit, sizes up to this multiple of the largest measured one count as feasible."""
 
 STEPS_AHEAD = (2.0, 4.0, 8.0, 16.0)
-"""Sizes beyond the largest measured one that are looked at."""
+"""Candidate sizes, in multiples of the largest measured one."""
 
 WORTH_A_RUN = 0.25
-"""With costs, a run must tell at least this share of what the best run tells, however cheap it is."""
+"""With costs, least share of the information of the best run that a cheaper run must have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def next_run_by_cost(
 
 
 NODES = 31
-"""Quantiles of the predicted errors at which an outcome is looked at."""
+"""Number of quantiles of predicted errors at which outcomes are evaluated."""
 
 _Z, _W = np.polynomial.hermite_e.hermegauss(9)
 """Nodes and weights of the noise around each quantile (Gauss-Hermite)."""

@@ -12,7 +12,7 @@ WORKERS_PER_GPU = 4
 
 _USABLE = 0.9
 _BYTES_PER_PROCESS = 800_000_000
-"""What CUDA takes for a process before anything is computed."""
+"""Memory of CUDA per process before any computation."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,7 @@ _SECONDS_TO_SAY = 10.0
 _SECONDS_TO_KEEP = 2.0
 """Grace period in which the worker stops a cell whose time is over and keeps its state."""
 _SECONDS_STOPPED = 5.0
-"""A worker that is stopped for longer is given up; Ctrl-Z stops the runner too, which then does not count."""
+"""Longest suspension of a worker before it is abandoned; time in which Ctrl-Z also suspends the runner is excluded."""
 
 if sys.platform == "linux":
     _context = multiprocessing.get_context("forkserver")
@@ -315,7 +315,7 @@ def _without_interrupts() -> Iterator[None]:
 
 
 BYTES_PER_WORKER = 1_500_000_000
-"""Memory that a worker is given: torch, a data set and its network."""
+"""Memory reserved per worker: torch, a data set and its network."""
 
 
 def default_workers(device: str) -> int:

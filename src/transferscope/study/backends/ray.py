@@ -36,16 +36,16 @@ from transferscope.study.backends.backend import (
 from transferscope.study.context import CellTimeout, WorkContext
 
 _SECONDS_BETWEEN_COUNTS = 5.0
-"""A cluster may grow and shrink; how many cells it takes is asked for so often."""
+"""Seconds between queries of the capacity of the cluster, which may change."""
 
 _MARK = ".transferscope-driver"
-"""Name of a file in the folder of networks, by which every node says whether it sees the same folder."""
+"""File in the folder of networks, by which every node checks that it sees the same folder."""
 
 _SECONDS_UNTIL_SEEN = 5.0
 """Network file systems show a new file to other machines after a while."""
 
 NEW_CLUSTER = "local"
-"""Ray's word for a cluster of this machine that begins and ends with the runner."""
+"""Ray address of a local cluster with the lifetime of the runner."""
 
 
 @dataclass(frozen=True, slots=True)

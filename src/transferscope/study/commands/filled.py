@@ -20,7 +20,7 @@ from transferscope.study.tables import settings_of
 from transferscope.user_code import files_of
 
 OWN = ("labels", "seed", "out", "rows")
-"""Placeholders that the engine fills, beside {source} and those of the arms."""
+"""Placeholders filled by the engine, besides {source} and those of the arms."""
 
 ROWS = ".rows.txt"
 """File in the folder of a run beside methods: the numbers of the target's training examples that it may learn from."""

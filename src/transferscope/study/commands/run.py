@@ -28,14 +28,14 @@ from transferscope.study.commands.score import read_examples, read_numbers
 from transferscope.study.context import KEEP, RunFailed, WorkContext
 
 MOST_OUTPUT = 200_000
-"""Bytes of the beginning, and as many of the end, of what a run prints that are kept."""
+"""Bytes of output of a run that are kept from its beginning, and from its end."""
 
 _SECONDS_BETWEEN_LOOKS = 0.2
 _SECONDS_TO_END = 15.0
 _DETAILS = 20_000  # characters
 _LONGEST_LINE = 300
 _ENDED = ".transferscope.json"
-"""File in the folder of a run that has ended well, which says what it took."""
+"""File in the folder of a successful run, with its cost."""
 
 
 def work(cell: PlannedCell, context: WorkContext) -> Outcome:
@@ -273,7 +273,7 @@ def _how(status: int) -> str:
 
 
 _NOT_TEXT = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-"""What colours a terminal."""
+"""Terminal colour codes."""
 
 
 def _said(output: str, log: Path) -> str:

@@ -19,7 +19,7 @@ from transferscope.study.context import RunFailed
 from transferscope.study.example_scores import example_scores
 
 MOST_NUMBERS = 500
-"""Numbers of a result that are kept; the score is one of them, whichever it is."""
+"""Most numbers of a result that are stored, including the score."""
 
 _LARGEST_FILE = 20_000_000  # bytes
 

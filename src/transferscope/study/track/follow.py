@@ -22,9 +22,9 @@ _LOOK_SECONDS = 5.0
 _REST = 20.0
 """Wait after a look at the store, in multiples of the time it took: reading very many cells is slow."""
 _END_SECONDS = 60.0
-"""How long the end of a study waits for its trackers."""
+"""Seconds that the end of a study waits for its trackers."""
 _CANCEL_SECONDS = 5.0
-"""How long a study that was stopped waits for them."""
+"""Seconds that a stopped study waits for its trackers."""
 
 
 def _tracker(name: str, place: str, study: str, files: Path) -> Tracker:

@@ -32,7 +32,7 @@ class RunsReader(Protocol):
 
 
 READERS: tuple[RunsReader, ...] = (trainer, mlflow_store, lightning, tensorboard, optuna_study, wandb_chart)
-"""In the order in which a place is shown to them."""
+"""Readers in the order in which they are tried."""
 
 
 def read_place(place: Path, metric: str | None = None) -> Frame | None:

@@ -16,7 +16,7 @@ from transferscope.files import require_regular
 
 _MOST_BYTES = 1 << 26
 _TENSORS = {1: ("<f", 5), 2: ("<d", 6)}
-"""Format of a number and field of numbers in a tensor, by its type."""
+"""Number format and field of values of a tensor, by type."""
 
 Fields = dict[int, list[Any]]
 

@@ -26,7 +26,7 @@ _PARENT = "mlflow.parentRunId"
 _TABLES = ("runs", "metrics", "params", "tags", "experiments")
 _DATABASE = "mlflow.db"
 _INFINITE = 1.79e308
-"""What the database keeps for infinity is above."""
+"""Values above this represent infinity in the database."""
 
 
 def holds(place: Path) -> bool:
