@@ -89,7 +89,7 @@ def test_a_start_with_another_head_is_compared_by_its_backbone(diagnose: Diagnos
     start = write_network(Path("start.safetensors"), outputs=7, seed=1)
     said = diagnose("--against", start, "--out", OUT, "--diagnostics", "weights")
     assert said.code == 0
-    assert "The start has another head, so that only the backbones are compared: " in said.out
+    assert "The start has another head, so only the backbones are compared: " in said.out
     trained, before = load_file(NET), load_file(start)
     moved = sum(
         float((trained[n] - before[n]).double().norm()) for n in before if n.startswith("fea") and n.endswith("weight")
