@@ -286,6 +286,17 @@ def test_what_is_not_known_of_a_pretrained_network_is_asked_for(code: Path, tmp_
         assert "\n" not in str(caught.value)
 
 
+def test_a_checkpoint_of_a_lightning_module_is_read_below_its_attribute(code: Path, tmp_path: Path) -> None:
+    asked = named(code, "Small", input=SCALED)
+    weights = build_network(asked, SHAPE, 3, seed=1).features.state_dict()
+    plain = {name.removeprefix("module."): tensor for name, tensor in weights.items()}
+    held = {"epoch": 3, "pytorch-lightning_version": "2.5.0", "hyper_parameters": {"lr": 0.1}}
+    torch.save({**held, "state_dict": {f"model.{name}": one for name, one in plain.items()}}, tmp_path / "last.ckpt")
+    opened = open_pretrained(Pretrained(asked, tmp_path / "last.ckpt"), SHAPE)
+    for name, tensor in opened.network.features.state_dict().items():
+        torch.testing.assert_close(tensor, weights[name], rtol=0, atol=0)
+
+
 def test_inputs_are_read_as_the_formula_says() -> None:
     known = NetworkInput(mean=127, std=128, scale=1)
     mean, std = known.per_unit

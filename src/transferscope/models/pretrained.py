@@ -233,7 +233,7 @@ def _load(
     """Load the tensors that fit; return the missing weights, with the reason, and the unused ones."""
     assert pretrained.weights is not None
     own = module.state_dict()
-    stored = with_tied(stored, own, pretrained.weights)
+    stored = with_tied(_below(stored, own), own, pretrained.weights)
     taken = {name: tensor for name, tensor in stored.items() if name in own and own[name].shape == tensor.shape}
     check_weights(taken, own, pretrained.weights)
     check_one_set(taken, {name: tensor for name, tensor in stored.items() if name not in own}, pretrained.weights)
@@ -249,6 +249,13 @@ def _load(
         if name not in taken
     }
     return missing, tuple(name for name in stored if name not in own)
+
+
+def _below(stored: Mapping[str, Tensor], own: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
+    """Return weights without an attribute before all names, as the `self.model` of a LightningModule leaves it."""
+    first = {name.partition(".")[0] for name in stored}
+    below = {name.partition(".")[2]: tensor for name, tensor in stored.items()}
+    return below if len(first) == 1 and not own.keys() & stored.keys() and own.keys() & below.keys() else stored
 
 
 def _report(

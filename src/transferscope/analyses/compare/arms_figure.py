@@ -174,6 +174,8 @@ def _reach(summary: Summary, sizes: Sequence[int], rows: Sequence[Row]) -> tuple
     highest = max(top + 1.5 * spread, float(np.median(highs or [0.0])))
     low = max(min([0.0, *values, *lows]), lowest)
     high = min(max([0.0, *values, *highs]), highest)
+    if high - low < (margin := min(summary.decided[size].margin for size in sizes)):
+        low, high = -margin, margin  # differences that do not matter look small
     return low - 0.05 * (high - low or 1.0), high + 0.05 * (high - low or 1.0)
 
 

@@ -142,7 +142,9 @@ def _rows(frames: StudyFrames, decision: Decision, n_target: int, most: int, wid
     order = sorted(scored, key=lambda arm: wanted.index(arm.name) if arm.name in wanted else len(wanted))
     chosen = sorted(order[: min(most - 1, _MOST_ARMS)], key=lambda arm: -(arm.mean or 0.0))
     ends = [_ends(arm, decision) for arm in chosen]
-    low, high = min(0.0, *(one for one, *_ in ends)), max(1e-9, *(one for *_, one in ends))
+    low, high = min(0.0, *(one for one, *_ in ends)), max(0.0, *(one for *_, one in ends))
+    if high - low < decision.margin:
+        low, high = -decision.margin, decision.margin  # differences that do not matter look small
     names = {arm.name: frames.at_start(*pairs[arm.name]) for arm in chosen}
     measured = frames.final("mae")
     errors = measured[measured["n_target"] == n_target].groupby(["method", "source"])["value"].mean()

@@ -125,8 +125,10 @@ class ResultsComparison(ComparisonResult):
             step = f"{words.say(more)} The runs to make:"
             command = f"{self.command} --next 4" if self.command else "result.next(4)"
         notes = Points(tuple(f"{capitalised(note)}." for note in self.runs.notes))
-        read = [Section("The runs", "runs", (notes,), folded=True)] if self.runs.notes else []
-        return [answer_section(summary, answers, step, command), *shown, *read]
+        if self.runs.notes:
+            read = Section("How the runs were read", "runs", (notes,), folded=True)
+            shown[-1] = replace(shown[-1], sections=(*shown[-1].sections, read))
+        return [answer_section(summary, answers, step, command), *shown]
 
     def report(self, path: str | Path, *, command: str = "", width: PaperWidth | None = None) -> ReportFiles:
         """Write the report: one self-contained HTML file with its figures and tables."""

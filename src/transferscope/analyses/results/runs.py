@@ -220,7 +220,12 @@ def read_runs(
         raise DataError(f"column {score} is empty in every row; expected a score of each run")
     again = _repeated(table, rows, columns)
     table, rows, levels = table[~again], rows[~again], levels[~again]
-    _check_once(table.drop(columns=[score]), rows, columns, told="source" in columns or without is not None)
+    _check_once(
+        table.drop(columns=[score]),
+        rows,
+        columns,
+        told=without is not None or ("source" in columns and bool((rows["source"] == "").any())),
+    )
     left = (*left, *of_rows, *unnamed, *_of_seeds(table.drop(columns=[score]), rows, columns))
     if again.any():
         left = (*left, f"left out without a score and run again: {counted(int(again.sum()), 'run')}")
