@@ -287,7 +287,7 @@ def test_a_start_says_on_which_side_of_it_a_value_surely_is(diagnose: Diagnose) 
     said = diagnose("--against", start, "--diagnostics", "class-separation", "feature-alignment", "--out", OUT)
     assert said.code == 0
     by_name = {(one["name"], one["at"]): one for one in written().to_dict(orient="records")}
-    for name, line in (("variance_ratio", "Intra- to"), ("feature_label_alignment", "Cost of reading")):
+    for name, line in (("variance_ratio", "Intra- to"), ("feature_label_alignment", "Cost of fitting")):
         end, before = by_name[name, "end"], by_name[name, "start"]
         low, high = (end["value"] if np.isnan(end[edge]) else end[edge] for edge in ("low", "high"))
         lowest, highest = (before["value"] if np.isnan(before[edge]) else before[edge] for edge in ("low", "high"))
