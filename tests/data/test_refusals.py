@@ -45,14 +45,14 @@ TRANSFORMATIONS: list[tuple[Dataset, str, str]] = [
     (images(), "grey:3", "'3'"),
     (images(), "gray", "did you mean 'grey'"),
     (images(), "relabel:color", "did you mean 'colour'"),
-    (images(1), "relabel:colour", "1 channels"),
+    (images(1), "relabel:colour", "images have 1;"),
     (images(2), "grey", "the images have 2"),
     (images(1), "pad:4", "images of 6 x 6"),
     (same(np.zeros((8, 3, 2, 2), np.uint8), np.arange(8) % 4), "relabel:brightness", "4 classes by brightness"),
     (NUMBERS, "relabel:brightness", "are numbers; leave it out"),
     (NUMBERS, "label-noise:0.1", "are numbers; leave it out"),
     (same(np.zeros((4, 5)), np.zeros(4, np.int64), ("a",)), "label-noise:0.1", "needs at least 2 classes"),
-    (Dataset("blobs", blobs(10, 2, seed=0), blobs(4, 2, seed=1)), "train-rows:0-11", "10 training examples"),
+    (Dataset("blobs", blobs(10, 2, seed=0), blobs(4, 2, seed=1)), "train-rows:0-11", "at most 10,"),
     (NO_TEST_OF_B, "classes:a+b", "class 'b' of set has no test example"),
 ]
 
