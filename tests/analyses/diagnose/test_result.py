@@ -1,9 +1,10 @@
 """What is said of one network: which side of its start a number is on, and numbers that do not exist."""
 
+import numpy as np
 import pytest
 
 from transferscope.analyses.diagnose.result import Measured, measured_rows
-from transferscope.diagnostics import ClassSeparation, FeatureAlignment, Findings
+from transferscope.diagnostics import ClassSeparation, FeatureAlignment, Findings, Landscape
 from transferscope.diagnostics.diagnostic import Diagnostic
 from transferscope.estimate import Estimate, Status
 from transferscope.records import Record
@@ -37,3 +38,11 @@ def test_a_side_is_said_where_intervals_do_not_meet(
 
 def test_without_a_start_there_is_no_side() -> None:
     assert Measured(ClassSeparation(), found(ClassSeparation(), 0.5, 0.1, "ok")).side == ""
+
+
+def test_a_picture_is_drawn_anew_at_the_width_of_a_phone() -> None:
+    axis = np.linspace(-0.5, 0.5, 5)
+    arrays = {"landscape_axis": axis, "landscape_loss": np.add.outer(axis**2, axis**2)}
+    picture = Measured(Landscape(), Findings((), arrays)).figure()
+    assert picture.narrow_canvas is not None
+    assert picture.narrow_canvas.get_size_inches()[0] * 96 < 360 < picture.canvas.get_size_inches()[0] * 96

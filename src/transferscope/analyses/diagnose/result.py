@@ -85,12 +85,18 @@ class Measured:
     def figure(self) -> Figure:
         """Return its figure; only if `has_figure`."""
         name, arrays = self.diagnostic.name, self.findings.arrays
-        with drawing():
-            canvas = new_figure(*(WIDE if name in TWO_PANELS else INCHES))
-            caption, draw = _FIGURES[name]
+        caption, draw = _FIGURES[name]
+        natural, height = WIDE if name in TWO_PANELS else INCHES
+
+        def drawn(width: float) -> Canvas:
+            canvas = new_figure(width, height)
             draw(canvas, self.diagnostic, arrays)
+            return canvas
+
+        with drawing():
+            canvas = drawn(natural)
         long = [pd.DataFrame({"array": key, "value": np.ravel(array)}) for key, array in arrays.items()]
-        return Figure(name, canvas, pd.concat(long), caption)
+        return Figure(name, canvas, pd.concat(long), caption, narrow=drawn)
 
 
 @dataclass(frozen=True)
