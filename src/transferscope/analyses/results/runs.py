@@ -318,8 +318,8 @@ def _long(table: pd.DataFrame, asked: RunColumns) -> tuple[pd.DataFrame, RunColu
     others = [str(column) for column in table.columns if column not in numeric]
     if taken := [one for one in (name, role) if one in table.columns]:
         raise SettingsError(
-            f"--wide {asked.wide} gives its {'scores' if taken[0] == name else asked.wide} the name {taken[0]}, but the "
-            f"table has a column {taken[0]}; rename it"
+            f"--wide {asked.wide} gives its {'scores' if taken[0] == name else asked.wide} the name {taken[0]}, but "
+            f"the table has a column {taken[0]}; rename it"
         )
     long = table.melt(others, numeric, var_name=role, value_name=name, ignore_index=False)
     long.index = pd.Index([f"{row}, column {column}" for row, column in long[role].items()])
