@@ -6,6 +6,7 @@ import struct
 import zlib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -253,6 +254,14 @@ def test_a_folder_needs_no_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     file = tmp_path / "photos" / "a" / "0.png"
     with pytest.raises(UnknownNameError):
         load(str(file))
+
+
+def test_the_folder_of_a_model_is_not_taken_for_images(transformers: Any, tmp_path: Path) -> None:
+    transformers.BertConfig(hidden_size=4, num_attention_heads=1).save_pretrained(tmp_path / "encoder")
+    (tmp_path / "encoder" / "1_Pooling").mkdir()
+    for name in (str(tmp_path / "encoder"), f"{tmp_path / 'encoder'}?size=8"):
+        with pytest.raises(SettingsError, match=r"encoder is the folder of a pretrained model .* as hf:.*encoder$"):
+            parse_name(name)
 
 
 def test_new_images_are_read_as_those_of_the_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

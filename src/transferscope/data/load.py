@@ -25,6 +25,7 @@ from transferscope.files import expanded
 from transferscope.once import made_once, once
 
 _LOG = logging.getLogger(__name__)
+_OF_MODELS = ("config.json", "modules.json", "adapter_config.json")
 
 
 def _as_data(target: object) -> Reader | CatalogueEntry:
@@ -122,7 +123,7 @@ def parse_name(spec: str, folder: Path | None = None) -> DataSpec:
         folder: Base of relative paths; None for the working directory.
 
     Raises:
-        SettingsError: The name is invalid.
+        SettingsError: The name is invalid, or the path of a folder of `save_pretrained`.
 
     Example:
         >>> parse_name(".?size=64").kind
@@ -133,7 +134,11 @@ def parse_name(spec: str, folder: Path | None = None) -> DataSpec:
     if spec.startswith(f"{alone}:") or alone in {*CATALOGUE, *READERS, *DATA_SETS}:
         return parsed
     place = os.path.join(folder or "", os.path.expanduser(alone))  # noqa: PTH118, PTH111  # a name is any text
-    return replace(parsed, kind="folder", path=alone) if os.path.isdir(place) else parsed  # noqa: PTH112
+    if not os.path.isdir(place):  # noqa: PTH112
+        return parsed
+    if mark := next((name for name in _OF_MODELS if Path(place, name).is_file()), None):
+        raise SettingsError(f"{alone} is the folder of a pretrained model (it has {mark}); give it as hf:{alone}")
+    return replace(parsed, kind="folder", path=alone)
 
 
 def seen_from(spec: str, folder: Path) -> str:
