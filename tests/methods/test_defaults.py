@@ -8,7 +8,7 @@ import pytest
 from cases_of_methods import classification_task, regression_task, with_classes
 from transferscope.data.task import Dataset, TransferTask
 from transferscope.errors import DataError
-from transferscope.methods import METHODS, check_task, default_methods
+from transferscope.methods import METHODS, called_of, check_task, default_methods
 from transferscope.methods.defaults import DEFAULTS, VARIANTS
 
 
@@ -77,3 +77,9 @@ def test_the_cheap_ones_come_first() -> None:
     assert set(names[-len(trained) :]) == trained
     large = default_methods(source_data=False, large_network=True)
     assert large.index("last-block") < large.index("lora") < large.index("fine-tune")
+
+
+def test_names_of_ours_are_words_and_those_of_users_stay() -> None:
+    made = {"last-block": "fine-tune", "linear-probe": "linear-probe", "fine-tune_clip": "fine-tune", "lora": "lora"}
+    called = called_of({name: METHODS[method]() for name, method in made.items()})
+    assert called == {"last-block": "last block", "linear-probe": "linear probe", "lora": "LoRA"}

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
 from transferscope.errors import DataError
 from transferscope.estimate import Status
+from transferscope.methods.defaults import VARIANTS
 from transferscope.models.network import Network, device_of
 from transferscope.records import Cost, Record, check_settings
 from transferscope.training import PixelScale, TrainingSettings, outputs_of, to_tensors
@@ -264,8 +265,9 @@ class Control(Method):
 
 
 def called_of(methods: Mapping[str, Method]) -> dict[str, str]:
-    """Return the display names of methods by their names in a study; a variant is displayed by its name."""
-    return {name: method.called for name, method in methods.items() if name == method.name}
+    """Return the display names of methods by their names in a study; names that a user gave are left out."""
+    variants = {name: name.replace("-", " ") for name in methods if name in VARIANTS}
+    return {name: method.called for name, method in methods.items() if name == method.name} | variants
 
 
 def check_task(method: Method, target: Dataset, source: Dataset | None) -> None:
