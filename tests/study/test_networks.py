@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from sklearn.linear_model import LogisticRegression
 from torch import nn
 
 from study.specs import spec
@@ -30,6 +31,7 @@ from transferscope.trained import load_model
 from transferscope.training import TrainingSettings, scale_of
 
 CODE = """
+from sklearn.linear_model import LogisticRegression
 from torch import nn
 
 
@@ -114,25 +116,26 @@ def test_a_probe_reads_the_pixels_of_the_networks_own_training(folder: Path) -> 
             with torch.no_grad():
                 x = net.c3(nn.functional.max_pool2d(net.c1(pixels).relu(), 3)).relu()  # type: ignore[operator]
                 features[part] = net.fc1(x.flatten(1)).relu().double().numpy()  # type: ignore[operator]
-        predictions[name] = ridge_by_hand(features["train"], data["y_train"], features["test"], folder)
+        predictions[name] = directions_by_hand(features["train"], data["y_train"], features["test"], folder)
     np.testing.assert_array_equal(outcome.arrays["predictions"], predictions["its own"])
     assert (predictions["its own"] != predictions["the target's"]).any()  # so that the test can fail
 
 
-def ridge_by_hand(train: np.ndarray, labels: np.ndarray, test: np.ndarray, folder: Path) -> np.ndarray:
-    """Ridge on one-hot labels of the 18 examples, too few for folds; penalty of least leave-one-out error."""
+def directions_by_hand(train: np.ndarray, labels: np.ndarray, test: np.ndarray, folder: Path) -> np.ndarray:
+    """Return what scikit-learn's logistic regression on directions of the 18 examples, too few for folds, predicts."""
     from transferscope.data.load import load
     from transferscope.data.splits import few_shot
-    from transferscope.methods.probe_head import ridge_probe
     from transferscope.training import stream_seed
 
     whole = load(f"npz:{folder}/target.npz").train
     chosen = few_shot(whole, 18, seed=stream_seed(0, "subset"))
     rows = [next(i for i in range(len(whole)) if (whole.inputs[i] == one).all()) for one in chosen.inputs]
-    head = ridge_probe(torch.from_numpy(train[rows]).float(), torch.from_numpy(labels[rows]), 3)
-    with torch.no_grad():
-        found: np.ndarray = head(torch.from_numpy(test).float()).argmax(1).numpy()
-        return found
+    known, lengths = labels[rows], np.linalg.norm(train[rows], axis=1, keepdims=True)
+    of_train, of_test = train[rows] / lengths, test / lengths.mean()
+    assert set(np.bincount(known)) == {6}
+    unit = np.square(of_train - of_train.mean(axis=0)).sum(axis=1).mean()
+    predicted: np.ndarray = LogisticRegression(C=10 / unit, max_iter=1000).fit(of_train, known).predict(of_test)
+    return predicted
 
 
 def test_networks_of_other_architectures_are_sources_of_one_study(folder: Path) -> None:

@@ -46,7 +46,7 @@ class _Krylov:
 
     matvec: Matvec
     basis: Float[Tensor, "m n"]
-    projections: Float[Tensor, "B m m"]
+    projections: Float[Tensor, "B _ _"]
     generator: torch.Generator
     n_done: int = 0
     n_products: int = 0
