@@ -139,7 +139,7 @@ def test_guessing_among_classes_has_the_unit_of_the_table(table: pd.DataFrame, n
 def test_what_is_no_share_of_errors_has_no_error_of_guessing(table: pd.DataFrame) -> None:
     loss = table.drop(columns="accuracy").assign(loss=2 - table["accuracy"])
     for frame in (loss, table.rename(columns={"accuracy": "r2"})):
-        with pytest.raises(TransferscopeError, match="is for error rates"):
+        with pytest.raises(TransferscopeError, match="applies to error rates only"):
             plan(frame, PlanQuestion(classes=10))
 
 
