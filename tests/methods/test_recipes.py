@@ -93,6 +93,20 @@ def test_few_grey_images_are_trained_at_the_rate_of_colour_ones(labels: int, rat
     assert settings_of("scratch", Traits("small-cnn", "warp", is_grey=True), labels).training.lr == rate
 
 
+@pytest.mark.parametrize(
+    ("family", "augment", "labels", "expected"),
+    [
+        ("small-cnn", "flip-crop", 499, "flip-crop"),
+        ("small-cnn", "flip-crop", 500, "strong"),
+        ("small-cnn", "warp", 500, "warp"),
+        ("small-resnet", "flip-crop", 500, "flip-crop"),
+    ],
+)
+def test_many_photographs_are_changed_strongly(family: Any, augment: str, labels: int, expected: str) -> None:
+    for name in ("scratch", "fine-tune"):
+        assert settings_of(name, Traits(family, augment), labels).training.augment == expected
+
+
 def test_steps_grow_with_the_labels() -> None:
     steps = RECIPES["small-cnn"]["scratch"].steps
     for least, expected in steps.items():

@@ -1,10 +1,13 @@
 """The parts of the loop, each against a naive truth."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+from PIL import Image, ImageEnhance, ImageOps
+from scipy.ndimage import affine_transform
 from sklearn.metrics import r2_score
 from torch import nn
 
@@ -22,7 +25,7 @@ from transferscope.training import (
     scale_of,
     to_tensors,
 )
-from transferscope.training.stream import PADDING, flip_crop
+from transferscope.training.stream import PADDING, flip_crop, stream_seed, strong_change
 
 
 def test_every_pass_visits_every_example_once() -> None:
@@ -88,6 +91,59 @@ def test_half_of_the_images_are_flipped() -> None:
     ramp = torch.arange(8, dtype=torch.float32).expand(2000, 1, 8, 8) + 1
     flipped = sum(int((row[row > 0].diff() < 0).any()) for row in flip_crop(ramp, seed=0, step=0).amax(dim=(1, 2)))
     assert abs(flipped - 1000) < 4 * 500**0.5
+
+
+def test_a_strong_change_is_one_of_ten_at_any_strength() -> None:
+    """Against SciPy's affine maps, Pillow's enhancements, and what posterising is; images are not square."""
+    n, height, width, mean, deviation = 300, 12, 18, 100.0, 50.0
+    pixels = np.random.default_rng(0).integers(0, 256, (n, 1, height, width)).repeat(3, axis=1)
+    pixels[:, :, 0, 0], pixels[:, :, 0, 1] = 0, 255
+    given = torch.from_numpy((pixels - mean) / deviation).float()
+    changed = strong_change(given, seed=4, step=7).double().numpy() * deviation + mean
+    generator = torch.Generator().manual_seed(stream_seed(4, "strong 7"))
+    kinds, drawn = torch.randint(10, (n,), generator=generator).numpy(), torch.rand(2, n, generator=generator).numpy()
+    centre = np.array([(height - 1) / 2, (width - 1) / 2])
+    for image, found, kind, strength, sign in zip(pixels, changed, kinds, *drawn, strict=True):
+        signed = float(strength if sign >= 0.5 else -strength)
+        angle, shear = np.radians(135) * signed, 0.99 * signed
+        sheared_rows, sheared_columns = shear * height / width, shear * width / height
+        moves = {
+            0: (np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]]), np.zeros(2)),
+            1: (np.array([[1, 0], [sheared_columns, 1]]), np.zeros(2)),
+            2: (np.array([[1, sheared_rows], [0, 1]]), np.zeros(2)),
+            3: (np.eye(2), np.array([0, signed * width])),
+            4: (np.eye(2), np.array([signed * height, 0])),
+        }
+        photo = Image.fromarray(image.transpose(1, 2, 0).astype(np.uint8))
+        if kind in moves:
+            matrix, shift = moves[kind]
+            offset = centre + shift - matrix @ centre
+            expected = [affine_transform(c.astype(float), matrix, offset, order=1, mode="grid-constant") for c in image]
+            np.testing.assert_allclose(found, expected, atol=0.05)
+        elif kind == 8:
+            step = 255 / 2 ** (8 - round(6 * float(strength)))
+            assert np.abs(found / step - np.round(found / step)).max() < 1e-3
+            assert ((image - found > -1e-3) & (image - found < step + 1e-3)).all()
+        else:
+            theirs = {
+                5: ImageEnhance.Brightness(photo).enhance(1 + shear),
+                6: ImageEnhance.Contrast(photo).enhance(1 + shear),
+                7: photo,  # of grey images there is no colour to change
+                9: ImageOps.solarize(photo, threshold=math.ceil(255 * (1 - strength))),
+            }[kind]
+            np.testing.assert_allclose(found, np.asarray(theirs).transpose(2, 0, 1), atol=1.5)
+    assert set(kinds) == set(range(10))
+
+
+def test_colour_is_changed_about_the_grey_of_each_pixel() -> None:
+    """At -.99 next to nothing of the colour is left."""
+    given = torch.rand(400, 3, 6, 6)
+    changed = strong_change(given, seed=0, step=0)
+    kinds = torch.randint(10, (400,), generator=torch.Generator().manual_seed(stream_seed(0, "strong 0")))
+    coloured = kinds == 7
+    spread, before = changed[coloured].std(1), given[coloured].std(1)
+    shares = (spread / before).flatten(1).median(1).values
+    assert 0 < shares.min() < 0.2 < 1.2 < shares.max() < 1.99
 
 
 def images(n: int, *, seed: int) -> LabelledSet:

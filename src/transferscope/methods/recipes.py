@@ -93,7 +93,7 @@ _TEXTS: Mapping[str, Value] = {**_ADAMW, "lr": 0.01, "schedule": "linear"}
 _SHORT = {0: 200, 500: 500, 5000: 2000}
 _HEAD_FIRST: Mapping[str, Value] = {"head": "probe", "lr_scale": 0.1, "head_lr_scale": 1.0}
 
-_OWN_CNN = Recipe(_SGD, {**_BUDGET, 0: 1000}, _OF_OWN, {"lr_scale": 1.0})
+_OWN_CNN = Recipe({**_SGD, "augment": "by labels"}, {**_BUDGET, 0: 1000}, _OF_OWN, {"lr_scale": 1.0})
 _OWN_RESNET = Recipe({**_SGD, "lr": 0.05}, _BUDGET, _OF_OWN, {"lr_scale": 1.0})
 _MLP = Recipe(
     {"optimiser": "sgd", "lr": 0.01, "schedule": "cosine", "batch_size": 64},
@@ -200,11 +200,16 @@ def augmentation_of(train: LabelledSet) -> str:
 _AUGMENTATIONS: Mapping[str, Mapping[str, str]] = {
     "none": {"flip-crop": "none", "warp": "none"},
     "by data": {},
+    "by labels": {},
     "mirrors": {"flip-crop": "flip", "warp": "none"},
 }
-"""Augmentation of recipes, by kind of data. "mirrors" only flips images: outputs of fixed blocks are computed once per
-image and mirror image.
+"""Augmentation of recipes, by kind of data. "by labels" changes images strongly, if they may be flipped, from
+`LEAST_STRONG` labels on. "mirrors" only flips images: outputs of fixed blocks are computed once per image and mirror
+image.
 """
+
+LEAST_STRONG = 500
+"""Labels from which a small convolutional network gains by strong changes of images (docs/results/competence.md)."""
 
 
 def even_batch(wanted: int, n: int) -> int:
@@ -246,7 +251,10 @@ def trained_as(
     row = row_of(traits.family, name)
     wanted: dict[str, Any] = {**row.training, **(row.grey if traits.is_grey and n_labels >= LEAST_FAST else {})}
     if "augment" in wanted:
-        wanted["augment"] = _AUGMENTATIONS[str(wanted["augment"])].get(traits.augment, traits.augment)
+        rule = str(wanted["augment"])
+        wanted["augment"] = _AUGMENTATIONS[rule].get(traits.augment, traits.augment)
+        if rule == "by labels" and wanted["augment"] == "flip-crop" and n_labels >= LEAST_STRONG:
+            wanted["augment"] = "strong"
     if "optimiser" in given and training.optimiser != wanted["optimiser"]:  # rate and decay are of the row's optimiser
         wanted = {key: one for key, one in wanted.items() if key not in ("lr", "weight_decay", "momentum")}
         wanted["lr"] = RATE_OF[training.optimiser]
@@ -285,6 +293,7 @@ _WORDS = {
     "warp": "shifts and rotations",
     "flip": "flips",
     "flip-crop": "flips and crops",
+    "strong": "flips, crops and one strong change of each",
 }
 
 

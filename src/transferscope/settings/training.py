@@ -50,11 +50,12 @@ class TrainingSettings:
     ] = "cosine"
     warmup: Annotated[float, Ge(0), Lt(1), Says("Share of the steps over which the rate rises linearly from 0")] = 0.0
     augment: Annotated[
-        Literal["none", "warp", "flip", "flip-crop"],
+        Literal["none", "warp", "flip", "flip-crop", "strong"],
         Says(
             "How images are augmented",
             '"warp": small random shifts, rotations and scales, which keep characters readable; "flip": random '
-            'horizontal flips; "flip-crop": flips and crops after padding by 4 pixels.',
+            'horizontal flips; "flip-crop": flips and crops after padding by 4 pixels; "strong": these and '
+            "one strong change of each image, as in TrivialAugment.",
         ),
     ] = "none"
     eval_every: Annotated[

@@ -123,9 +123,78 @@ def flip_crop(images: Float[Tensor, "n C H W"], *, seed: int, step: int) -> Floa
     return picked.permute(0, 3, 1, 2)
 
 
+STRONGEST_TURN, STRONGEST = math.radians(135), 0.99
+"""Limits of a strong change: angle, and relative change of brightness, contrast and colour, or shear."""
+
+
+def strong_change(images: Float[Tensor, "n C H W"], *, seed: int, step: int) -> Float[Tensor, "n C H W"]:
+    """Change each image in one of ten ways, drawn evenly, at a strength drawn evenly up to the strongest.
+
+    Source: "TrivialAugment: Tuning-free Yet State-of-the-Art Data Augmentation" (Müller and Hutter 2021), its wide
+    ranges. Values change within the range of each image, since images are standardised; pixels that move in are the
+    lowest of the image.
+    """
+    generator = torch.Generator().manual_seed(stream_seed(seed, f"strong {step}"))
+    n, _, height, width = images.shape
+    kind, (strength, sign) = torch.randint(10, (n,), generator=generator), torch.rand(2, n, generator=generator)
+    signed = torch.where(sign < 0.5, -strength, strength)
+    low, high = images.amin((1, 2, 3), keepdim=True), images.amax((1, 2, 3), keepdim=True)
+    shares = (images - low) / (high - low).clamp_min(1e-6)
+    cos, sin = (STRONGEST_TURN * signed).cos(), (STRONGEST_TURN * signed).sin()
+    one, none, sheared = torch.ones(n), torch.zeros(n), STRONGEST * signed
+    moves = (
+        (cos, -sin * height / width, none, sin * width / height, cos, none),
+        (one, sheared, none, none, one, none),
+        (one, none, none, sheared, one, none),
+        (one, none, 2 * signed, none, one, none),
+        (one, none, none, none, one, 2 * signed),
+    )
+    moved = (kind < len(moves)).nonzero()[:, 0]
+    if len(moved):
+        maps = torch.stack([torch.stack(rows, dim=1) for rows in moves])[kind[moved], moved].view(-1, 2, 3)
+        grid = F.affine_grid(sent(maps, images.device).to(images), [len(moved), *images.shape[1:]], align_corners=False)
+        place = sent(moved, images.device)
+        shares[place] = F.grid_sample(shares[place], grid, mode="bilinear", align_corners=False)
+    for i, changed in enumerate((_brightness, _contrast, _colour, _posterise, _solarise), start=len(moves)):
+        own = (kind == i).nonzero()[:, 0]
+        amounts = sent(torch.stack((signed[own], strength[own])), images.device).to(images)
+        place = sent(own, images.device)
+        shares[place] = changed(shares[place], *amounts[:, :, None, None, None])
+    return low + (high - low) * shares
+
+
+def _brightness(shares: Tensor, signed: Tensor, strength: Tensor) -> Tensor:
+    return (shares * (1 + STRONGEST * signed)).clamp(0, 1)
+
+
+def _contrast(shares: Tensor, signed: Tensor, strength: Tensor) -> Tensor:
+    mean = shares.mean((1, 2, 3), keepdim=True)
+    return (mean + (shares - mean) * (1 + STRONGEST * signed)).clamp(0, 1)
+
+
+def _colour(shares: Tensor, signed: Tensor, strength: Tensor) -> Tensor:
+    grey = shares.mean(1, keepdim=True)
+    return (grey + (shares - grey) * (1 + STRONGEST * signed)).clamp(0, 1)
+
+
+def _posterise(shares: Tensor, signed: Tensor, strength: Tensor) -> Tensor:
+    levels = 2 ** (8 - (6 * strength).round())
+    return (shares * levels).floor() / levels
+
+
+def _solarise(shares: Tensor, signed: Tensor, strength: Tensor) -> Tensor:
+    return torch.where(shares >= 1 - strength, 1 - shares, shares)
+
+
+def strong(images: Float[Tensor, "n C H W"], *, seed: int, step: int) -> Float[Tensor, "n C H W"]:
+    """Flip and crop each image, then change it in one strong way."""
+    return strong_change(flip_crop(images, seed=seed, step=step), seed=seed, step=step)
+
+
 AUGMENTATIONS: Mapping[str, Augmentation] = {
     "warp": warp,
     "flip": flip,
     "flip-crop": flip_crop,
+    "strong": strong,
 }
 """What `TrainingSettings.augment` names, besides "none"."""
