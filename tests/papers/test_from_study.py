@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,10 +20,12 @@ from transferscope.estimate import Estimate
 from transferscope.records import Cost, Record
 from transferscope.store import Outcome, PlannedCell, Store, StudyRow
 from transferscope.study.context import WorkContext
+from transferscope.study.frames import read_study
 from transferscope.study.run import run_study
 from transferscope.study.spec import parse_spec
 from transferscope_papers.command import app
-from transferscope_papers.liu2019.weight_map import weight_distances
+from transferscope_papers.from_study import FinishedStudy
+from transferscope_papers.liu2019.weight_map import figure_4, weight_distances
 from transferscope_papers.merlin2020.features import features_of
 
 pytestmark = pytest.mark.long
@@ -121,16 +124,40 @@ def test_weights_are_mapped_by_the_distances_between_networks(tmp_path: Path) ->
     words = run("draw", "liu2019", "fig4", "--study", str(file), "--out", str(tmp_path / "out"))
     table = pd.read_csv(tmp_path / "out" / "liu2019-fig4.csv")
     assert table.groupby(["network", "at"]).size().unique().tolist() == [2]
+    assert "8 of 8 runs kept their start and end" in words
+    names = {"scratch": "Training from scratch"} | {
+        method: f"{called} from source"
+        for method, called in (("fine-tune", "Fine-tuning"), ("linear-probe", "Linear probe"), ("merlin", "MeRLin"))
+    }
     moved: dict[str, list[float]] = {}
     with Store.open(str(tmp_path / "trained.sqlite")) as store:
         for cell in (one.cell for one in store.cells("trained") if one.cell.role == "method"):
             start, end = (load_file(store.files / f"{cell.key}{at}.safetensors") for at in (".step0", ""))
-            way = "from scratch" if cell.labels["source"] is None else f"{cell.labels['method']} from source"
+            way = names[str(cell.labels["method"])]
             parts = [np.square(end[name].numpy() - start[name].numpy()).sum() for name in end]
             moved.setdefault(way, []).append(float(np.sum(parts)) ** 0.5)
     assert set(moved) == set(table["network"])
     for way, distances in moved.items():
         assert f"{way} {np.mean(distances):.3g}" in words
+
+
+@pytest.mark.long
+@pytest.mark.drawn
+def test_networks_of_other_sizes_are_named_apart_and_those_of_less_pretraining_left_out(tmp_path: Path) -> None:
+    trained(tmp_path)
+    with Store.open(str(tmp_path / "trained.sqlite")) as store:
+        cells = store.cells("trained")
+        fits = [one for one in cells if one.cell.role == "method"]
+        changed = {fits[0].cell.key: {"pretrain_step": 5}, fits[1].cell.key: {"n_target": 6}}
+        given = [
+            replace(one, cell=replace(one.cell, labels={**one.cell.labels, **changed.get(one.cell.key, {})}))
+            for one in cells
+        ]
+        made = figure_4(FinishedStudy(store, "trained", given, read_study(store, "trained")))
+    assert "7 of 7 runs" in made.sentences[0]
+    table = made.drawings[0].data
+    assert len(table) == 14
+    assert {name.rpartition(", ")[2] for name in table["network"]} == {"6 labels", "12 labels"}
 
 
 def test_distances_of_weights_are_those_of_all_parameters_in_one_vector() -> None:
