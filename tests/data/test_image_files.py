@@ -257,11 +257,17 @@ def test_a_folder_needs_no_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_the_folder_of_a_model_is_not_taken_for_images(transformers: Any, tmp_path: Path) -> None:
-    transformers.BertConfig(hidden_size=4, num_attention_heads=1).save_pretrained(tmp_path / "encoder")
+    config = transformers.BertConfig(hidden_size=4, num_attention_heads=1, num_hidden_layers=1, vocab_size=9)
+    config.save_pretrained(tmp_path / "photos")  # of images alone, or beside ones
+    assert parse_name(str(tmp_path / "photos")).kind == "folder"
+    transformers.BertModel(config).save_pretrained(tmp_path / "encoder")
     (tmp_path / "encoder" / "1_Pooling").mkdir()
     for name in (str(tmp_path / "encoder"), f"{tmp_path / 'encoder'}?size=8"):
-        with pytest.raises(SettingsError, match=r"encoder is the folder of a pretrained model .* as hf:.*encoder$"):
+        with pytest.raises(
+            SettingsError, match=r"encoder is the folder of a pretrained model; give it as hf:.*encoder,"
+        ):
             parse_name(name)
+    assert parse_name(f"folder:{tmp_path / 'encoder'}").kind == "folder"
 
 
 def test_new_images_are_read_as_those_of_the_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,7 +25,7 @@ from transferscope.files import expanded
 from transferscope.once import made_once, once
 
 _LOG = logging.getLogger(__name__)
-_OF_MODELS = ("config.json", "modules.json", "adapter_config.json")
+_OF_MODELS, _WEIGHTS = {"config.json", "adapter_config.json"}, {".safetensors", ".bin"}
 
 
 def _as_data(target: object) -> Reader | CatalogueEntry:
@@ -136,8 +136,11 @@ def parse_name(spec: str, folder: Path | None = None) -> DataSpec:
     place = os.path.join(folder or "", os.path.expanduser(alone))  # noqa: PTH118, PTH111  # a name is any text
     if not os.path.isdir(place):  # noqa: PTH112
         return parsed
-    if mark := next((name for name in _OF_MODELS if Path(place, name).is_file()), None):
-        raise SettingsError(f"{alone} is the folder of a pretrained model (it has {mark}); give it as hf:{alone}")
+    files = [file for file in Path(place).iterdir() if file.is_file()]
+    if _OF_MODELS & {file.name for file in files} and _WEIGHTS & {file.suffix for file in files}:
+        raise SettingsError(
+            f"{alone} is the folder of a pretrained model; give it as hf:{alone}, or its images as folder:{alone}"
+        )
     return replace(parsed, kind="folder", path=alone)
 
 
