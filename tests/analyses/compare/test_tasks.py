@@ -200,6 +200,25 @@ def test_errors_in_units_of_their_tasks_are_ranked_and_not_averaged() -> None:
     assert table["improvement"].isna().to_dict() == {"tuned": False, "ridge": True, "scratch": False}
 
 
+@pytest.mark.parametrize("last", ["a", "c"])
+def test_shares_are_not_averaged_with_scores_in_another_unit(last: str) -> None:
+    """700 is no accuracy in per cent: the mean of three tasks would be 285 %."""
+    table = pd.DataFrame(
+        [
+            (task, arm, seed, level + gain + seed / 1000)
+            for task, level in (("a", 0.7), ("b", 0.6), ("c", 0.8))
+            for arm, gain in (("scratch", 0.0), ("tuned", 0.05))
+            for seed in range(3)
+        ],
+        columns=["task", "arm", "seed", "accuracy"],
+    )
+    table.loc[table["task"] == last, "accuracy"] *= 1000
+    over = compare_tasks(table, columns=RunColumns(task="task"), without=["scratch"])
+    assert "mean" not in over.table()
+    assert "%" not in over.verdict.headline
+    assert over.table().set_index("arm").loc["tuned", "rank"] == 1
+
+
 def test_tasks_are_counted_and_not_their_numbers_of_labels() -> None:
     frame = pd.concat([runs().assign(labels=n) for n in (10, 100)])
     found = compare_tasks(frame, columns=RunColumns(task="dataset"), without=["scratch", "ridge"])

@@ -599,7 +599,7 @@ REFUSED: dict[str, tuple[pd.DataFrame, dict[str, Any], type[TransferscopeError],
         pd.concat([ROWS.assign(task="a"), ROWS.assign(task="b")]),
         {},
         DataError,
-        ("differ in task", '--where "task=a"'),
+        ("differ in task", "--columns task=task", '--where "task=a"'),
     ),
     "several settings of an arm, and another measure": (
         pd.concat([ROWS.assign(lr="1e-3", f1=0.5), ROWS.assign(lr="1e-4", f1=0.6)]),

@@ -73,8 +73,8 @@ class OverTasks:
 
     @property
     def _can_be_averaged(self) -> bool:
-        """Whether scores of several tasks can be averaged; errors with different units cannot."""
-        return self._metric.has_usual_points
+        """Whether scores of several tasks can be averaged; those with different units cannot."""
+        return all(result.summary.frames.metric.has_usual_points for result in self.results.values())
 
     @property
     def arms(self) -> tuple[str, ...]:

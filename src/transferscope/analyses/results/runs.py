@@ -551,8 +551,8 @@ def _check_once(table: pd.DataFrame, rows: pd.DataFrame, columns: Mapping[str, s
         )
     named = [name for name in apart if group[name].map(lambda cell: isinstance(cell, str)).all()] or apart
     telling, rest = _telling(table, marked[[*keys, "seed"]], columns)
+    task = next((name for name in telling if name.lower() in ROLES["task"].names.split()), None)
     if len(telling) > 1:
-        task = next((name for name in telling if name.lower() in ROLES["task"].names.split()), None)
         arm = "+".join([columns["arm"], *(name for name in telling if name != task)])
         raise DataError(
             f"{len(group)} rows are of the same run, {which}; columns {listed(telling)} distinguish "
@@ -560,6 +560,11 @@ def _check_once(table: pd.DataFrame, rows: pd.DataFrame, columns: Mapping[str, s
             f"add --columns {f'task={task} ' if task else ''}arm={arm}"
             f"{'' if told else ' --without BASELINES (or none)'}, or keep one value of a column, as in "
             f'--where "{telling[-1]}={_text(texts_of(table[telling[-1]]).mode()[0])}"'
+        )
+    if task is not None:
+        raise DataError(
+            f"{len(group)} rows are of the same run, {which}, but differ in {task}; add --columns task={task} for an "
+            f'answer for each, or keep one, as in --where "{task}={_text(group.iloc[0][task])}"'
         )
     values = group[named[0]]  # of numbers, such as steps and epochs, the last
     value = _text(values.max() if pd.api.types.is_numeric_dtype(values) else values.iloc[0])
