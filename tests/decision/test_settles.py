@@ -1,5 +1,8 @@
 import numpy as np
+import pytest
 
+from decision.studies import scores
+from transferscope.decision import decide
 from transferscope.decision.noise import moderated
 from transferscope.decision.settles import _after
 
@@ -17,3 +20,16 @@ def test_further_runs_give_the_mean_and_variance_of_all_runs_together() -> None:
             runs = np.append(first[arm], more[future, arm]) if takes[arm] else first[arm]
             found = [one[future, arm] for one in (after.n, after.mean, after.raw, after.worst, after.best)]
             np.testing.assert_allclose(found, [len(runs), runs.mean(), runs.var(ddof=1), runs.min(), runs.max()])
+
+
+@pytest.mark.parametrize(("gain", "examples"), [(1.0, 400.0), (6.0, 25.0), (1.0, None)])
+def test_test_examples_have_the_variance_that_more_seeds_leave(gain: float, examples: float | None) -> None:
+    """Two arms alone have the variance of their differences: 4 for (1, 3, 5), of which 3 + more seeds leave a share."""
+    values = np.array([[70.0, 74, 71], [69.0, 71, 66]]) + np.array([[gain], [0]])
+    drawn = None if examples is None else examples * (1 - np.eye(2))
+    asked = decide(scores(values, 1, example_variance=drawn)).more_seeds
+    assert asked is not None
+    left = 4 / (3 + asked.seeds)
+    assert asked.of_examples == pytest.approx(0.0 if examples is None else examples / (examples + left))
+    if examples == 400.0:
+        assert (asked.seeds, asked.chance) == (12, 0.0)

@@ -180,11 +180,14 @@ class MoreSeeds:
         arms: Names of the arms that need them.
         seeds: Number of further seeds of each of these arms.
         chance: Probability that it is decided then.
+        of_examples: Share, after these seeds, of the variance of the gain of the best transfer arm that is due to the
+            draw of the test examples; 0 if unknown.
     """
 
     arms: tuple[str, ...]
     seeds: int
     chance: float
+    of_examples: float
 
 
 @dataclass(frozen=True, slots=True)

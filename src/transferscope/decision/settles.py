@@ -24,8 +24,7 @@ def what_settles(now: Standing, scores: Scores) -> MoreSeeds | None:
 
     True means and variances are drawn given the runs, then further runs are drawn, and each simulated study is decided
     by the same rule; arms with identical runs stay so except for seed effects. Seeds go to the arms that may still
-    matter. None if it is decided, no arm has two seeds, or more seeds do not help because an arm is unfinished or
-    unstable.
+    matter. None if it is decided, no arm has two seeds, or an arm is unfinished or unstable.
     """
     noise = now.noise
     if now.outcome != "inconclusive" or now.why in ("unfinished", "unstable") or not (noise.df > 0).all():
@@ -37,16 +36,26 @@ def what_settles(now: Standing, scores: Scores) -> MoreSeeds | None:
     truth = shrunk(noise.mean, variance / noise.n, prior, now.draws.centre, rng)  # on these test examples
     runs = truth[..., None] + np.sqrt(variance)[..., None] * rng.standard_normal((*truth.shape, _MORE[-1]))
     takes = _in_play(now, truth)
-    best = (0, 0.0)
+    best = (_MORE[-1], 0.0)
     for more in _MORE:
         chance = float(_is_decided(now, _after(noise, runs[..., :more], takes), takes).mean())
         if chance > best[1]:
             best = more, chance
         if chance >= _ENOUGH:
             break
-    if best[1] == 0:
-        return None
-    return MoreSeeds(tuple(scores.arms[now.at[arm]] for arm in np.flatnonzero(takes)), *best)
+    seeds, chance = best
+    arms = tuple(scores.arms[now.at[arm]] for arm in np.flatnonzero(takes))
+    return MoreSeeds(arms, seeds, chance, _of_examples(now, seeds))
+
+
+def _of_examples(now: Standing, more: int) -> float:
+    """Return the share of test examples in the variance of the gain of the best arm, after more seeds."""
+    if now.examples is None:
+        return 0.0
+    way, control = (kind[np.argmax(now.noise.mean[kind])] for kind in (now.ways, now.controls))
+    over_seeds = (now.noise.variance / (now.noise.n + more))[[way, control]].sum() * now.noise.loss[way, control]
+    examples = np.nan_to_num(now.examples[way, control])
+    return float(examples / (examples + over_seeds))
 
 
 def _in_play(now: Standing, truth: Float[np.ndarray, "futures arms"]) -> Bool[np.ndarray, " arms"]:

@@ -122,10 +122,10 @@ def test_what_is_told_of_runs() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "on_examples", "said"), [("unlikely", True, True), ("unlikely", False, False), ("more seeds", True, False)]
+    ("kind", "of_examples", "said"), [("unlikely", 0.83, True), ("unlikely", 0.2, False), ("more seeds", 0.83, False)]
 )
-def test_where_seeds_will_not_do_it_is_said_what_may(kind: str, on_examples: bool, said: bool) -> None:
+def test_where_seeds_will_not_do_it_is_said_what_may(kind: str, of_examples: float, said: bool) -> None:
     facts = {"arms": [("raw", "")], "more": 8, "seconds": None, "sizes": [100], "chance": 0.02}
     loss = {"arm": ("raw", ""), "at_most": None}
-    sentence = WORDS.say(Statement(kind, facts | loss | {"on_examples": on_examples}))
-    assert ("More test examples may" in sentence) is said
+    sentence = WORDS.say(Statement(kind, facts | loss | {"of_examples": of_examples}))
+    assert ("83 % of the variance" in sentence) is said

@@ -88,6 +88,11 @@ def test_a_race_is_resumed_for_twice_what_its_next_run_takes(tmp_path: Path, sma
     study = replace(found.frames.study, spec={**found.frames.study.spec, "race": {"minutes": 1}})
     frames = replace(found.frames, study=study, documents={"race": asdict(RaceState("time", left))})
     assert next_step(frames, found.decided, []).options == "--set race.minutes=4"  # 91 s are above 3 / 2 min
+    unlikely = [replace(one, kind="unlikely") for one in settling(frames, found.decided)]
+    assert next_step(frames, found.decided, unlikely).options == "--set race.minutes=4"  # arms without a run may help
+    vars(frames)["documents"] = {"race": asdict(RaceState("time", ()))}
+    assert next_step(frames, found.decided, []).options == "--set race.minutes=2"
+    assert next_step(frames, found.decided, unlikely).options is None  # more runs of these arms would be in vain
 
 
 def test_an_arm_with_fewer_seeds_than_others_has_its_number_beside_its_score(

@@ -37,14 +37,15 @@ def not_begun(frames: StudyFrames) -> list[NotBegun]:
 
 
 def next_step(frames: StudyFrames, decided: Mapping[int, Decision], steps: Sequence[Statement]) -> NextStep:
-    """Return what resumes a race that used its minutes or runs, or else the seeds that would decide.
+    """Return what resumes a race that used its minutes or runs and may decide, or else the seeds that would decide.
 
     Args:
         steps: What more seeds would decide, from `settling`.
     """
     step, end = likeliest(steps), end_of(frames)
-    undecided = {one.outcome for one in decided.values()} & {"inconclusive", "no source", "no control"}
-    if end in ("time", "runs") and undecided:
+    undecided = [one for one in decided.values() if one.outcome in ("inconclusive", "no source", "no control")]
+    in_vain = len(steps) == len(undecided) and all(one.kind == "unlikely" for one in steps) and not not_begun(frames)
+    if end in ("time", "runs") and undecided and not in_vain:
         return _resume(frames, decided, end)
     if step is None or step.kind != "more seeds":
         return NextStep()

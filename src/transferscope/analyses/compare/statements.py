@@ -341,7 +341,7 @@ def settling(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[Stat
                 seconds=seconds,
                 arm=one.pair(decision.recommended),
                 at_most=one.facts(decision.recommended).at_most,
-                on_examples="test examples" in decision.covers,
+                of_examples=what.of_examples,
             )
         )
     return tuple(statements)
