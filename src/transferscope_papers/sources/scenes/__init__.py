@@ -16,6 +16,7 @@ from transferscope.errors import out_of_range, refuse_unused
 from transferscope_papers.sources.scenes.labels import LABELS, ON_GRID, names
 from transferscope_papers.sources.scenes.render import render
 from transferscope_papers.sources.scenes.settings import SceneSettings
+from transferscope_papers.sources.scenes.solids import SOLIDS
 
 _PIXELS = 2**16  # images rendered at once, so that intermediate arrays fit in memory
 _CHUNKS_KEPT = 320  # chunks of 20,480 images of 32 x 32 pixels, about 70 MB
@@ -93,7 +94,7 @@ def read_scenes(spec: DataSpec, seed: int) -> Dataset:
     refuse_unused({"objects": unused}, "one solid is in an image but with appearance=several")
     own = {
         "task": spec.one("task"),
-        "kinds": None if kinds is None else tuple(kind.strip() for kind in kinds.split(",")),
+        "kinds": tuple(SOLIDS) if kinds == "all" else kinds and tuple(kind.strip() for kind in kinds.split(",")),
         "objects": spec.integer("objects"),
         "grid": spec.integer("grid"),
     }

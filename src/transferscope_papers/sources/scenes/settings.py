@@ -7,7 +7,7 @@ from annotated_types import Ge, Le
 
 from transferscope.errors import SettingsError, unknown_name
 from transferscope.records import Count, check_settings
-from transferscope_papers.sources.scenes.solids import SOLIDS
+from transferscope_papers.sources.scenes.solids import SIMPLE, SOLIDS
 
 MOST_OBJECTS = 10  # as in the paper
 LARGEST = 512  # pixels on a side
@@ -28,7 +28,8 @@ class SceneSettings:
             "background", in each cell of a grid. "normals": the mean unit normal of the surfaces seen in each cell, to
             the right, upwards and towards the camera (regression on the grid). Solids count if they cover at least 1 %
             of the image.
-        kinds: Kinds of solids, in label order; at least 2, all different.
+        kinds: Kinds of solids, in label order; at least 2, all different. Those of SIMPLE, and each flat, thin or
+            tall, as in "flat-cone".
         size: Height and width in pixels, 8 to 512.
         colour: Whether images have three channels or one.
         appearance: "single" solid, or "several": 2 to `objects` solids.
@@ -44,7 +45,7 @@ class SceneSettings:
     """
 
     task: Literal["class", "kinds", "count", "box", "segmentation", "normals"] = "class"
-    kinds: tuple[str, ...] = tuple(SOLIDS)
+    kinds: tuple[str, ...] = SIMPLE
     size: Annotated[int, Ge(8), Le(LARGEST)] = 32
     colour: bool = True
     appearance: Literal["single", "several"] = "single"

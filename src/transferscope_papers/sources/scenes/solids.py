@@ -130,27 +130,29 @@ def tube(x: Numbers, y: Numbers, z: Numbers, a: Numbers, b: Numbers) -> Numbers:
     return _corner(wall, np.abs(z) - height)
 
 
-SOLIDS: dict[str, Distance] = {
-    solid.__name__: solid
-    for solid in (
-        sphere,
-        box,
-        cylinder,
-        cone,
-        torus,
-        superquadric,
-        capsule,
-        pyramid,
-        tetrahedron,
-        octahedron,
-        prism,
-        cross,
-        tube,
-    )
-}
-"""The kinds of solids by name, in the order of their labels."""
+STRETCHED = {"flat": (1, 1, 0.5), "thin": (0.5, 1, 1), "tall": (0.5, 0.5, 1)}
+"""Lengths along x, y and z of the three further kinds of each solid."""
 
-CASTS_ON_ITSELF = frozenset({"torus", "cross", "tube"})
+
+def _stretched(solid: Distance, lengths: tuple[float, ...]) -> Distance:
+    by_x, by_y, by_z = (np.float32(length) for length in lengths)
+
+    def distance(x: Numbers, y: Numbers, z: Numbers, a: Numbers, b: Numbers) -> Numbers:
+        return np.asarray(solid(x / by_x, y / by_y, z / by_z, a, b) * min(by_x, by_y, by_z))
+
+    return distance
+
+
+_SIMPLE = (
+    sphere, box, cylinder, cone, torus, superquadric, capsule, pyramid, tetrahedron, octahedron, prism, cross, tube,
+)  # fmt: skip
+SIMPLE = tuple(solid.__name__ for solid in _SIMPLE)
+SOLIDS: dict[str, Distance] = {solid.__name__: solid for solid in _SIMPLE} | {
+    f"{how}-{solid.__name__}": _stretched(solid, lengths) for how, lengths in STRETCHED.items() for solid in _SIMPLE
+}
+"""The 52 kinds of solids by name, in the order of their labels: the simple ones and each in three other proportions."""
+
+CASTS_ON_ITSELF = frozenset(name for name in SOLIDS if name.rpartition("-")[2] in ("torus", "cross", "tube"))
 """Kinds that are not convex: a surface that faces the light can lie in the shadow of its own solid."""
 
 

@@ -9,7 +9,7 @@ from transferscope.errors import SettingsError
 from transferscope_papers.sources.scenes import SceneSettings, load_scenes, scenes
 from transferscope_papers.sources.scenes.layout import draw_objects, draw_view
 from transferscope_papers.sources.scenes.render import FLOOR, Scenes, render
-from transferscope_papers.sources.scenes.solids import SOLIDS
+from transferscope_papers.sources.scenes.solids import SIMPLE
 
 PLAIN = SceneSettings(size=64)  # 16 images are rendered at once
 EVERYTHING = replace(PLAIN, appearance="several", light="random", background="random", texture="with")
@@ -135,8 +135,8 @@ def test_labels_say_what_the_images_show() -> None:
 def test_kinds_are_about_equally_frequent_and_counts_vary() -> None:
     settings = SceneSettings(size=8, appearance="several")
     n = 1024
-    classes = np.bincount(draw_objects(n, settings, seed=0, start=0).kind[:, 0], minlength=len(SOLIDS))
-    assert abs(classes - n / len(SOLIDS)).max() < 4 * (n / len(SOLIDS)) ** 0.5
+    classes = np.bincount(draw_objects(n, settings, seed=0, start=0).kind[:, 0], minlength=len(SIMPLE))
+    assert abs(classes - n / len(SIMPLE)).max() < 4 * (n / len(SIMPLE)) ** 0.5
     counts = draw_objects(n, settings, seed=0, start=0).present.sum(axis=1)
     assert set(counts) == {2, 3, 4, 5, 6}
 

@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
 
-from transferscope_papers.sources.scenes.solids import CASTS_ON_ITSELF, SOLIDS, normals, trace
+from transferscope_papers.sources.scenes.solids import CASTS_ON_ITSELF, SIMPLE, SOLIDS, normals, trace
 
 N = 4000
+NAMES = [*SIMPLE, "flat-cross", "thin-cone", "tall-torus"]
 PROPORTIONS = [(0.0, 0.0), (0.4, 0.9), (1.0, 1.0)]
 
 
@@ -33,7 +34,7 @@ def traced(name: str, begin: np.ndarray, along: np.ndarray, a: float, b: float) 
     return trace(SOLIDS[name], (x, y, z), (dx, dy, dz), proportions(n, a, b), first, last)
 
 
-@pytest.mark.parametrize("name", SOLIDS)
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(("a", "b"), PROPORTIONS)
 def test_distances_are_never_too_large_and_the_solid_fits_in_the_unit_sphere(name: str, a: float, b: float) -> None:
     """The distance to the nearest of many points inside is never below what the function says."""
@@ -117,7 +118,7 @@ def smallest(polynomial: np.ndarray) -> float:
     return float(real.min()) if len(real) else np.inf
 
 
-@pytest.mark.parametrize("name", SOLIDS)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_ray_through_a_solid_meets_it_and_the_normal_faces_the_ray(name: str) -> None:
     begin, along = rays(N, seed=3)
     met = traced(name, begin, along, 0.5, 0.5)
@@ -137,7 +138,7 @@ def test_a_ray_through_a_solid_meets_it_and_the_normal_faces_the_ray(name: str) 
     assert depth.min() > -0.02
 
 
-@pytest.mark.parametrize("name", SOLIDS)
+@pytest.mark.parametrize("name", NAMES)
 def test_solids_said_to_be_convex_are(name: str) -> None:
     """The middle of two points inside is inside, for all pairs of a sample, exactly where no own shadow is expected."""
     x, y, z = points(3000, seed=4, reach=1.0)
@@ -146,3 +147,23 @@ def test_solids_said_to_be_convex_are(name: str) -> None:
     middle = ((inside[:, None] + inside[None]) / 2).reshape(-1, 3)
     value = SOLIDS[name](middle[:, 0], middle[:, 1], middle[:, 2], *proportions(len(middle), 0.5, 0.5))
     assert bool((value > 1e-5).any()) == (name in CASTS_ON_ITSELF)
+
+
+@pytest.mark.parametrize(("how", "axes"), [("flat", (1, 1, 0.5)), ("thin", (0.5, 1, 1)), ("tall", (0.5, 0.5, 1))])
+def test_a_stretched_sphere_is_an_ellipsoid(how: str, axes: tuple[float, ...]) -> None:
+    begin, along = (part.astype(float) for part in rays(400, seed=5))
+    p, d = begin / np.array(axes)[:, None], along / np.array(axes)[:, None]
+    half, square = (p * d).sum(0), (d * d).sum(0)
+    left = half**2 - square * ((p * p).sum(0) - 1)  # of the quadratic equation of where a ray meets it
+    met = traced(f"{how}-sphere", begin.astype(np.float32), along.astype(np.float32), 0.5, 0.5)
+    sure = np.abs(left) > 0.1 * square
+    assert (np.isfinite(met) == (left > 0))[sure].all()
+    exact = (-half - np.sqrt(np.maximum(left, 0))) / square
+    hit = sure & (left > 0)
+    depth = np.linalg.norm(p + met * d, axis=0)[hit] - 1
+    assert np.abs(depth).max() < 0.05
+    assert np.abs(met - exact)[hit & (left > 0.3 * square)].max() < 0.06
+
+
+def test_there_are_52_kinds_of_13_solids() -> None:
+    assert (len(SIMPLE), len(SOLIDS), len(CASTS_ON_ITSELF)) == (13, 52, 12)
