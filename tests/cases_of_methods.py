@@ -88,9 +88,7 @@ CASES: dict[str, Method] = {
     "merlin, pretrained, target only": MerlinWithoutSource(initial="pretrained", target_batch=24, lr_scale=0.2),
     "merlin-target-only": MerlinTargetOnly(target_batch=24, lr_scale=0.2),
     "merlin-ft": MerlinFt(target_batch=24, lr_scale=0.2),
-    "merlin-ft, low rank": MerlinFt(adapters="lora", target_batch=24, lr_scale=0.2),
-    "merlin-ft, a small head": MerlinFt(adapters="head", target_batch=24, lr_scale=0.2),
-    "merlin-ft, no inner fit": MerlinFt(adapters="head", inner="none", target_batch=24, lr_scale=0.2),
+    "merlin-ft, no inner fit": MerlinFt(inner="none", target_batch=24, lr_scale=0.2),
 }
 CLASSES_ALONE = {"co-tuning"}
 """Neither numbers nor several labels."""

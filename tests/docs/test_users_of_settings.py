@@ -17,8 +17,6 @@ from transferscope.training import TrainingSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = {
-    "Merlin.frozen_blocks": "as of MeRLin-ft, which passes its own on",
-    "MerlinFt.ridge": "as of MeRLin, the head of the paper",
     "WiseFt.share": "the parameter of the paper, which its authors set by hand",
     "Surgical.block": "the parameter of the paper, which its authors set by hand",
     "GradientStability.n_examples": "a cost that grows with the network",

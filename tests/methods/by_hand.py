@@ -28,9 +28,9 @@ def target_head(network: Network) -> nn.Linear:
     return new_head(network.n_features, 3, seed=stream_seed(3, "target head"))
 
 
-def first_order(n: int, *, seed: int = 3) -> Tensor:
-    """The order in which the first pass of a run reads n target examples."""
-    order = stream_seed(stream_seed(seed, "target", "order"), "epoch 0")
+def first_order(n: int, epoch: int = 0) -> Tensor:
+    """The order in which the first pass of a run, or a later one, reads n target examples."""
+    order = stream_seed(stream_seed(3, "target", "order"), f"epoch {epoch}")
     return torch.randperm(n, generator=torch.Generator().manual_seed(order))
 
 

@@ -120,6 +120,26 @@ def test_merlin_differentiates_through_the_inner_head() -> None:
     assert_close([p.detach() for p in fitted.network.features.parameters()], after_one_step(network, loss, ONE_STEP.lr))
 
 
+def test_the_ablation_trains_the_head_on_one_half_and_the_features_on_the_other() -> None:
+    """Two steps, since the head of the first is the closed form on all examples."""
+    task, method = classification_task(n_target=20), MerlinFt(ridge=0.5, inner="none", lr_scale=1.0)
+    network = network_for(task, method)
+    inputs, labels = whole(task.target)
+    now = [parameter.detach() for parameter in network.features.parameters()]
+    all_features, targets = network.features(inputs).detach(), F.one_hot(labels, 3) - 1 / 3
+    theta = torch.linalg.solve(all_features.T @ all_features + 0.5 * torch.eye(7), all_features.T @ targets)
+    for epoch in range(2):
+        order = first_order(20, epoch)
+        w1, b1, w2, b2 = now = [weight.requires_grad_() for weight in now]
+        features = F.relu(F.relu(inputs[order] @ w1.T + b1) @ w2.T + b2)
+        missed = features @ theta - targets[order]
+        slopes = torch.autograd.grad(missed[10:].square().sum() / 10, now)
+        theta = theta - ONE_STEP.lr * 2 / 10 * features[:10].detach().T @ missed[:10].detach()
+        now = [(weight - ONE_STEP.lr * slope).detach() for weight, slope in zip(now, slopes, strict=True)]
+    fitted = method.fit(task, network, replace(OPTIONS, training=replace(ONE_STEP, steps=2)))
+    assert_close([parameter.detach() for parameter in fitted.network.features.parameters()], now)
+
+
 def test_merlins_prediction_head_is_the_ridge_head_on_all_target_training_data() -> None:
     task, method = classification_task(), Merlin(ridge=0.8)
     fitted = method.fit(task, network_for(task, method), OPTIONS)

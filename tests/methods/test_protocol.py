@@ -10,7 +10,7 @@ import pytest
 import transferscope
 from studies import tables
 from transferscope.data import TransferTask
-from transferscope.methods import METHODS, FineTune, FitOptions, Fitted, Merlin, MerlinFt, Method, Start
+from transferscope.methods import METHODS, FineTune, FitOptions, Fitted, Merlin, Method, Start
 from transferscope.methods.merlin import MerlinWithoutSource
 from transferscope.models import Network
 from transferscope.study.context import WorkContext
@@ -71,5 +71,3 @@ def test_no_method_is_told_by_its_class() -> None:
 def test_the_kind_goes_by_settings(kind: type[Merlin], needs: bool) -> None:
     assert kind().needs_source == needs
     assert kind(initial="pretrained").needs_source
-    assert MerlinFt(adapters="lora").keeps_network
-    assert not MerlinFt(adapters="head").keeps_network

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from transferscope.errors import SettingsError
-from transferscope.methods import FineTune, Merlin, MerlinFt, Method
+from transferscope.methods import FineTune, Merlin, Method
 from transferscope.training import TrainingSettings
 
 
@@ -14,7 +14,6 @@ from transferscope.training import TrainingSettings
     [
         (FineTune, {"hidden_units": 8, "head": "probe"}, "hidden_units = 8 "),
         (Merlin, {"frozen_blocks": 1}, "frozen_blocks = 1 "),
-        (MerlinFt, {"adapters": "head", "frozen_blocks": 1}, "frozen_blocks = 1 "),
         (TrainingSettings, {"steps": 3, "early_stopping": 0}, "early_stopping = 0 "),
     ],
 )

@@ -233,7 +233,7 @@ def test_auto_keeps_statistics_where_there_are_any() -> None:
 
 
 @pytest.mark.usefixtures("own_random_state")
-@pytest.mark.parametrize("method", [Merlin(initial="pretrained"), MerlinFt(adapters="none"), FineTune()])
+@pytest.mark.parametrize("method", [Merlin(initial="pretrained"), MerlinFt(), FineTune()])
 def test_networks_that_are_kept_on_the_way_change_nothing(method: Method) -> None:
     """A head that is fitted for one reads the backbone in evaluation mode; held statistics stay so afterwards."""
     task, given = uneven(), options(steps=5, batch_size=10, lr=0.05, batch_norm="source")

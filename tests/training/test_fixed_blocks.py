@@ -60,7 +60,7 @@ def both(method: Method, task: TransferTask, start: Network, options: FitOptions
         FineTune(layer_decay=0.0, lr_scale=1.0),
         L2Sp(frozen_blocks=2),
         Surgical(block="conv4"),
-        MerlinFt(frozen_blocks=2, adapters="lora"),
+        MerlinFt(frozen_blocks=2),
         Delta(frozen_blocks=1, attention="none"),
     ],
     ids=lambda method: method.name,

@@ -46,8 +46,7 @@ class BitFit(FewWeights):
         held = [parameter for parameter in free if id(parameter) not in trained]
         if held and len(held) == len(free):
             raise SettingsError(
-                "bitfit trains biases and normalisation layers, but the backbone has none; use lora or fine-tune, or "
-                "freeze fewer blocks"
+                "bitfit trains biases and normalisation layers, but the backbone has none; use lora or fine-tune"
             )
         for parameter in held:
             parameter.requires_grad_(False)

@@ -167,7 +167,9 @@ class LoRA(FewWeights):
                     if type(module).forward is nn.Linear.forward:
                         module.forward = MethodType(_forward, module)
         if free and not of_weight:
-            raise SettingsError("lora has no layer to change in the trained blocks; freeze fewer blocks")
+            raise SettingsError(
+                "all weights that lora could change are shared with other layers; use bitfit or fine-tune"
+            )
         return [module for module in backbone.modules() if is_normalisation(module)]
 
     def predictor(self, begun: Beginning) -> Callable[[], Network]:

@@ -1,6 +1,6 @@
 """MeRLin: features on which a target head fitted to one half of the data predicts the other half."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, ClassVar, Literal
@@ -14,7 +14,6 @@ from torch.nn import functional as F
 from transferscope.data.task import TransferTask
 from transferscope.errors import SettingsError, unsupported
 from transferscope.methods.common import (
-    Domain,
     domain,
     drawn_head,
     fit_learner,
@@ -33,7 +32,7 @@ from transferscope.methods.inner_head import (
 )
 from transferscope.methods.joint import shared_features
 from transferscope.methods.method import FitOptions, Fitted, Method, Start, Value, searched_shares
-from transferscope.methods.target_training import Beginning, RateShare, first_blocks
+from transferscope.methods.target_training import RateShare, first_blocks
 from transferscope.models.network import Network, linear_of
 from transferscope.records import Count, Positive, Says
 from transferscope.training import (
@@ -49,35 +48,6 @@ from transferscope.training import (
     weights_in,
 )
 
-Inner = Annotated[
-    Literal["ridge", "unrolled", "none"],
-    Says(
-        "How the inner head is fitted",
-        '"ridge" is Algorithm 2: theta_t in closed form, L_val the squared error with classes as e_c - 1/K, and '
-        'several labels of an input as y - 1/2. "unrolled" is Algorithm 1: `inner_steps` gradient steps on the '
-        'task\'s own loss, differentiated through. "none" is the ablation with the same split and no inner fit: '
-        "theta_t starts as the closed form on all examples and is trained beside the backbone, by the squared error of "
-        "the first half alone, as the backbone is by that of the second.",
-    ),
-]
-InnerRidge = Annotated[
-    Positive | Literal["auto"],
-    Says(
-        "lambda of the inner head on the sum of squares",
-        '"auto" chooses it by leave-one-out error in every step, for a head with a bias on centred features, and in '
-        "the same way for the head that predicts. A number above 0 is the paper's constant, without bias and "
-        'centring. "unrolled" has no closed form: "auto" is 1 there.',
-    ),
-]
-InnerSteps = Annotated[Count, Says("Gradient steps of the unrolled head in training")]
-TargetBatch = Annotated[
-    Annotated[int, Ge(4)] | None,
-    Says("Target examples per step, both halves together", "None for the batch size of training."),
-]
-FirstBlocks = Annotated[
-    int, Ge(0), Says("How many of the pretrained backbone's blocks, from the input up, keep their weights")
-]
-
 
 @dataclass(frozen=True)
 class Merlin(Method):
@@ -90,10 +60,31 @@ class Merlin(Method):
     """
 
     rho: Annotated[Positive, Says("Weight of the target term")] = 2.0
-    inner: Inner = "ridge"
-    ridge: InnerRidge = "auto"
-    inner_steps: InnerSteps = 20
-    target_batch: TargetBatch = None
+    inner: Annotated[
+        Literal["ridge", "unrolled", "none"],
+        Says(
+            "How the inner head is fitted",
+            '"ridge" is Algorithm 2: theta_t in closed form, L_val the squared error with classes as e_c - 1/K, and '
+            'several labels of an input as y - 1/2. "unrolled" is Algorithm 1: `inner_steps` gradient steps on the '
+            'task\'s own loss, differentiated through. "none" is the ablation with the same split and no inner fit: '
+            "theta_t starts as the closed form on all examples and is trained beside the backbone, by the squared "
+            "error of the first half alone, as the backbone is by that of the second.",
+        ),
+    ] = "ridge"
+    ridge: Annotated[
+        Positive | Literal["auto"],
+        Says(
+            "lambda of the inner head on the sum of squares",
+            '"auto" chooses it by leave-one-out error in every step, for a head with a bias on centred features, and '
+            "in the same way for the head that predicts. A number above 0 is the paper's constant, without bias and "
+            'centring. "unrolled" has no closed form: "auto" is 1 there.',
+        ),
+    ] = "auto"
+    inner_steps: Annotated[Count, Says("Gradient steps of the unrolled head in training")] = 20
+    target_batch: Annotated[
+        Annotated[int, Ge(4)] | None,
+        Says("Target examples per step, both halves together", "None for the batch size of training."),
+    ] = None
     initial: Annotated[
         Literal["random", "pretrained"],
         Says(
@@ -103,7 +94,9 @@ class Merlin(Method):
         ),
     ] = "random"
     lr_scale: RateShare = 1.0
-    frozen_blocks: FirstBlocks = 0
+    frozen_blocks: Annotated[
+        int, Ge(0), Says("How many of the pretrained backbone's blocks, from the input up, keep their weights")
+    ] = 0
 
     name: ClassVar[str] = "merlin"
     called: ClassVar[str] = "MeRLin"
@@ -139,7 +132,12 @@ class Merlin(Method):
             DataError: There are fewer than 4 target examples to split.
             SettingsError: The training has weights of classes and the head is unrolled.
         """
-        self.check_fit(task, options)
+        if self.inner == "unrolled" and options.training.class_weights != "none":
+            raise SettingsError(
+                'inner = "unrolled" does not support class_weights; use inner = "ridge", or leave them out'
+            )
+        if len(task.target.train) < 4:
+            raise unsupported("MeRLin", "at least 4 target examples", f"there are {len(task.target.train)}")
         target = training_domain(task.target, options, network)
         own = working_copy(network, task.target.train, options, start=self.start)
         source = domain(source_of(task, self.name), options, own) if self.uses_source else None
@@ -153,52 +151,19 @@ class Merlin(Method):
         if self.initial == "pretrained":
             frozen += held_statistics(own, options)
         as_network = partial(self.predictor, own, target.train, options.training)
-        return self.fit_from(Beginning(target, own, head_s), options, source, frozen, as_network)
-
-    def check_fit(self, task: TransferTask, options: FitOptions) -> None:
-        """Refuse what `fit` refuses."""
-        if self.inner == "unrolled" and options.training.class_weights != "none":
-            raise SettingsError(
-                'inner = "unrolled" does not support class_weights; use inner = "ridge", or leave them out'
-            )
-        if len(task.target.train) < 4:
-            raise unsupported("MeRLin", "at least 4 target examples", f"there are {len(task.target.train)}")
-
-    def fit_from(
-        self,
-        start: Beginning,
-        options: FitOptions,
-        source: Domain | None,
-        frozen: Sequence[nn.Module],
-        as_network: Callable[[], Network],
-        *,
-        train: TensorSet | None = None,
-    ) -> Fitted:
-        """Train a started method, in place.
-
-        Args:
-            start: The target; a network, of which the parameters of the backbone that require gradients are trained;
-                and the source head.
-            source: The source; None without L_source.
-            frozen: Modules that stay in evaluation mode.
-            train: The target's training examples as the backbone reads them; None for those of `start`.
-        """
-        own, target, head_s = start.own, start.target, start.source_head
-        train = target.train if train is None else train
-        assert head_s is not None
         risks = _MeanRisk().to(target.train.device)
         module = nn.ModuleDict({"features": own.features, "source_head": head_s, "risks": risks})
         trained = [p for p in own.features.parameters() if p.requires_grad]
-        trained += list(head_s.parameters()) if source else []
+        draws = {"target": Draw(target.train, self.target_batch or options.training.batch_size)}
+        if source is not None:
+            trained += head_s.parameters()
+            draws["source"] = Draw(source.train)
         head_t: nn.Linear | None = None
         if self.inner == "none":
-            fit = self.predictor(own, train, options.training).head
+            fit = as_network().head
             assert isinstance(fit, nn.Linear)
-            head_t = fit
-            module["target_head"] = head_t
-            trained += list(head_t.parameters())
-        size = self.target_batch or options.training.batch_size
-        draws = {"target": Draw(train, size)} | ({"source": Draw(source.train)} if source else {})
+            module["target_head"] = head_t = fit
+            trained += head_t.parameters()
         objective = _MerlinObjective(self, own, head_s, target.train.n_outputs, risks, head_t)
         learner = Learner(module, [ParameterGroup(trained, self.lr_scale)], draws, objective, frozen, own)
         fitted = fit_learner(learner, target, options, as_network=as_network, source_head=head_s, start=self.start)
