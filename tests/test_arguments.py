@@ -17,6 +17,7 @@ import transferscope
 from transferscope.arguments import checks_arguments
 from transferscope.data import Dataset, LabelledSet
 from transferscope.errors import SettingsError
+from transferscope.settings.questions import Columns, ScalingQuestion
 
 DOOR: Any = transferscope
 _FEW = LabelledSet(np.zeros((4, 2), np.float32), np.arange(4) % 2, ("a", "b"))
@@ -69,9 +70,11 @@ _DATA, _TABLE = Dataset("mine", _FEW, _FEW), pd.DataFrame({"n": [1, 2]})
         (lambda: DOOR.scaling(_TABLE.to_numpy()), ["scaling(table, question): table is given as ndarray"]),
         (
             lambda: DOOR.scaling(_TABLE, budget=10.0),
-            ["scaling accepts no budget; give question=ScalingQuestion("],
+            ["scaling accepts no budget; give question={'budget': ...}"],
         ),
-        (lambda: DOOR.plan(_TABLE, score="f1"), ["plan accepts no score; give columns=LabelColumns(score=...)"]),
+        (lambda: DOOR.scaling(_TABLE, columns={"by": 3}), ["columns: by is given as int 3; expected a list of texts"]),
+        (lambda: DOOR.scaling(_TABLE, columns={"pretrain": "n"}), ["setting of columns 'pretrain'", "'pretrain_size'"]),
+        (lambda: DOOR.plan(_TABLE, score="f1"), ["plan accepts no score; give columns={'score': ...}"]),
         (lambda: DOOR.load_model(3), ["place is given as int 3"]),
     ],
 )
@@ -133,3 +136,14 @@ def test_the_types_that_help_shows_are_those_that_are_held() -> None:
     assert "collections.abc" not in str(shown)
     hints = typing.get_type_hints(DOOR.compare)
     assert hints.keys() - {"return"} == set(inspect.signature(DOOR.compare).parameters)
+
+
+def test_a_record_may_be_a_dict_and_a_result_prints_what_its_command_prints() -> None:
+    table = pd.DataFrame({"images": [100, 1000, 10_000, 100_000] * 2, "model": ["a"] * 4 + ["b"] * 4})
+    table["error"] = 0.1 + table["images"] ** -0.3 + 0.05 * (table["model"] == "b")
+    settings: dict[str, Any] = {"pretrain_size": "images", "by": ["model"]}
+    said = DOOR.scaling(table, columns=settings, question={"target_score": 0.15})
+    same = DOOR.scaling(table, columns=Columns(**settings), question=ScalingQuestion(target_score=0.15))
+    assert repr(said) == str(same) == same.verdict.shown
+    assert str(said.verdict) == repr(said.verdict) == "\n".join([said.verdict.headline, *said.verdict.sentences])
+    assert len(repr(said)) < 2000

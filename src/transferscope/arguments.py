@@ -28,7 +28,7 @@ _SEVERAL = {str: "texts", int: "whole numbers", float: "numbers", Mapping: "dict
 def checks_arguments(verb: Callable[P, T]) -> Callable[P, T]:
     """Validate arguments against the signature, and suggest where a setting belongs; raises SettingsError.
 
-    Lists may be any sequence, and numbers may be those of NumPy.
+    Lists may be any sequence, numbers may be those of NumPy, and a record such as `Columns` a dict of its fields.
     """
 
     @wraps(verb)
@@ -38,25 +38,38 @@ def checks_arguments(verb: Callable[P, T]) -> Callable[P, T]:
             for place, hint in hints.items():
                 for kind in _members(hint):
                     if is_dataclass(kind) and name in {one.name for one in fields(kind)} and place != "return":
-                        settings = f"{place}={getattr(kind, '__name__', kind)}({name}=...)"
-                        raise SettingsError(f"{verb.__name__} accepts no {name}; give {settings}")
+                        raise SettingsError(f"{verb.__name__} accepts no {name}; give {place}={{'{name}': ...}}")
             raise unknown_name(f"argument of {verb.__name__}", name, takes.parameters)
         by_place = [one.name for one in takes.parameters.values() if one.kind == one.POSITIONAL_OR_KEYWORD]
         try:
-            given = takes.bind_partial(*args, **kwargs).arguments
+            bound = takes.bind_partial(*args, **kwargs)
         except TypeError:
             return verb(*args, **kwargs)  # which says what it takes
-        for name, value in given.items():
+        for name, value in bound.arguments.items():
+            if isinstance(value, Mapping) and (record := next(filter(is_dataclass, _members(hints[name])), None)):
+                bound.arguments[name] = _record(name, record, value)
+                continue
             if not _fits(value, hints[name]):
                 single = any(_fits(value, one) for kind in _members(hints[name]) for one in _elements(kind))
                 raise SettingsError(
                     f"{verb.__name__}({', '.join(by_place)}): {name} is given as {seen(value)}; expected "
                     f"{_expected(hints[name])}{f', as in [{value!r}]' if single else ''}"
                 )
-        return verb(*args, **kwargs)
+        return verb(*bound.args, **bound.kwargs)
 
     checked.__signature__ = ReadableSignature.of(verb)  # type: ignore[attr-defined]
     return checked
+
+
+def _record(argument: str, kind: Any, values: Mapping[str, Any]) -> Any:
+    """Return a record of these fields."""
+    hints = get_type_hints(kind)
+    for name, value in values.items():
+        if name not in hints:
+            raise unknown_name(f"setting of {argument}", name, hints)
+        if not _fits(value, hints[name]):
+            raise SettingsError(f"{argument}: {name} is given as {seen(value)}; expected {_expected(hints[name])}")
+    return kind(**values)
 
 
 class ReadableSignature(Signature):

@@ -117,13 +117,18 @@ _ADAPTER = TypeAdapter(ModelCard)
 _LOG = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TrainedModel:
     """A trained network, in evaluation mode, that predicts; `scale` standardises its inputs."""
 
     network: Network
     scale: PixelScale
     card: ModelCard
+
+    def __repr__(self) -> str:
+        card = self.card
+        arm = f"{card.method} from {card.source}" if card.source else card.method
+        return f"TrainedModel({arm}, {card.n_labels} labels, seed {card.seed}: {card.metric} {card.score:.4g})"
 
     def outputs(self, inputs: Inputs) -> Float[np.ndarray, "N K"]:
         """Return logits of the classes or labels, or the predicted numbers.

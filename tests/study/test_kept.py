@@ -1,5 +1,6 @@
 """Which trained networks stay on the disk, whatever happens on the way there."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +84,8 @@ def test_the_best_of_each_method_and_number_of_labels_stays(data: Path, place: P
             model = load_model(file)  # its metadata rebuild it
             assert (model.card.study, model.card.cell) == ("kept", key)
             assert model.card.classes is not None
+            arm = f"{model.card.method} from {model.card.source}" if model.card.source else model.card.method
+            assert re.fullmatch(rf"TrainedModel\({arm}, \d+ labels, seed 0: accuracy 0\.\d+\)", repr(model))
             np.testing.assert_array_equal(model.predict(x), np.array(model.card.classes)[stored[key]])
         found = kept_networks(store, "kept")
         assert (found.keep, found.n_done, found.n_runs, found.n_pretrained) == ("winners", 20, 6, 4)

@@ -108,6 +108,10 @@ class AnalysisResult(ABC):
         """Return `paper_table` as GitHub's Markdown."""
         return markdown_table(self.paper_table())
 
+    def __repr__(self) -> str:
+        """Return what the command prints."""
+        return self.verdict.shown
+
     def _repr_html_(self) -> str:
         """Return the first section of the report and the tables as styled HTML for a notebook; all text is escaped."""
         return render_blocks([*self.page()[0].blocks, *self.shown_tables()])

@@ -7,7 +7,7 @@ import base64
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from importlib.resources import files as package_files
 from pathlib import Path
@@ -53,7 +53,7 @@ def unreadable_part(question: Question, title: str, slug: str, what: str, error:
     return Part(question, f"{what} cannot be shown.", (Section(title, slug, (warning,)),))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Verdict:
     """The answer of an analysis.
 
@@ -76,7 +76,7 @@ class Verdict:
         """The output of a command."""
         return "\n".join(self.lines) or str(self)
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return "\n".join([self.headline, *self.sentences])
 
 
@@ -92,7 +92,7 @@ class ReportFiles:
 
     html: Path
     files: tuple[Path, ...]
-    verdict: Verdict
+    verdict: Verdict = field(repr=False)
 
 
 def write_page(

@@ -18,7 +18,7 @@ from transferscope.report.save import PaperWidth
 from transferscope.store import Store
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ComparisonResult(AnalysisResult):
     """The result of a comparison.
 

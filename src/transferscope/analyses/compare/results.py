@@ -31,7 +31,7 @@ from transferscope.study.decisions import MOST_SEEDS, Arm, arms_of, asked_of, sc
 from transferscope.wording import ALL_LABELS, capitalised
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ResultsComparison(ComparisonResult):
     """The result of a comparison of finished runs.
 

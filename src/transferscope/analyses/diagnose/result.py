@@ -109,7 +109,7 @@ class Refused:
     wanted: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class DiagnosisResult(AnalysisResult):
     """The diagnostics of a network.
 

@@ -43,7 +43,7 @@ class Proposal:
     tried: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ProposalResult(AnalysisResult):
     """The arm to try next.
 

@@ -15,7 +15,7 @@ from transferscope.report.page import Verdict
 from transferscope.wording import capitalised
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PlanResult(AnalysisResult):
     """The label plan of learning curves in a table or a study."""
 

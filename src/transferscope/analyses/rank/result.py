@@ -19,7 +19,7 @@ from transferscope.statements import state
 from transferscope.study.frames import StudyFrames
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RankingResult(AnalysisResult):
     """The scores of pretrained networks.
 

@@ -14,7 +14,7 @@ from transferscope.report.blocks import Block, Section, Table, Text
 from transferscope.report.page import Verdict
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ScalingResult(AnalysisResult):
     """The analysis of a table of errors over sizes; `kept` says whether a study's report shows it."""
 
