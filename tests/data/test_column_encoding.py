@@ -32,7 +32,7 @@ def mixed(seed: int, n: int) -> pd.DataFrame:
 
 
 def test_categories_and_gaps_become_what_scikit_learn_makes_of_them() -> None:
-    train, test = mixed(0, 200), mixed(1, 50)
+    train, test = mixed(0, 200), mixed(1, 5000)  # which is written in two turns
     train.loc[0, "colour"], test.loc[0, "colour"] = "ochre", "a colour that nobody saw"
     expected = ColumnTransformer(
         [

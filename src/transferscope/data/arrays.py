@@ -296,9 +296,11 @@ def lost_in_float32(numbers: Float64[np.ndarray, "N ..."]) -> Bool[np.ndarray, "
     standard deviations from 0. Numbers with relative differences below 2^-44 count as constant.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        moved = np.abs(numbers.astype(np.float32) - numbers).max(axis=0)
         spread = np.std(numbers, axis=0)
-        size = np.abs(numbers).max(axis=0)
+        size = np.maximum(numbers.max(axis=0), -numbers.min(axis=0))
+        if (size * 2.0**-24 + 2.0**-149 <= spread / 256).all():  # the most by which rounding moves a number
+            return np.zeros(numbers.shape[1:], dtype=np.bool_)
+        moved = np.abs(numbers.astype(np.float32) - numbers).max(axis=0)
         return np.asarray(np.isfinite(moved) & (moved > spread / 256) & (spread > size * 2.0**-44), dtype=np.bool_)
 
 
@@ -321,9 +323,9 @@ def _comparable_labels(train: np.ndarray, test: np.ndarray, *, name: str) -> tup
 
 def epoch_unit(numbers: Num[np.ndarray, " N"]) -> set[str]:
     """Return the units in which integers could be times since 1970; empty if one of them is outside 1990 to 2100."""
-    if not len(numbers) or (np.floor(numbers) != numbers).any():
-        return set()
     low, high = _EPOCH_RANGE
+    if not len(numbers) or numbers.min() < low or (np.floor(numbers) != numbers).any():
+        return set()
     within = {unit: (numbers >= low * times) & (numbers < high * times) for unit, times in _EPOCHS.items()}
     if not np.any(list(within.values()), axis=0).all():
         return set()
@@ -370,13 +372,13 @@ def check_spellings(names: Iterable[object], where: str, what: str) -> None:
 
 def _to_class_labels(labels: np.ndarray, values: np.ndarray, *, name: str) -> Num[np.ndarray, " N"]:
     """Convert labels (N,) to int64 indices into the sorted class values; raises DataError for other labels."""
-    strange = np.setdiff1d(labels, values)
-    if len(strange):
+    places = np.minimum(np.searchsorted(values, labels), len(values) - 1)
+    if (strange := values[places] != labels).any():
         raise DataError(
-            f"{name}: the test label {str(strange[0])!r} is not among the training labels {few(values.tolist(), 10)}; "
-            "add training examples of it, or drop its test examples"
+            f"{name}: the test label {str(np.unique(labels[strange])[0])!r} is not among the training labels "
+            f"{few(values.tolist(), 10)}; add training examples of it, or drop its test examples"
         )
-    return np.searchsorted(values, labels).astype(np.int64)
+    return places.astype(np.int64, copy=False)
 
 
 def _check_labels(train: Bool[np.ndarray, "N K"], names: Sequence[str], what: str) -> None:

@@ -96,7 +96,7 @@ def as_arrow(column: pd.Series) -> pa.ChunkedArray:
 
 def as_objects(text: pa.ChunkedArray) -> pd.Series:
     """Return text as Python objects, shared by equal cells; None for missing ones."""
-    places, distinct = _encoded(text)
+    places, distinct = spelled(text)
     return pd.Series(np.array([*distinct, None], dtype=object)[places], dtype=object)
 
 
@@ -105,7 +105,7 @@ def as_codes(text: pa.ChunkedArray) -> pd.Series:
     return pd.Series(pd.arrays.ArrowExtensionArray(text.dictionary_encode().unify_dictionaries()))
 
 
-def _encoded(text: pa.ChunkedArray) -> tuple[np.ndarray, list[str]]:
+def spelled(text: pa.ChunkedArray) -> tuple[np.ndarray, list[str]]:
     """Return the index of each cell among the distinct texts, -1 if missing, and these texts."""
     whole = text.unify_dictionaries().combine_chunks()
     encoded = whole if pa.types.is_dictionary(whole.type) else whole.dictionary_encode()
@@ -127,7 +127,7 @@ def _used(places: np.ndarray, distinct: list[str], without: Collection[str]) -> 
 def coded(column: pd.Series) -> tuple[np.ndarray, list[Any]]:
     """Return the index of each cell among the distinct values, -1 if missing, and these; text may have outer spaces."""
     if is_text(column):
-        return _used(*_encoded(as_arrow(column)), GAPS)
+        return _used(*spelled(as_arrow(column)), GAPS)
     places, distinct = pd.factorize(plain(column))
     return places, distinct.tolist()
 
@@ -182,7 +182,8 @@ def plain_numbers(text: pa.ChunkedArray) -> np.ndarray | None:
         return None
     if np.nanmax(np.abs(values)) < 10.0**_MOST_DIGITS and (whole := _cast(plain, pa.int64())) is not None:
         return whole if not plain.null_count else values + 0.0  # -0.0 becomes 0.0
-    for letter in "eE":
+    has_point = any("." in one for one in some if one not in _GAPS_AMONG_NUMBERS)
+    for letter in "eE" if not has_point else "":
         powers = plain.filter(pc.match_substring(plain, letter))
         if len(powers) and are_codes(powers.to_pylist()) and not pc.any(pc.match_substring(plain, ".")).as_py():
             return None
@@ -212,7 +213,7 @@ def typed(column: pd.Series) -> pd.Series:
 
 def _read_apart(text: pa.ChunkedArray) -> np.ndarray:
     """Apply `typed` to cells that are not all plain numbers, by their distinct values."""
-    places, distinct = _encoded(text)
+    places, distinct = spelled(text)
     stripped = [one.strip() for one in distinct]
     known = [one for one in stripped if one not in _GAPS_AMONG_NUMBERS]
 
@@ -266,7 +267,7 @@ def read_cells(
             return one if values is None else values
         return as_codes(one) if as_places else as_objects(one)
 
-    rows, left = without_summaries(pd.DataFrame({name: held(name) for name in given}))
+    rows, left = without_summaries(pd.DataFrame({name: held(name) for name in given}, copy=False))
     written = {name: given[name] for name, values in numbers.items() if values is not None}
     if left:
         rows = rows.assign(**{name: plain_numbers(texts[name].take(rows.index.to_numpy())) for name in written})

@@ -15,7 +15,7 @@ from typing import Literal, get_args
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool, Float, Float64, Int64
+from jaxtyping import Bool, Float, Float64, Int64, Shaped
 
 from transferscope.data.arrays import counts_rows, epoch_unit, lost_in_float32, to_float32
 from transferscope.data.cells import (
@@ -48,6 +48,7 @@ _WITH_UNIT = re.compile(
 )
 _NEARLY_ALL = 0.9  # share of the distinct values of a column that decides its kind
 _DAY = 86_400.0
+_ROWS_AT_ONCE = 4096
 _CYCLES = {"year": 365.2425, "week": 7.0, "day": 1.0}  # periods in days
 
 ColumnKind = Literal["number", "truth", "category", "date", "left out"]
@@ -179,12 +180,14 @@ class TableEncoding:
         Raises:
             DataError: A column has another kind, or numbers beyond the range of float32 if that is requested.
         """
+        used = [one for one in self.columns if one.features]
+        read = [_read(table[one.name], one, path, kind) for one in used]
+        ends = np.cumsum([len(one.features) for one in used])
         made: np.ndarray = np.zeros((len(table), len(self.features)), dtype=kind)
-        at = 0
-        for one in self.columns:
-            if one.features:
-                _write_features(made[:, at : at + len(one.features)], table[one.name], one, path)
-                at += len(one.features)
+        for start in range(0, len(table), _ROWS_AT_ONCE):  # whose features stay in the cache
+            rows = slice(start, start + _ROWS_AT_ONCE)
+            for one, (values, missing), end in zip(used, read, ends, strict=True):
+                _write_features(made[rows, end - len(one.features) : end], one, values[rows], missing[rows])
         return made
 
     def lost(self, table: pd.DataFrame, path: Path) -> tuple[str, ...]:
@@ -307,10 +310,10 @@ def _offset(known: Float64[np.ndarray, " n"]) -> float:
 
 def _counts_rows(known: Float64[np.ndarray, " n"], tested: pd.Series | None, path: Path) -> bool:
     """Return whether the numbers of training rows, or of training and test rows, are row numbers."""
+    if np.ptp(known) < len(known) - 1 or (np.floor(known) != known).any():
+        return False
     if counts_rows(known) or tested is None:
         return counts_rows(known)
-    if (np.floor(known) != known).any() or len(np.unique(known)) < len(known):
-        return False
     try:
         more = _as_numbers(tested, "number", None, path)
     except DataError:  # reported when the test rows are read
@@ -411,22 +414,31 @@ def _unit(text: str) -> str | None:
     return None if match is None else match["sign"] or match["unit"]
 
 
-def _write_features(made: Float[np.ndarray, "N K"], column: pd.Series, one: ColumnEncoding, path: Path) -> None:
+def _read(
+    column: pd.Series, one: ColumnEncoding, path: Path, kind: type
+) -> tuple[Shaped[np.ndarray, " N"], Bool[np.ndarray, " N"]]:
+    """Return the number of each row, or the position of its feature in a category (-1 for none), and gaps."""
     if one.kind == "category":
         places, texts = _as_category(column)
-        missing, n = places < 0, len(one.values) + one.has_others
         known = {value: place for place, value in enumerate(one.values)}
-        feature = np.array([*(known.get(text, n - 1 if one.has_others else n) for text in texts), n])[places]
-        rows = np.flatnonzero(feature < n)
-        made[rows, feature[rows]] = 1.0
+        others = len(one.values) if one.has_others else -1
+        return np.array([*(known.get(text, others) for text in texts), -1])[places], places < 0
+    numbers, missing = _filled(column, one, path)
+    if kind == np.float32:
+        to_float32(numbers - one.offset, name=str(path), what=f"column {column.name!r}")
+    return numbers, missing
+
+
+def _write_features(
+    made: Float[np.ndarray, "N K"], one: ColumnEncoding, values: np.ndarray, missing: Bool[np.ndarray, " N"]
+) -> None:
+    if one.kind == "category":
+        rows = np.flatnonzero(values >= 0)
+        made[rows, values[rows]] = 1.0
     else:
-        filled, missing = _filled(column, one, path)
-        numbers = filled - one.offset
-        if made.dtype == np.float32:
-            numbers = to_float32(numbers, name=str(path), what=f"column {column.name!r}")
-        made[:, 0] = numbers
+        made[:, 0] = values - one.offset
         for k, cycle in enumerate(one.cycles):
-            angle = 2 * np.pi * filled / _CYCLES[cycle]
+            angle = 2 * np.pi * values / _CYCLES[cycle]
             made[:, 2 * k + 1], made[:, 2 * k + 2] = np.sin(angle), np.cos(angle)
     if one.has_gaps:
         made[:, -1] = missing
@@ -444,7 +456,7 @@ def _filled(
             f"{path}: column {column.name!r} holds times since 1970 in {' and in '.join(sorted(other))}, but in "
             f"{one.epoch} in the training rows; write them in one unit"
         )
-    return np.where(missing, one.middle, numbers), missing
+    return (np.where(missing, one.middle, numbers) if missing.any() else numbers), missing
 
 
 def _as_numbers(column: pd.Series, kind: ColumnKind, order: DayOrder | None, path: Path) -> Float64[np.ndarray, " N"]:
@@ -461,11 +473,13 @@ def _as_numbers(column: pd.Series, kind: ColumnKind, order: DayOrder | None, pat
             raise _strange(column, int(wrong.argmax()), kind, path)
         return np.asarray(np.array([*days, np.nan], dtype=np.float64)[places])
     given = numbers = plain(typed(column))
+    unread = np.zeros(len(column), dtype=np.bool_)
     if not pd.api.types.is_numeric_dtype(given):  # `to_numeric` would convert dates to nanoseconds
         others = given.astype(object).map(lambda one: "a date" if isinstance(one, datetime.date) else one)
         numbers = pd.to_numeric(others.where(given.notna(), None), errors="coerce")
+        unread = (numbers.isna() & given.notna()).to_numpy()
     values = numbers.to_numpy(dtype=np.float64, na_value=np.nan)
-    strange = (np.isnan(values) & given.notna().to_numpy()) | np.isinf(values)
+    strange = np.isinf(values) | unread
     if kind == "truth":
         strange |= ~np.isnan(values) & ~np.isin(values, (0.0, 1.0))
     if strange.any():
@@ -525,7 +539,8 @@ def _as_text(number: float) -> str:
 
 
 def _n_gaps(column: pd.Series) -> int:
-    return int((coded(column)[0] < 0).sum())
+    is_number = pd.api.types.is_numeric_dtype(column)
+    return int((column.isna() if is_number else coded(column)[0] < 0).sum())
 
 
 def _day(days: float) -> str:

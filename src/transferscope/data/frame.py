@@ -26,7 +26,7 @@ import pyarrow.csv as pv
 from jaxtyping import Int64
 from pyarrow.parquet import read_metadata
 
-from transferscope.data.cells import Cells, as_arrow, as_objects, read_cells
+from transferscope.data.cells import Cells, as_arrow, as_codes, as_objects, read_cells
 from transferscope.data.places import check_bytes, most_bytes
 from transferscope.errors import CorruptDataError, DataError, TransferscopeError, first_line, missing_file
 from transferscope.files import require_regular, stamp_of
@@ -52,7 +52,7 @@ _LINES_TRIED = 50
 _LINE = "line"
 _BLANK = " \t\r\n"
 _TEXT_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
-_BLOCK = 1 << 24  # bytes that Arrow reads at a time; a row must fit
+_BLOCK = 1 << 22  # bytes that Arrow reads at a time, which stay in the cache; longer rows are read by pandas
 _MARKS = {
     codecs.BOM_UTF8: "utf-8",
     codecs.BOM_UTF32_LE: "utf-32",  # before UTF-16, whose mark is its prefix
@@ -88,7 +88,7 @@ class Frame:
         columns = {}
         for name in [one for one in names if one in self.written]:
             own = self.written[name].take(self.numbers)
-            columns[name] = (own if isinstance(own, pd.Series) else as_objects(own)).set_axis(self.rows.index)
+            columns[name] = (own if isinstance(own, pd.Series) else as_codes(own)).set_axis(self.rows.index)
         written = {name: one for name, one in self.written.items() if name not in columns}
         return replace(self, rows=self.rows.assign(**columns), written=written) if columns else self
 
@@ -191,9 +191,9 @@ def read_rows(
                 filled = [number for number, line in enumerate(text.split("\n"), 1) if line.strip()]
                 index = pd.Index(filled, name=_LINE)
         else:
-            text, decoded = _decoded(path, raw)
+            text, content, decoded = _decoded(path, raw)
             names, columns, index, separator, notes = _separated(
-                text, path, form, as_it_is=as_it_is, quoted=quoted, has_header=has_header, check=check
+                text, content, path, form, as_it_is=as_it_is, quoted=quoted, has_header=has_header, check=check
             )
             notes = (*decoded, *notes)
     except (TransferscopeError, MemoryError):
@@ -257,23 +257,23 @@ def _content(path: Path, raw: bytes) -> bytes:
     return raw
 
 
-def _decoded(path: Path, raw: bytes) -> tuple[str, tuple[str, ...]]:
-    """Return the text of a file, and a note on its encoding if it is not UTF-8."""
+def _decoded(path: Path, raw: bytes) -> tuple[str, bytes, tuple[str, ...]]:
+    """Return the text of a file, the same in UTF-8, and a note on its encoding if it is another."""
     content = _content(path, raw)
     for mark, name in _MARKS.items():
         if content.startswith(mark):
             text = content.decode(name).removeprefix("\ufeff")
-            return text, (() if name == "utf-8" else (f"read as {name.upper()}",))
+            return text, text.encode(), (() if name == "utf-8" else (f"read as {name.upper()}",))
     if b"\0" in content:
         raise DataError(f"{path} contains null bytes, as UTF-16 text does; save it as UTF-8")
     try:
-        return content.decode("utf-8"), ()
+        return content.decode("utf-8"), content, ()
     except UnicodeDecodeError:
         try:
             text, shown = content.decode("cp1252"), "Windows-1252"
         except UnicodeDecodeError:
             text, shown = content.decode("latin-1"), "Latin-1"
-        return text, (f"read as {shown}, since it is not UTF-8",)
+        return text, text.encode(), (f"read as {shown}, since it is not UTF-8",)
 
 
 def _json(text: str, form: Format, *, diverged: bool) -> pd.DataFrame:
@@ -302,7 +302,8 @@ def _lines(text: str, n: int, separator: str, quoting: Literal[0, 3]) -> pd.Inde
 
     Lines end as in an editor, also within quotation marks; blank lines are ignored.
     """
-    if text.count("\r") == text.count("\r\n") and text.count("\n") + (not text.endswith("\n")) == n:
+    is_usual = "\r" not in text or text.count("\r") == text.count("\r\n")
+    if is_usual and text.count("\n") + (not text.endswith("\n")) == n:
         return pd.RangeIndex(1, n + 1)  # every line is a row
     blank = _BLANK.replace(separator, "")
     filled = [number for number, line in enumerate(_TEXT_LINE.findall(text), 1) if line.strip(blank)]
@@ -323,6 +324,7 @@ def _records(lines: Iterable[str], separator: str, quoting: Literal[0, 3]) -> It
 
 def _separated(
     text: str,
+    content: bytes,
     path: Path,
     form: Format,
     *,
@@ -339,11 +341,11 @@ def _separated(
     notes: tuple[str, ...] = ()
     declared = _DECLARED.match(text)
     if declared:
-        text = text[declared.end() :]
+        text, content = text[declared.end() :], content[len(declared[0].encode()) :]
     above = int(declared is not None)
     quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
     separator = declared[1] if declared else "\t" if form == "tsv" else _separator(text, quoting)
-    if not text.strip():
+    if not text or text.isspace():
         return [], [], None, separator, ()
     lines = (line[0] for line in _TEXT_LINE.finditer(text))
     first = next(cells for _, cells in _records(lines, separator, quoting))
@@ -351,7 +353,7 @@ def _separated(
     if has_header:
         names = [name.strip() or f"Unnamed: {place}" for place, name in enumerate(first)]
         check(names)
-    columns = _by_arrow(text, separator, quoted, len(names), as_it_is=as_it_is)
+    columns = _by_arrow(content, separator, quoted, len(names), as_it_is=as_it_is)
     if columns is None:
         columns = _row_by_row(text, path, separator, quoting, above, as_it_is=as_it_is)
     n = len(columns[0])
@@ -374,14 +376,14 @@ def _separated(
     return names, columns, index, separator, notes
 
 
-def _by_arrow(text: str, separator: str, quoted: bool, n: int, *, as_it_is: bool) -> list[pa.ChunkedArray] | None:
+def _by_arrow(content: bytes, separator: str, quoted: bool, n: int, *, as_it_is: bool) -> list[pa.ChunkedArray] | None:
     """Return the cells of each column as text, null if empty; None for rows of different lengths.
 
     None also for input that Arrow accepts silently: blank lines of a single column, and an unclosed quotation.
     """
-    if n == 1 or (quoted and text.count('"') % 2):
+    has_quotes = quoted and b'"' in content
+    if n == 1 or (has_quotes and content.count(b'"') % 2):
         return None
-    content = text.encode()
     try:
         table = pv.read_csv(
             pa.BufferReader(content),
@@ -389,12 +391,13 @@ def _by_arrow(text: str, separator: str, quoted: bool, n: int, *, as_it_is: bool
             pv.ParseOptions(
                 delimiter=separator,
                 quote_char='"' if quoted else False,
-                newlines_in_values=quoted and '"' in text,
+                newlines_in_values=has_quotes,
             ),
             pv.ConvertOptions(
                 column_types={f"f{place}": pa.string() for place in range(n)},
                 null_values=[""],
                 strings_can_be_null=not as_it_is,
+                check_utf8=False,  # as it was decoded
             ),
         )
     except pa.ArrowInvalid:

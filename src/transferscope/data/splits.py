@@ -138,7 +138,7 @@ def rows_of_parts(
         train, test = rows_after(apart.times, share, name=name)
         return (train, test, "") if apart.groups is None else _later_groups(train, test, apart, share, seed=seed)
     none = np.zeros((len(labels), 1))
-    examples = to_parts((none, none), (labels, labels), name=name, kind=kind, label_names=label_names).train
+    examples = to_parts((none, none[:1]), (labels, labels[:1]), name=name, kind=kind, label_names=label_names).train
     return *rows_split_off(replace(examples, groups=apart.groups), share, seed=seed), ""
 
 

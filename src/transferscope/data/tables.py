@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from jaxtyping import Int64, Num
 
 from transferscope.data.apart import Apart, group_note, read_apart_by
@@ -17,7 +18,18 @@ from transferscope.data.arrays import (
     to_inputs,
     to_parts,
 )
-from transferscope.data.cells import ANY_NUMBER, NUMBER, DayOrder, as_arrow, as_objects, coded, is_text, typed
+from transferscope.data.cells import (
+    ANY_NUMBER,
+    NUMBER,
+    DayOrder,
+    as_arrow,
+    as_codes,
+    as_objects,
+    coded,
+    is_text,
+    spelled,
+    typed,
+)
 from transferscope.data.column_encoding import TableEncoding, check_same_columns, fit_encoding
 from transferscope.data.frame import Format, Frame, place_of, read_frame
 from transferscope.data.label_sets import flags, label_matrix, named_labels
@@ -148,7 +160,8 @@ def load_table(
     others, _ = read_labels(test, settings, kind, test_path, names=names)
     both = (encoding.apply(train, path, np.float32), encoding.apply(test, test_path, np.float32))
     parts = to_parts(both, (own, others), name=str(path), kind=kind, label_names=names)
-    parts = apart_by(pd.concat([train, test]), settings, path).kept(parts)
+    apart = list(filter(None, (settings.group, settings.time)))
+    parts = apart_by(pd.concat([train[apart], test[apart]]), settings, path).kept(parts)
     notes = (*notes, *filter(None, [parts.words, "" if settings.group else group_note(train[features])]))
     if shared is None:
         new = [f"of test rows, {remark}" for remark in encoding.remarks(test, train)]
@@ -282,8 +295,7 @@ def with_labels(
         UnknownNameError: A label column does not exist.
         DataError: The labels are ambiguous.
     """
-    named = {*_named(settings.labels, tables[0].columns), settings.split, settings.group, settings.time}
-    tables = [_as_objects(table, named) for table in tables]
+    tables = [_as_objects(table, {settings.split, settings.group, settings.time}) for table in tables]
     first = tables[0]
     labels, drop, categories, keep = (
         _named(one, first.columns) for one in (settings.labels, settings.drop, settings.categories, settings.keep)
@@ -291,23 +303,25 @@ def with_labels(
     settings = replace(settings, labels=labels, drop=drop, categories=categories, keep=keep)
     for column in (*labels, *drop, *filter(None, (settings.group, settings.time))):
         require_column(first.columns, column, files[0])
-    whole = pd.concat([table[list(labels)] for table in tables], ignore_index=True)
-    texts = whole.copy()
-    for name in labels if settings.separator is None else ():
-        whole[name] = _typed_labels(texts[name])
+    texts = pd.concat([table[list(labels)] for table in tables], ignore_index=True)
+    whole = texts if settings.separator is not None else texts.apply(_typed_labels)
     kind = settings.kind or ("multi-label" if settings.separator else _kind_of(whole, files[0]))
     for name in labels if kind in ("classification", "regression") else ():
-        held = pd.Series(texts[name].dropna().unique() if is_text(whole[name]) else [], dtype=object).str.strip()
-        if held.str.fullmatch(ANY_NUMBER).all() and not held.str.fullmatch(NUMBER).all():
+        held = [one.strip() for one in spelled(as_arrow(texts[name]))[1]] if is_text(whole[name]) else []
+        if _are_all(held, ANY_NUMBER) and not _are_all(held, NUMBER):
             raise DataError(
-                f"{files[0]}: label column {name!r} holds {held.iloc[0]!r}, whose separators could be decimal or "
+                f"{files[0]}: label column {name!r} holds {held[0]!r}, whose separators could be decimal or "
                 "thousands; write 1234.5"
             )
-    if kind == "classification" and is_text(texts[labels[0]]):
-        _refuse_one_value_in_two_spellings(texts[labels[0]].dropna(), files[0])
+    if kind == "classification":
+        _refuse_one_value_in_two_spellings(texts[labels[0]], files[0])
     ends = np.cumsum([len(table) for table in tables])
     parts = [whole.iloc[end - len(table) : end].set_index(table.index) for table, end in zip(tables, ends, strict=True)]
     return settings, kind, [table.assign(**part) for table, part in zip(tables, parts, strict=True)]
+
+
+def _are_all(texts: Sequence[str], pattern: str) -> bool:
+    return all(re.fullmatch(pattern, one) for one in texts)
 
 
 def _as_objects(table: pd.DataFrame, names: Set[str | None]) -> pd.DataFrame:
@@ -317,20 +331,20 @@ def _as_objects(table: pd.DataFrame, names: Set[str | None]) -> pd.DataFrame:
 
 def _typed_labels(column: pd.Series) -> pd.Series:
     """Return labels as numbers or booleans if all are; otherwise as text, in which None or NA is a class."""
-    if column.dtype != object or not is_text(column):  # typed text of a parquet file stays text
+    if isinstance(column.dtype, pd.StringDtype) or not is_text(column):  # typed text of a parquet file stays text
         return column
-    values = typed(column)
-    is_number = pd.api.types.is_numeric_dtype(values)
-    if is_number and not (values.abs() >= _LONGEST).any():
-        return values
-    places, distinct = pd.factorize(column)
+    places, distinct = spelled(as_arrow(column))
+    values = typed(pd.Series([*distinct, None] if (places < 0).any() else distinct, dtype=object))
+    if pd.api.types.is_numeric_dtype(values) and not (
+        (values.abs() >= _LONGEST).any() and any(re.fullmatch(r"[+-]?\d{19,}", one.strip()) for one in distinct)
+    ):
+        return pd.Series(values.to_numpy()[places], column.index, name=column.name)
     made: list[str | None] = [one if one.strip() else None for one in distinct]
-    if is_number and not any(re.fullmatch(r"[+-]?\d{19,}", one.strip()) for one in distinct):
-        return values
     if all(one.strip().lower() in ("true", "false", "none", "na", "nan", "null") for one in distinct):
         truths = (one.strip().capitalize() for one in distinct)
         made = [one if one in ("True", "False") else raw for one, raw in zip(truths, distinct, strict=True)]
-    return pd.Series(np.array([*made, None], dtype=object)[places], column.index, name=column.name)
+    text = pa.array(made, pa.string()).take(pa.array(places, mask=places < 0))
+    return pd.Series(as_codes(pa.chunked_array([text])).array, column.index, name=column.name)
 
 
 def read_labels(
@@ -346,7 +360,10 @@ def read_labels(
         DataError: The labels do not fit their kind.
     """
     labels = rows[list(settings.labels)]
-    if kind != "multi-label":
+    if kind == "classification":
+        return _checked_labels(labels, kind, path), None
+    labels = _as_objects(labels, set(settings.labels))
+    if kind == "regression":
         return _checked_labels(labels, kind, path), None
     if labels.shape[1] > 1:
         return flags(labels, path), tuple(map(str, labels.columns))
@@ -358,7 +375,9 @@ def read_labels(
 
 
 def _refuse_one_value_in_two_spellings(column: pd.Series, path: Path) -> None:
-    texts = column.drop_duplicates()
+    if not is_text(column):
+        return
+    texts = pd.Series(spelled(as_arrow(column))[1], dtype=object)
     plain = texts.str.strip()
     if plain.str.fullmatch(NUMBER).all():
         numbers = plain.map(lambda one: int(one) if re.fullmatch(r"[+-]?\d+", one) else float(one))
@@ -394,11 +413,11 @@ def _checked_labels(labels: pd.DataFrame, kind: Kind, path: Path) -> np.ndarray:
             )
         values = labels.iloc[:, 0]
         if pd.api.types.is_numeric_dtype(values):
-            return values.to_numpy()
+            return np.asarray(values)
         if not is_text(values):
             return _as_text(values, path).to_numpy(dtype=np.str_)
-        places, distinct = pd.factorize(values)
-        return np.asarray(distinct, dtype=np.str_)[places]
+        places, distinct = spelled(as_arrow(values))
+        return np.asarray(np.asarray(distinct, dtype=np.str_)[places])
     numbers = np.empty(labels.shape)
     for place, name in enumerate(labels.columns):
         column = pd.to_numeric(labels[name], errors="coerce")
