@@ -4,8 +4,7 @@ from pathlib import Path
 
 import typer
 
-from transferscope.analyses.compare.ask import ask
-from transferscope.analyses.compare.study_file import Question, tuning_in_words
+from transferscope.analyses.compare.study_file import Question, ask, tuning_in_words
 from transferscope.cli.commands.compare import Options
 from transferscope.cli.execute import execute, report_on
 from transferscope.cli.terminal import say

@@ -1,16 +1,18 @@
 """From scores to one decision."""
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Float, Int
 
-from transferscope.decision.expected import expect
-from transferscope.decision.record import ArmFacts, Call, Decision, Difference, Reason, Scores
+from transferscope.decision.record import ArmFacts, Call, Decision, Difference, Expected, Reason, Scores
 from transferscope.decision.settles import what_settles
 from transferscope.decision.standing import Standing, stand
 from transferscope.decision.whether import LEAST_SEEDS
 from transferscope.decision.which import SETTLED
 from transferscope.errors import SettingsError, out_of_range
 from transferscope.numerics.intervals import check_level
+
+_SURE = 0.9
+"""Coverage of the interval of the expected gain."""
 
 
 def decide(
@@ -69,7 +71,7 @@ def decide(
         difference = _difference(scores, now, int(np.flatnonzero(now.ways == best_transfer_arm)[0]))
     expected = None
     if best_transfer_arm is not None and len(now.controls) and noise.n.max() >= 2:
-        expected = expect(now.draws.means, now.ways, now.controls, best_transfer_arm, margin)
+        expected = _expect(now.draws.means, now.ways, now.controls, best_transfer_arm, margin)
     by_gain = np.argsort(-noise.mean[now.ways], kind="stable")
     chance = float(chosen.chance[chosen.arm])
 
@@ -103,6 +105,24 @@ def decide(
     )
 
 
+def _expect(
+    means: Float[np.ndarray, "draws arms"],
+    ways: Int[np.ndarray, " ways"],
+    controls: Int[np.ndarray, " controls"],
+    best: int,
+    margin: float,
+) -> Expected:
+    """Return the chances that the best transfer arm beats the best baseline, and the expected gain of `best`.
+
+    The largest of several means is biased upwards (winner's curse); the draws are shrunk, so the gain is, too.
+    """
+    without = means[:, controls].max(axis=1)
+    ahead, own = means[:, ways].max(axis=1) - without, means[:, best] - without
+    low, middle, high = np.quantile(own, [(1 - _SURE) / 2, 0.5, (1 + _SURE) / 2])
+    helps, harms = float((ahead > margin).mean()), float((ahead < -margin).mean())
+    return Expected(helps, 1.0 - helps - harms, harms, float(middle), float(low), float(high))
+
+
 def _best_way(now: Standing) -> int | None:
     """Return the best transfer arm by its mean, preferring significant ones, then those that qualify for a call."""
     if not len(now.ways):
@@ -120,16 +140,11 @@ def _difference(scores: Scores, now: Standing, way: int) -> Difference:
     if not np.isfinite(low):
         return Difference(value, None, None, None)
     span = scores.bounds[1] - scores.bounds[0]
-    low, high = _possible(low, value, high, -span, span)
+    low, high = max(low, min(-span, value)), min(high, max(span, value))  # missing seeds move the value
     if now.better[way] or now.worse[way]:
         return Difference(value, low, high, p)
     able = bool(now.gains.callable[way] and not now.blocked[way])
     return Difference(value, min(low, 0.0), max(high, 0.0), p if able else None)
-
-
-def _possible(low: float, value: float, high: float, least: float, most: float) -> tuple[float, float]:
-    """Return the ends of an interval within the possible range, extended to its value, which missing seeds move."""
-    return max(low, min(least, value)), min(high, max(most, value))
 
 
 def _facts(scores: Scores, now: Standing | None, arm: int) -> ArmFacts:

@@ -1,5 +1,6 @@
 """The computed parts of a decision, as arrays over arms."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -67,34 +68,27 @@ def stand(
     covers: Covers = "seeds and test examples" if all_known else "seeds"
     if not (estimated.df > 0).any():
         covers = "test examples" if all_known and len(at) > 1 else "nothing"
-    ways, controls = np.flatnonzero(scores.with_source[at]), np.flatnonzero(~scores.with_source[at])
+    with_source = scores.with_source[at]
+    ways, controls = np.flatnonzero(with_source), np.flatnonzero(~with_source)
     better, worse, blocked = np.zeros((3, len(ways)), dtype=bool)
     beside: Gains | None = None
-    outcome: Outcome = "inconclusive"
+    outcome: Outcome = "no control" if len(ways) else "no source"
     why: Reason = ""
-    if not len(ways) or not len(controls):
-        outcome = "no control" if len(ways) else "no source"
-    else:
+    if len(ways) and len(controls):
         read = estimated
         if covers == "test examples":
             read = replace(estimated, variance=np.zeros(len(at)), df=np.full(len(at), 1e6))
-        beside = gains(read, ways, controls, examples=examples, level=level, planned=at_plan)
-        rising = scores.unfinished[at][controls]
+
+        def compared(ways: Int[np.ndarray, " ways"], controls: Int[np.ndarray, " controls"], of: Noise) -> Gains:
+            return gains(of, ways, controls, examples=examples, level=level, planned=at_plan)
+
+        beside = compared(ways, controls, read)
+        rising = scores.unfinished[at][controls].any()
         would = beside.callable & (beside.low > 0)
-        blocked = would & rising.any()
-        better, worse = would & ~rising.any(), beside.callable & (beside.high < 0)
-        if better.any():
-            outcome = "helps"
-        elif beside.callable.any() and beside.most < margin and not would.any():
-            able = np.flatnonzero(beside.callable)
-            best = able[np.argmax(beside.value[able])]
-            outcome = "tie" if beside.low[best] > -margin else "no"
-        else:
-            why = (
-                "unfinished"
-                if blocked.any()
-                else _why(estimated, ways, controls, beside, examples, margin, level, at_plan)
-            )
+        blocked, better, worse = would & rising, would & ~rising, beside.callable & (beside.high < 0)
+        outcome = _outcome(beside, would, better, margin)
+        if outcome == "inconclusive":
+            why = "unfinished" if blocked.any() else _why(estimated, ways, controls, beside, margin, compared)
     kinds = (ways, controls) if beside is not None else ()
     drawn = draw_means(estimated, examples, margin, draws, kinds=kinds, scale=scores.scale, bounds=scores.bounds)
     allowed = ~shown_worse(estimated, examples, margin, (1 - level) / max(len(ways), 1))
@@ -103,39 +97,31 @@ def stand(
         allowed[:] = True  # what an arm loses is in its price
     if not allowed.any():
         allowed = estimated.mean == estimated.mean.max()
-    with_source = scores.with_source[at]
     ties = ~with_source if outcome in ("inconclusive", "tie") else None
     chosen = select(drawn.means, scores.cost[at], margin, allowed, ties, worth)
     if better.any():
         helping = np.isin(np.arange(len(at)), ways[better])
-        if (
-            worth is None
-            and not helping[chosen.arm]
-            and (with_source[chosen.arm] or chosen.shortfall[chosen.arm] > margin)
-        ):
+        is_dear = with_source[chosen.arm] or chosen.shortfall[chosen.arm] > margin
+        if worth is None and not helping[chosen.arm] and is_dear:
             among = helping & allowed & (chosen.shortfall <= chosen.shortfall[chosen.arm] + margin / 2)
             chosen = select(drawn.means, scores.cost[at], margin, among) if among.any() else chosen
         if not with_source[chosen.arm]:
             outcome = "helps, within the margin"
-    return Standing(
-        at,
-        estimated,
-        examples,
-        covers,
-        ways,
-        controls,
-        beside,
-        better,
-        worse,
-        blocked,
-        outcome,
-        why,
-        chosen,
-        drawn,
-        margin,
-        level,
-        at_plan,
-    )
+    arms = (at, estimated, examples, covers, ways, controls)
+    return Standing(*arms, beside, better, worse, blocked, outcome, why, chosen, drawn, margin, level, at_plan)
+
+
+def _outcome(
+    beside: Gains, would: Bool[np.ndarray, " ways"], better: Bool[np.ndarray, " ways"], margin: float
+) -> Outcome:
+    """Return the outcome; `would` are the arms that are significantly better but for unfinished baselines."""
+    if better.any():
+        return "helps"
+    if beside.callable.any() and beside.most < margin and not would.any():
+        able = np.flatnonzero(beside.callable)
+        best = able[np.argmax(beside.value[able])]
+        return "tie" if beside.low[best] > -margin else "no"
+    return "inconclusive"
 
 
 def _why(
@@ -143,10 +129,8 @@ def _why(
     ways: Int[np.ndarray, " ways"],
     controls: Int[np.ndarray, " controls"],
     beside: Gains,
-    examples: Float[np.ndarray, "arms arms"] | None,
     margin: float,
-    level: float,
-    planned: bool | None,
+    compared: Callable[[Int[np.ndarray, " ways"], Int[np.ndarray, " controls"], Noise], Gains],
 ) -> Reason:
     """Return what prevents an outcome, except unfinished arms."""
     if estimated.n.max() < 2:
@@ -157,7 +141,7 @@ def _why(
         return "unstable"
     if not beside.callable.any():
         return "too few seeds"
-    without = gains(estimated, *stable, examples=examples, level=level, planned=planned)
+    without = compared(*stable, estimated)
     settled = without.most < margin or (without.callable & (without.low > 0)).any()
     if estimated.erratic.any() and (settled or (unstable & (beside.low > 0)).any()):
         return "unstable"

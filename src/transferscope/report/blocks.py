@@ -20,7 +20,6 @@ class Text:
 
     text: str
     tone: Literal["plain", "lead", "note", "warning"] = "plain"
-    kind: Literal["text"] = "text"
 
 
 _BESIDE = 8.0
@@ -76,7 +75,6 @@ class Table:
     caption: str = ""
     labels: str = ""
     of_arms: bool = False
-    kind: Literal["table"] = "table"
 
     @property
     def sortable(self) -> bool:
@@ -106,7 +104,6 @@ class Figure:
     caption: str
     narrow: "Callable[[float], matplotlib.figure.Figure] | None" = None
     labels: str = ""
-    kind: Literal["figure"] = "figure"
 
     @cached_property
     def svg(self) -> str:
@@ -132,7 +129,6 @@ class Points:
     """A list of separate sentences."""
 
     sentences: tuple[str, ...]
-    kind: Literal["points"] = "points"
 
 
 @dataclass(frozen=True)
@@ -147,7 +143,6 @@ class Picture:
     png: bytes
     alternative: str
     width: int
-    kind: Literal["picture"] = "picture"
 
     @property
     def address(self) -> str:
@@ -161,7 +156,6 @@ class Gallery:
 
     pictures: tuple[Picture, ...]
     captions: tuple[str, ...]
-    kind: Literal["gallery"] = "gallery"
 
 
 @dataclass(frozen=True)
@@ -169,7 +163,6 @@ class Listing:
     """Preformatted text, such as a traceback or settings."""
 
     text: str
-    kind: Literal["listing"] = "listing"
 
 
 @dataclass(frozen=True)
@@ -178,7 +171,6 @@ class Folded:
 
     title: str
     blocks: "tuple[Text | Table | Listing | Points | Figure, ...]"
-    kind: Literal["folded"] = "folded"
 
 
 @dataclass(frozen=True)
@@ -194,7 +186,6 @@ class Cards:
     """Cards side by side, or below each other on narrow screens."""
 
     cards: tuple[Card, ...]
-    kind: Literal["cards"] = "cards"
 
 
 @dataclass(frozen=True)
@@ -218,7 +209,6 @@ class Overview:
     next_step: str = ""
     command: str = ""
     points: tuple[str, ...] = ()
-    kind: Literal["overview"] = "overview"
 
     @property
     def is_broad(self) -> bool:

@@ -177,6 +177,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters["typeset"] = typeset
+    made.filters["kind"] = lambda block: type(block).__name__.lower()
     made.globals["svg"] = _svg
     made.globals["csv_address"] = _csv_address
     return made

@@ -31,8 +31,11 @@ _MARKS_OF_MARKDOWN = re.compile(r"[\\`*_\[\]|#~$!]")
 
 def escaped(text: str) -> str:
     """Escape text for LaTeX and join its lines."""
-    shown = "".join(sign for sign in " ".join(text.split()) if sign.isprintable())
-    return _TO_ESCAPE.sub(lambda matched: _ESCAPED[matched[0]], shown)
+    return _TO_ESCAPE.sub(lambda matched: _ESCAPED[matched[0]], _in_one_line(text))
+
+
+def _in_one_line(text: str) -> str:
+    return "".join(sign for sign in " ".join(text.split()) if sign.isprintable())
 
 
 def latex_table(table: Table) -> str:
@@ -79,8 +82,7 @@ def markdown_table(table: Table) -> str:
 
 
 def _markdown(text: str) -> str:
-    shown = "".join(sign for sign in " ".join(text.split()) if sign.isprintable())
-    return html.escape(_MARKS_OF_MARKDOWN.sub(lambda matched: f"\\{matched[0]}", shown), quote=False)
+    return html.escape(_MARKS_OF_MARKDOWN.sub(lambda matched: f"\\{matched[0]}", _in_one_line(text)), quote=False)
 
 
 def _markdown_cell(cell: Cell) -> str:

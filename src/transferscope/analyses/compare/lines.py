@@ -73,14 +73,11 @@ def _name_lines(name: str, width: int) -> list[str]:
     return lines
 
 
-def _short_name(frames: StudyFrames, arm: tuple[str, str]) -> str:
-    return frames.at_start(*arm) if len(frames.sources) > 1 else frames.tick_name(arm[0])
-
-
 def _by_size(frames: StudyFrames, decided: Mapping[int, Decision], width: int) -> list[str]:
     """Return one row per number of labels: the best arm of either kind with its score, the gain and its CI."""
     rows = list(_facts_by_size(frames, decided))
-    heads = ["labels", "best baseline", "", "best transfer", "", "gain", f"{_confidence(decided)} CI", ""]
+    confidence = min(one.confidence for one in decided.values())
+    heads = ["labels", "best baseline", "", "best transfer", "", "gain", f"{100 * confidence:.0f} % CI", ""]
     names, shown = [1, 3], list(range(len(heads)))
     if width < _ROOM_FOR_BASELINES:
         names, shown = [3], [0, 3, 4, 5, 7]
@@ -104,34 +101,25 @@ def _by_size(frames: StudyFrames, decided: Mapping[int, Decision], width: int) -
 
 
 def _facts_by_size(frames: StudyFrames, decided: Mapping[int, Decision]) -> Iterator[list[str]]:
+    metric = frames.metric
     for n, decision in decided.items():
         pairs = {str(arm): (arm.method, arm.source) for arm in arms_of(frames, n)}
-        row = [sizes_in_words([n]).split(" ")[0]]
         by_name = {arm.name: arm for arm in decision.arms}
+        row = [sizes_in_words([n]).split(" ")[0]]
         for name in (decision.best_baseline, decision.best_transfer_arm):
             mean = None if name is None else by_name[name].mean
-            row += (
-                ["–", ""]
-                if name is None or mean is None
-                else [_short_name(frames, pairs[name]), frames.metric.level(mean)]
-            )
-        arm = None if decision.best_transfer_arm is None else by_name[decision.best_transfer_arm]
-        gain = None if arm is None else arm.gain
-        row += (
-            ["", "", ""] if arm is None or gain is None else [frames.metric.points(gain.value), *_interval(arm, frames)]
-        )
-        yield row
-
-
-def _interval(arm: ArmFacts, frames: StudyFrames) -> list[str]:
-    """Return the ends of the CI of a gain, if any, and its significance."""
-    assert arm.gain is not None
-    low, high, points = arm.gain.low, arm.gain.high, frames.metric.points
-    return ["" if low is None or high is None else f"{points(low)} to {points(high)}", _call(arm)]
-
-
-def _confidence(decided: Mapping[int, Decision]) -> str:
-    return f"{100 * min(one.confidence for one in decided.values()):.0f} %"
+            if name is None or mean is None:
+                row += ["–", ""]
+            else:
+                named = frames.at_start(*pairs[name]) if len(frames.sources) > 1 else frames.tick_name(pairs[name][0])
+                row += [named, metric.level(mean)]
+        arm = by_name.get(decision.best_transfer_arm or "")
+        if arm is None or arm.gain is None:
+            yield [*row, "", "", ""]
+        else:
+            low, high = arm.gain.low, arm.gain.high
+            ends = "" if low is None or high is None else f"{metric.points(low)} to {metric.points(high)}"
+            yield [*row, metric.points(arm.gain.value), ends, _call(arm)]
 
 
 def _rows(frames: StudyFrames, decision: Decision, n_target: int, most: int, width: int) -> list[str]:

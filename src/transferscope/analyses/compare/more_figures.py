@@ -1,7 +1,8 @@
 """Folded figures: every run as a dot, and gain against time."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from transferscope.analyses.compare.summary import Summary
 from transferscope.report.blocks import Figure
 from transferscope.report.figures.choice import beside_axis
 from transferscope.report.figures.style import INK, PAPER, RECOMMENDED, WITH_SOURCE, WITHOUT, drawing, new_figure, tip
+from transferscope.study.measure import Measure
 from transferscope.wording import duration, rough_duration, sizes_in_words
 
 OF_RUNS = "Each dot is one seed, and each line the mean of an arm; transfer arms are blue."
@@ -52,35 +54,32 @@ def draw_runs(summary: Summary) -> Iterator[Figure]:
             continue
         of_arm = {(str(source), str(method)): one for (source, method), one in own.groupby(["source", "method"])}
         shown = [(name, of_arm[arm], with_source.get(arm, False)) for name, arm in rows if arm in of_arm]
+        labels = sizes_in_words([int(str(size))])
+        caption = f"Every run with {labels}."
+        yield _figure(f"runs-{size}", partial(_dots, metric, shown, labels), own, caption, labels)
 
-        def drawn(width: float, shown: list[tuple[str, pd.DataFrame, bool]] = shown, size: object = size) -> Canvas:
-            canvas = new_figure(width, _AROUND + _ROW * len(shown))
-            axes = canvas.subplots()
-            for at, (name, one, transfers) in enumerate(shown):
-                colour = WITH_SOURCE if transfers else WITHOUT
-                (dots,) = axes.plot(one["score"], [at] * len(one), "o", color=colour, markersize=4.5, alpha=0.6)
-                said = (metric.shown(score / metric.scale) for score in one["score"])
-                tip(dots, *(f"{name}, seed {seed}: {score}" for seed, score in zip(one["seed"], said, strict=True)))
-                axes.plot([one["score"].mean()] * 2, [at - 0.35, at + 0.35], color=colour, linewidth=2)
-            axes.set_yticks(
-                range(len(shown)), [beside_axis(name, width=26 if width < _WIDE else 38) for name, *_ in shown]
-            )
-            axes.set_ylim(len(shown) - 0.4, -0.6)
-            axes.grid(axis="y", visible=False)
-            axes.set_xlabel(metric.title)
-            axes.set_title(sizes_in_words([int(str(size))]))
-            return canvas
 
-        with drawing():
-            wide = drawn(_WIDE)
-        yield Figure(
-            name=f"runs-{size}",
-            canvas=wide,
-            narrow=drawn,
-            data=own,
-            caption=f"Every run with {(words := sizes_in_words([int(str(size))]))}.",
-            labels=words,
-        )
+def _figure(name: str, drawn: Callable[[float], Canvas], data: pd.DataFrame, caption: str, labels: str) -> Figure:
+    with drawing():
+        wide = drawn(_WIDE)
+    return Figure(name, wide, data, caption, narrow=drawn, labels=labels)
+
+
+def _dots(metric: Measure, shown: Sequence[tuple[str, pd.DataFrame, bool]], labels: str, width: float) -> Canvas:
+    canvas = new_figure(width, _AROUND + _ROW * len(shown))
+    axes = canvas.subplots()
+    for at, (name, one, transfers) in enumerate(shown):
+        colour = WITH_SOURCE if transfers else WITHOUT
+        (dots,) = axes.plot(one["score"], [at] * len(one), "o", color=colour, markersize=4.5, alpha=0.6)
+        said = (metric.shown(score / metric.scale) for score in one["score"])
+        tip(dots, *(f"{name}, seed {seed}: {score}" for seed, score in zip(one["seed"], said, strict=True)))
+        axes.plot([one["score"].mean()] * 2, [at - 0.35, at + 0.35], color=colour, linewidth=2)
+    axes.set_yticks(range(len(shown)), [beside_axis(name, width=26 if width < _WIDE else 38) for name, *_ in shown])
+    axes.set_ylim(len(shown) - 0.4, -0.6)
+    axes.grid(axis="y", visible=False)
+    axes.set_xlabel(metric.title)
+    axes.set_title(labels)
+    return canvas
 
 
 def draw_times(summary: Summary) -> Iterator[Figure]:
@@ -110,63 +109,57 @@ def draw_times(summary: Summary) -> Iterator[Figure]:
                 for c, (gain, low, high) in arms
             ]
         )
-        rows["said"] = [metric.gain(gain) for _, (gain, *_) in arms]
-        rows["name"] = [summary.frames.name_of(c.source or "", c.method) for c, _ in arms]
         order = rows.sort_values(["seconds", "gain"], ascending=[True, False])
-        best_so_far = order["gain"].cummax()
-        front = order[order["gain"] > best_so_far.shift(fill_value=-np.inf)]
+        front = order[order["gain"] > order["gain"].cummax().shift(fill_value=-np.inf)]
         rows["on_front"] = rows.index.isin(front.index)
-
-        def drawn(width: float, rows: pd.DataFrame = rows, front: pd.DataFrame = front, size: int = size) -> Canvas:
-            canvas = new_figure(width, 3.4)
-            axes = canvas.subplots()
-            axes.axhline(0.0, color=INK, linewidth=0.9, zorder=0.5)
-            axes.plot(front["seconds"], front["gain"], "-", color=INK, linewidth=0.8, alpha=0.5, zorder=1)
-            for one in rows.to_dict("records"):
-                colour = WITH_SOURCE if one["with_source"] else WITHOUT
-                axes.plot([one["seconds"]] * 2, [one["low"], one["high"]], color=colour, linewidth=1.2, alpha=0.35)
-                mark = RECOMMENDED if one["recommended"] else "o" if one["with_source"] else "s"
-                (drawn_mark,) = axes.plot(
-                    one["seconds"],
-                    one["gain"],
-                    mark,
-                    color=colour,
-                    markerfacecolor=colour if one["on_front"] else PAPER,
-                    markersize=12 if one["recommended"] else 6,
-                )
-                tip(drawn_mark, f"{one['name']}: {one['said']}, {duration(one['seconds'])}")
-            axes.set_xscale("log")
-            low, high = axes.get_xlim()
-            for one in rows[rows["on_front"] | rows["recommended"]].to_dict("records"):
-                side = -1 if one["seconds"] ** 2 > low * high else 1  # towards the middle, where there is room
-                axes.annotate(
-                    beside_axis(one["name"], width=int(_LETTERS * width)),
-                    (one["seconds"], one["gain"]),
-                    (6 * side, 4),
-                    textcoords="offset points",
-                    horizontalalignment="left" if side > 0 else "right",
-                    fontsize=8,
-                    color=INK,
-                )
-            ticks = [one for one in _TIMES if low <= one <= high]
-            axes.set_xticks(ticks, [rough_duration(one) if one >= 1 else f"{one:g} s" for one in ticks])
-            axes.set_xticks([], minor=True)
-            values = rows["gain"]
-            spread = max(float(values.max() - values.min()), abs(metric.shown_points(1.0)))
-            axes.set_ylim(min(values.min(), 0.0) - 0.3 * spread, max(values.max(), 0.0) + 0.3 * spread)
-            axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.6g}".replace("-", "−")))
-            axes.set_xlabel("Time of a run with its pretraining")
-            axes.set_ylabel(f"{metric.points_name} over the best baseline")
-            axes.set_title(sizes_in_words([size]))
-            return canvas
-
-        with drawing():
-            wide = drawn(_WIDE)
-        yield Figure(
-            name=f"time-{size}",
-            canvas=wide,
-            narrow=drawn,
-            data=rows.drop(columns=["said", "name"]),
-            caption=f"Time against gain with {sizes_in_words([size])}.",
-            labels=sizes_in_words([size]),
+        named = rows.assign(
+            said=[metric.gain(gain) for _, (gain, *_) in arms],
+            name=[summary.frames.name_of(*c.arm) for c, _ in arms],
         )
+        labels = sizes_in_words([size])
+        caption = f"Time against gain with {labels}."
+        yield _figure(f"time-{size}", partial(_times, metric, named, front, labels), rows, caption, labels)
+
+
+def _times(metric: Measure, rows: pd.DataFrame, front: pd.DataFrame, labels: str, width: float) -> Canvas:
+    canvas = new_figure(width, 3.4)
+    axes = canvas.subplots()
+    axes.axhline(0.0, color=INK, linewidth=0.9, zorder=0.5)
+    axes.plot(front["seconds"], front["gain"], "-", color=INK, linewidth=0.8, alpha=0.5, zorder=1)
+    for one in rows.to_dict("records"):
+        colour = WITH_SOURCE if one["with_source"] else WITHOUT
+        axes.plot([one["seconds"]] * 2, [one["low"], one["high"]], color=colour, linewidth=1.2, alpha=0.35)
+        mark = RECOMMENDED if one["recommended"] else "o" if one["with_source"] else "s"
+        (drawn_mark,) = axes.plot(
+            one["seconds"],
+            one["gain"],
+            mark,
+            color=colour,
+            markerfacecolor=colour if one["on_front"] else PAPER,
+            markersize=12 if one["recommended"] else 6,
+        )
+        tip(drawn_mark, f"{one['name']}: {one['said']}, {duration(one['seconds'])}")
+    axes.set_xscale("log")
+    low, high = axes.get_xlim()
+    for one in rows[rows["on_front"] | rows["recommended"]].to_dict("records"):
+        side = -1 if one["seconds"] ** 2 > low * high else 1  # towards the middle, where there is room
+        axes.annotate(
+            beside_axis(one["name"], width=int(_LETTERS * width)),
+            (one["seconds"], one["gain"]),
+            (6 * side, 4),
+            textcoords="offset points",
+            horizontalalignment="left" if side > 0 else "right",
+            fontsize=8,
+            color=INK,
+        )
+    ticks = [one for one in _TIMES if low <= one <= high]
+    axes.set_xticks(ticks, [rough_duration(one) if one >= 1 else f"{one:g} s" for one in ticks])
+    axes.set_xticks([], minor=True)
+    least, most = min(rows["gain"].min(), 0.0), max(rows["gain"].max(), 0.0)
+    room = 0.3 * max(rows["gain"].max() - rows["gain"].min(), abs(metric.shown_points(1.0)))
+    axes.set_ylim(least - room, most + room)
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.6g}".replace("-", "−")))
+    axes.set_xlabel("Time of a run with its pretraining")
+    axes.set_ylabel(f"{metric.points_name} over the best baseline")
+    axes.set_title(labels)
+    return canvas

@@ -12,12 +12,11 @@ from typing import Any, TypeGuard
 
 import pandas as pd
 
-from transferscope.analyses.compare.ask import ask
 from transferscope.analyses.compare.calls import compare_calls
 from transferscope.analyses.compare.result import ComparisonResult
 from transferscope.analyses.compare.results import compare_results
 from transferscope.analyses.compare.sources import Source
-from transferscope.analyses.compare.study_file import Question
+from transferscope.analyses.compare.study_file import Question, ask
 from transferscope.analyses.compare.summary import summarise
 from transferscope.analyses.notebook import shown_in_notebook
 from transferscope.analyses.results.runs import RunColumns

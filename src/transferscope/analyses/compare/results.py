@@ -13,7 +13,7 @@ from transferscope.analyses.columns import measured_rows
 from transferscope.analyses.compare.page import study_parts
 from transferscope.analyses.compare.result import ComparisonResult
 from transferscope.analyses.compare.statements import settling
-from transferscope.analyses.compare.study_page import SHORT, answer_section
+from transferscope.analyses.compare.study_page import SHORT, answer_section, question_section
 from transferscope.analyses.compare.summary import summarise_frames
 from transferscope.analyses.compare.words import words_of
 from transferscope.analyses.results.frames import frames_of
@@ -25,7 +25,7 @@ from transferscope.decision import next_runs
 from transferscope.errors import SettingsError
 from transferscope.once import let_go
 from transferscope.report.blocks import Answer, Points, Section
-from transferscope.report.page import QUESTIONS, ReportFiles, Verdict, write_page
+from transferscope.report.page import ReportFiles, Verdict, write_page
 from transferscope.report.save import PaperWidth
 from transferscope.study.decisions import MOST_SEEDS, Arm, arms_of, asked_of, scores_of
 from transferscope.wording import ALL_LABELS, capitalised
@@ -108,16 +108,7 @@ class ResultsComparison(ComparisonResult):
         """Return the answer and a picture, the questions that the runs answer, and how they were read."""
         summary, words = self.summary, words_of(self.summary.frames)
         parts = study_parts(summary)
-        shown = [
-            Section(
-                QUESTIONS[part.question],
-                part.question.replace(" ", "-"),
-                (),
-                sections=tuple(replace(section, folded=True) for section in part.sections),
-            )
-            for part in parts
-            if part.sections
-        ]
+        shown = [question_section(part.question, [part]) for part in parts if part.sections]
         answers = [Answer(SHORT[part.question], part.sentence, part.question.replace(" ", "-")) for part in parts]
         step = command = ""
         steps = [one for one in settling(summary.frames, summary.decided) if one.kind == "more seeds"]

@@ -28,7 +28,14 @@ from transferscope.data.load import load, parse_name, seen_from
 from transferscope.data.memory import AS_TYPED, Data, InMemory, write_in_memory
 from transferscope.data.places import find_path
 from transferscope.data.task import Dataset
-from transferscope.errors import DataError, SettingsError, TransferscopeError, refuse_unused, unknown_name
+from transferscope.errors import (
+    DataError,
+    SettingsError,
+    TransferscopeError,
+    out_of_range,
+    refuse_unused,
+    unknown_name,
+)
 from transferscope.methods import METHODS, FineTuning, Method, Raw, Scratch, check_task, default_methods
 from transferscope.methods.defaults import VARIANTS
 from transferscope.methods.recipes import Protocol
@@ -39,7 +46,14 @@ from transferscope.settings.data import TuningSettings
 from transferscope.study.decisions import MOST_SEEDS
 from transferscope.study.facts import shape_as_read
 from transferscope.study.read_alike import in_tokens_of
-from transferscope.study.spec import StudySpec, given_keys, parse_spec, seen_from_folder, with_settings
+from transferscope.study.spec import (
+    StudySpec,
+    given_keys,
+    parse_spec,
+    seen_from_folder,
+    with_places_of,
+    with_settings,
+)
 from transferscope.study.tables import settings_of
 from transferscope.wording import distinct, listed, signed, slug
 
@@ -62,9 +76,11 @@ RATE_OF: Mapping[str, float] = {"sgd": 0.01, "adamw": 0.001}
 RATE_OF_OTHERS: Mapping[str, float] = {**RATE_OF, "adamw": 0.0001}
 """The same for networks of other packages and of the user."""
 
-
 PRETRAINING_STEPS = 3000
 """Optimiser steps on a source where none are given."""
+
+LONGEST_RUN = 3.0
+"""Longest expected minutes of a run that was not requested by name, with --seeds or with a budget."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +113,40 @@ class Question:
     metric: str | None = None
     reading: InMemory = AS_TYPED
     settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A comparison as a study file.
+
+    Attributes:
+        aside: Path to which an existing, edited file of this name was moved; None without one.
+        note: Reason for the default network; empty if a network was given.
+        spec: The study described by the file.
+    """
+
+    path: Path
+    aside: Path | None
+    note: str
+    spec: StudySpec
+
+
+def ask(question: Question) -> Asked:
+    """Read the data of a comparison and write its study file.
+
+    Raises:
+        SettingsError: A setting is out of range, or the target is not data.
+        DataError: The data cannot be used.
+    """
+    race, seeds = question.race, question.seeds
+    if race is not None and question.methods is None and race.get("minutes") is None:
+        question = replace(question, race={**race, "run_minutes": LONGEST_RUN})
+    if race is not None and seeds is not None and seeds < 2:
+        raise out_of_range("seeds", seeds, "at least 2 for a race, to estimate the variance between runs")
+    tables, spec = study_tables(question)
+    note = network_in_words(tables, question.network)
+    path, aside = write_study(tables, question.folder, note=note)
+    return Asked(path, aside, note, with_places_of(path, spec))
 
 
 def study_tables(question: Question) -> tuple[dict[str, Any], StudySpec]:

@@ -67,7 +67,7 @@ def study_sections(summary: Summary) -> list[Section]:
         own = [part for part in parts if part.question == question]
         if question != "whether" and "methods" in spec and not any(part.sections for part in own):
             to_ask.append(words.say(state(f"ask {question}", sizes=pretrains, file=file_of(summary.frames))))
-        section = _question(question, own)
+        section = question_section(question, own)
         is_empty = not section.blocks and not section.sections
         questions += [] if is_empty else [section]
         if own and own[0].sentence:
@@ -142,7 +142,7 @@ def answer_section(summary: Summary, answers: Sequence[Answer], step: str, comma
     return Section("In short", "verdict", (overview, *blocks))
 
 
-def _question(question: Question, parts: list[Part]) -> Section:
+def question_section(question: Question, parts: Sequence[Part]) -> Section:
     """Return one question with the sections of all its parts.
 
     The sentence of the first part is on the first screen, that of every other part at the beginning of its first
