@@ -10,6 +10,7 @@ Runs are those of studies/glyph-disjoint.toml and, to USPS, of studies/glyph-dis
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -226,10 +227,10 @@ def draw(path: Path) -> None:
         canvas.savefig(path, dpi=110)
 
 
-def tables(target: str) -> list[str]:
-    """Return the tables of docs/results/glyph-law.md of one target."""
-    errors, scratch = (errors_of(method, study=STUDIES[target]) for method in ("fine-tune", "scratch"))
-    own_classes = digits() if target == "MNIST" else digits().iloc[:0]
+def tables(target: str, method: str) -> list[str]:
+    """Return the tables of docs/results/glyph-law.md of one target and method."""
+    errors, scratch = (errors_of(one, study=STUDIES[target]) for one in (method, "scratch"))
+    own_classes = digits() if (target, method) == ("MNIST", "fine-tune") else digits().iloc[:0]
     means, law = 100 * errors.mean(axis=1), fit(errors)
     sizes = sorted(set(errors.index.get_level_values("n")))
     sources = sorted(set(errors.index.get_level_values("source")), key=classes_of)
@@ -242,7 +243,7 @@ def tables(target: str) -> list[str]:
         for source in sources:
             shown = " | ".join(f"{means[source, s, n]:.1f}" for n in sizes)
             ends = f"{100 * law.C[source, s]:.1f} | {100 * law.D[source, s]:.1f}"
-            lines.append(f"| {s} labels, {classes_of(source)} classes | {alone} | {shown} | {ends} |")
+            lines.append(f"| {s:,} labels, {classes_of(source)} classes | {alone} | {shown} | {ends} |")
         if s in own_classes.index.get_level_values("s"):
             shown = " | ".join(f"{100 * own_classes.loc[(s, n)].mean():.1f}" for n in sizes)
             lines.append(f"| {s} labels, ten digits | {alone} | {shown} | | |")
@@ -260,5 +261,5 @@ def tables(target: str) -> list[str]:
 
 if __name__ == "__main__":
     draw(RUNS.parents[1] / "img" / "glyph-disjoint.png")
-    for target in STUDIES:
-        print("\n".join([target, *tables(target), ""]))
+    for target, method in product(STUDIES, ("fine-tune", "linear-probe")):
+        print("\n".join([f"{method} to {target}", *tables(target, method), ""]))

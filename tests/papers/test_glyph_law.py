@@ -28,50 +28,99 @@ def runs(script: ModuleType) -> pd.DataFrame:
     return found
 
 
-@pytest.mark.parametrize(
-    ("study", "heading", "n_rows"),
-    [
-        ("glyph-disjoint", "Disjoint classes", 14),
-        ("glyph-disjoint-usps", "Disjoint classes, to USPS", 12),
-    ],
-)
-def test_classes_that_are_not_the_targets_are_what_their_runs_say(study: str, heading: str, n_rows: int) -> None:
+SIZES = (256, 1024, 4096, 16384, 65536)
+DISJOINT = {
+    "Disjoint classes": ("glyph-disjoint", "fine-tune", 18),
+    "Disjoint classes, to USPS": ("glyph-disjoint-usps", "fine-tune", 12),
+    "The linear probe on disjoint classes": ("glyph-disjoint", "linear-probe", 16),
+}
+"""Study, method and number of rows of each table."""
+
+
+def disjoint(study: str, part: str = "target_test") -> Any:
+    """Errors in % by method, K (0: from scratch), n, s and seed."""
     runs: Any = pd.read_csv(ROOT / "docs" / "results" / "runs" / "glyph-disjoint.csv", comment="#")
-    runs = runs[runs["study"] == study]
-    runs = runs[runs.groupby("seed")["value"].transform("size") == runs.groupby("seed").size().max()]  # whole seeds
-    fitted = runs[(runs["part"] == "target_train") & (runs["name"] == "accuracy")]["value"]
-    assert fitted.min() > 0.99
-    runs = runs[runs["part"] == "target_test"].fillna({"source": "", "n_source": 0})
-    runs = runs.assign(error=100 * (1 - runs["value"]), classes=runs["source"].str.extract(r"classes-(\d+)")[0])
+    runs = runs[(runs["study"] == study) & (runs["part"] == part)].fillna({"source": "", "n_source": 0})
+    runs["classes"] = runs["source"].str.extract(r"classes-(\d+)")[0].fillna("0").astype(int)
+    return 100 * (1 - runs.set_index(["method", "classes", "n_source", "n_target", "seed"])["value"].sort_index())
+
+
+def section_of(heading: str) -> str:
+    page = (ROOT / "docs" / "results" / "glyph-law.md").read_text(encoding="utf-8")
+    return page.partition(f"## {heading}\n")[2].partition("\n## ")[0]
+
+
+def over(errors: Any, arm: tuple[str, int, int], other: tuple[str, int, int], *, among: int = 1) -> pd.DataFrame:
+    """Mean and interval of the paired difference of two arms, a row for each s."""
+    apart = (errors.loc[arm] - errors.loc[other]).groupby(level=0)
+    half = stats.t.ppf(1 - 0.025 / among, 4) * apart.std() / np.sqrt(5)
+    return pd.DataFrame({"mean": apart.mean(), "low": apart.mean() - half, "high": apart.mean() + half})
+
+
+@pytest.mark.parametrize("heading", DISJOINT)
+def test_classes_that_are_not_the_targets_are_what_their_runs_say(heading: str) -> None:
+    study, method, n_rows = DISJOINT[heading]
+    errors, rows = disjoint(study), rows_of("glyph-law.md", heading)
     digits = pd.read_csv(ROOT / "docs" / "results" / "runs" / "glyph-law-others.csv")
     digits = digits[(digits["network"] == "8x16x32x32") & (digits["target"] == "mnist") & (digits["source"] == "plain")]
-    scratch = runs[runs["n_source"] == 0].groupby("n_target")["error"].mean()
-    sizes = (256, 1024, 4096, 16384, 65536)
-    page = (ROOT / "docs" / "results" / "glyph-law.md").read_text(encoding="utf-8")
-    alpha = float("0" + page.partition(f"## {heading}\n")[2].partition("**one alpha, ")[2].partition(" ")[0])
-    section, ended = page.partition(f"## {heading}\n")[2], runs[runs["n_source"] == 65536]
-    harm = runs[(runs["classes"] == "94") & (runs["n_source"] == 256)].groupby("n_target")["error"].mean() - scratch
-    (said,) = re.findall(r"with 256 images .*? is ([+−.\d]+), ([+−.\d]+) and ([+−.\d]+) points", section)[:1]
-    assert [float(one.replace("−", "-")) for one in said] == pytest.approx(harm.tolist(), abs=0.051)
-    lead = numbers(next(line for line in page.splitlines() if line.startswith("**With 30 labels")))
-    few = ended[ended["n_target"] == 30].groupby("classes")["error"].mean()[["94", "48", "12", "4"]]
-    assert (lead[:5] if n_rows == 14 else lead[5:]) == pytest.approx([scratch[30], *few], abs=0.051)
-    rows = rows_of("glyph-law.md", heading)
+    scratch = errors.loc["scratch"].groupby("n_target").mean()
+    alpha = float("0" + section_of(heading).partition("**one alpha, ")[2].partition(" ")[0])
     assert len(rows) == n_rows
+    assert (errors.loc[method].groupby(["classes", "n_source", "n_target"]).size() == 5).all()
     for row, (alone, *cells) in rows.items():
         s, kind = int(row.split()[0]), row.split(" labels ")[1].split()[0]
         assert float(alone) == pytest.approx(scratch[s], abs=0.051)
         if kind == "ten":
             means = 100 * digits[digits["s"] == s].groupby("n")["error"].mean()
         else:
-            own = runs[(runs["n_target"] == s) & (runs["classes"] == kind)]
-            means = own.groupby("n_source")["error"].mean()
-            falls = (np.array(sizes) / 256) ** -alpha
+            means = errors.loc[method, int(kind)].groupby(["n_target", "n_source"]).mean().loc[s]
+            falls = (np.array(SIZES) / 256) ** -alpha
             D, C = lsq_linear(np.column_stack([falls, np.ones(5)]), means.to_numpy(), (0, np.inf)).x
             assert [float(cell) for cell in cells[5:]] == pytest.approx([C, D], abs=0.16, rel=0.03), (
                 row
-            )  # alpha has two digits
-        assert [float(cell) for cell in cells[:5]] == pytest.approx(means[list(sizes)].tolist(), abs=0.051), row
+            )  # of two digits
+        assert [float(cell) for cell in cells[:5]] == pytest.approx(means[list(SIZES)].tolist(), abs=0.051), row
+
+
+@pytest.mark.parametrize("heading", list(DISJOINT)[:2])
+def test_what_sources_of_other_classes_are_worth(heading: str) -> None:
+    study, method, _ = DISJOINT[heading]
+    errors, section = disjoint(study), section_of(heading)
+    least = 100 - disjoint(study, "target_train").loc[[method, "scratch"]].max()
+    assert f"read {least:.1f} to 100 % of their training labels" in section.replace("\n", " ")
+    few, many = (over(errors, (method, 94, n), ("scratch", 0, 0)) for n in (256, 65536))
+    (said,) = re.findall(r"with 256 images .*", section)
+    assert numbers(said)[: 2 * len(few)] == pytest.approx([*few["mean"], *many["mean"]], abs=0.051)
+    assert list(few["low"] > 0) == {"glyph-disjoint": [False] * 4}.get(study, [True, True, False])
+    assert list(many["high"] < 0) == {"glyph-disjoint": [True] * 3 + [False]}.get(study, [True, True, False])
+    means = [errors.loc[method, k, 65536, 30].mean() for k in (94, 48, 12, 4)]
+    page = (ROOT / "docs" / "results" / "glyph-law.md").read_text(encoding="utf-8")
+    lead = numbers(next(line for line in page.splitlines() if line.startswith("**With 30 labels")))
+    expected = [errors.loc["scratch", 0, 0, 30].mean(), *means]
+    assert (lead[:5] if study == "glyph-disjoint" else lead[5:]) == pytest.approx(expected, abs=0.051)
+    if study == "glyph-disjoint":
+        last = {k: over(errors, (method, k, 65536), ("scratch", 0, 0)) for k in (4, 12, 48, 94)}
+        assert all(last[k].loc[1000, "high"] > 0 for k in last)  # with 1,000 labels none surely helps
+        (said,) = re.findall(r"Many images of four classes harm.*", section)
+        assert numbers(said) == pytest.approx([*last[4].loc[300], *last[4].loc[1000]], abs=0.051)
+
+
+def test_the_probe_on_disjoint_classes_beside_fine_tuning_and_scratch() -> None:
+    said = [
+        [float(one) for one in re.findall(r"-?\d*\.\d+", line)]
+        for line in section_of("The linear probe on disjoint classes").replace("−", "-").splitlines()
+        if line.startswith(("- **That fine-tuning", "- Beside"))
+    ]
+    found = []
+    for study, among in (("glyph-disjoint", 4), ("glyph-disjoint-usps", 3)):
+        errors = disjoint(study)
+        apart = over(errors, ("linear-probe", 94, 65536), ("fine-tune", 94, 65536), among=among)
+        assert list(apart["low"] > 0) == ([False, False, True, True] if among == 4 else [True] * 3)
+        found += apart.to_numpy().ravel().tolist()
+    assert said[0] == pytest.approx(found, abs=0.051)
+    alone = over(disjoint("glyph-disjoint"), ("linear-probe", 94, 65536), ("scratch", 0, 0))
+    gained, lost = -alone.loc[30, ["mean", "high", "low"]], alone.loc[300]
+    assert said[1] == pytest.approx([*gained, *lost], abs=0.051)
 
 
 def test_the_means_of_the_page_are_those_of_the_runs(runs: pd.DataFrame) -> None:
