@@ -285,6 +285,16 @@ def own_law(study: str = "glyph-disjoint") -> list[float]:
     return [*slopes, *gains, *alpha_by_hand(errors), *np.sqrt(np.mean(np.square(misses), axis=0))]
 
 
+def probe_on_disjoint_classes() -> list[float]:
+    runs, found = raw("glyph-disjoint.csv").query("n_source == 65536"), []
+    runs = runs[runs["source"].str.startswith("classes-94")].assign(source="")
+    for study, labels in (("glyph-disjoint", (30, 100, 300, 1000)), ("glyph-disjoint-usps", (30, 100, 300))):
+        for s in labels:
+            tuned, probe = (number(runs, m, study=study, n_target=s) for m in ("fine-tune", "linear-probe"))
+            found += ends(100 * (tuned - probe), len(labels))
+    return found
+
+
 def figure_7() -> list[float]:
     table: Any = pd.read_csv(RUNS / "scene-entropy.csv").pivot(index="network", columns="source", values="value")
     pairs = {
@@ -465,6 +475,7 @@ BY_HAND: dict[str, Callable[[], list[float]]] = {
     "Liu et al. 2020: Table 1": merlin_table_1,
     "Mikami et al. 2021: The law with own runs": own_law,
     "Mikami et al. 2021: The law on a second target": lambda: own_law("glyph-disjoint-usps"),
+    "Mikami et al. 2021: The probe with own runs": probe_on_disjoint_classes,
     "Mikami et al. 2021: Figure 7": figure_7,
     "Shachaf et al. 2021: Figure 2b": figure_2b,
     "Shachaf et al. 2021: Table 1": shachaf_table_1,
