@@ -50,7 +50,7 @@ def section_of(heading: str) -> str:
     return page.partition(f"## {heading}\n")[2].partition("\n## ")[0]
 
 
-def over(errors: Any, arm: tuple[str, int, int], other: tuple[str, int, int], *, among: int = 1) -> pd.DataFrame:
+def over(errors: Any, arm: tuple[str, int, int], other: tuple[str, int, int], *, among: int = 1) -> Any:
     """Mean and interval of the paired difference of two arms, a row for each s."""
     apart = (errors.loc[arm] - errors.loc[other]).groupby(level=0)
     half = stats.t.ppf(1 - 0.025 / among, 4) * apart.std() / np.sqrt(5)
