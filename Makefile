@@ -14,9 +14,9 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --upgrade -c constraints.txt -e '.[dev]'
 	touch $@
 
-# transformers, Ray, submitit and MLflow, whose tests would be left out: some 50 s and 400 MB.
+# transformers, submitit and MLflow, whose tests would be left out: some 50 s and 400 MB.
 $(OPTIONAL): $(READY)
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,hf,ray,slurm,mlflow]'
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,hf,slurm,mlflow]'
 	touch $@
 
 # What a user has: no tools of development, of which curvlinops brings a torchvision that may be of another torch.

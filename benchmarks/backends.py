@@ -4,12 +4,11 @@
 
 All do the same cells in two processes (the inline backend and Optuna in one), after a few to start processes and load
 modules. transferscope claims each cell in SQL, stores its outcome there and can be killed at any moment; so does Optuna
-with its RDB storage. joblib keeps results in memory alone. What is not installed is left out
-(`pip install optuna 'transferscope[ray]'`).
+with its RDB storage. joblib keeps results in memory alone. Optuna is left out where it is
+not installed (`pip install optuna`).
 """
 
 import argparse
-import os
 import tempfile
 import time
 from collections.abc import Callable
@@ -42,12 +41,7 @@ def ours(engine: EngineSettings) -> Callable[[int, Path], float]:
     """Seconds of so many cells with a backend, the start of its processes left out."""
 
     def measure(n_cells: int, folder: Path) -> float:
-        if engine.backend == "ray":
-            import ray
-
-            if not ray.is_initialized():
-                ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
-        with Store.open(folder / f"{engine.backend}.sqlite") as store:
+        with Store.open(folder / "store.sqlite") as store:
             seconds = []
             for name, n in (("warm", WARM), ("some", WARM + n_cells)):
                 begun = time.perf_counter()
@@ -94,11 +88,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cells", type=int, default=2000)
     options = parser.parse_args()
-    os.environ["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])  # Ray's
     rivals: dict[str, tuple[str | None, Callable[[int, Path], float]]] = {
-        "inline": (None, ours(EngineSettings(backend="inline"))),
+        "inline": (None, ours(EngineSettings(workers=0))),
         "local, 2 workers": (None, ours(EngineSettings(workers=2))),
-        "ray, 2 workers": ("ray", ours(EngineSettings(backend="ray", workers=2))),
         "Optuna, RDB storage on SQLite": ("optuna", with_optuna),
         "joblib (loky), 2 processes, nothing stored": ("joblib", with_joblib),
     }

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _LONGEST = (
     *("test_contract.py", "test_devices.py", "test_blocks.py", "test_fuzz.py"),
-    *("test_runners.py", "test_notebooks.py", "test_ray.py"),
+    *("test_runners.py", "test_notebooks.py"),
 )
 """Files that begin first, because a process takes whole files: one that begins last is waited for."""
 

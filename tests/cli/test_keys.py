@@ -24,7 +24,7 @@ from transferscope.cli.options import OF_STUDIES
         ("pretraining.sizes=0,9", "pretraining.sizes = [0, 9]"),
         ('methods."a.py:Mine".rate=1', 'methods."a.py:Mine".rate = 1'),
         ("tuning.grid.fine-tune.lr=[0.1, 0.2]", "tuning.grid.fine-tune.lr = [0.1, 0.2]"),
-        ("engine.resources={ method = { cpus = 2 } }", "engine.resources = { method = { cpus = 2 } }"),
+        ("network.options={ depth = 2 }", "network.options = { depth = 2 }"),
         ("store=a=b.sqlite", 'store = "a=b.sqlite"'),
         ("seeds=3", "seeds = 3"),
     ],

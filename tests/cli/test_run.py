@@ -65,7 +65,7 @@ def test_a_runner_does_its_share_of_a_study_that_is_planned(call: Call) -> None:
         assert "runs/digits.sqlite has no study digits" in call(*join).mistake
         plan = plan_study(read_spec(Path("digits.toml")))
         store.plan(plan.study, plan.cells)
-        first = call(*join, "--set", "engine.backend=inline", "--runs", 1, "--quiet")
+        first = call(*join, "--set", "engine.workers=0", "--runs", 1, "--quiet")
         assert first.out == "this runner: 1 run done\ndigits: 1 of 3 runs done, 2 to do\n"
         rest = call("run", "runs/digits.sqlite", "--join", "--workers", 0, "--quiet")
         assert rest.out == "this runner: 2 runs done\ndigits: 3 of 3 runs done\n"
@@ -130,7 +130,7 @@ def test_a_stop_before_anything_was_done_is_said(call: Call, monkeypatch: pytest
 @pytest.mark.usefixtures("call")
 def test_the_status_of_an_unchanged_file_needs_no_torch() -> None:
     """In processes of their own: other tests leave folders in the path of this one, where packages could lie."""
-    Path("digits.toml").write_text(STUDY + "[engine]\nbackend = 'inline'\n")
+    Path("digits.toml").write_text(STUDY + "[engine]\nworkers = 0\n")
     loaded = []
     for command in (["run", "digits.toml", "--quiet"], ["status", "digits.toml"]):
         asked = (

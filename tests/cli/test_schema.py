@@ -184,7 +184,7 @@ def test_the_shell_completes_what_an_installed_package_offers(monkeypatch: pytes
         ("transferscope rank x --from 'a file' --scores log", ["logme"]),
         ("transferscope compare a b --methods lora --lab", ["--labels"]),
         ("transferscope compare a b --methods lora --seeds 3 --from dig", ["digits"]),
-        ("transferscope run x --set engine.back", ["engine.backend="]),
+        ("transferscope run x --set engine.time", ["engine.timeout="]),
         ("transferscope run stud", []),  # the shell itself completes files
     ],
 )

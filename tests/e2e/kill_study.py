@@ -1,7 +1,7 @@
 """Kill a study with SIGKILL at random moments until it is done, and compare its tables with an uninterrupted run.
 
-`python tests/e2e/kill_study.py [--times 20] [--seed 0] [--backend ray] [--url postgresql+psycopg://...]`; the exit code
-says whether all tables are equal, bit by bit. The database of a URL is emptied first.
+`python tests/e2e/kill_study.py [--times 20] [--seed 0] [--url postgresql+psycopg://...]`; the exit code says
+whether all tables are equal, bit by bit. The database of a URL is emptied first.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from store.postgresql import emptied
 from transferscope.store import Store
 
 _SCRIPT = Path(__file__).with_name("small_study.py")
-_WORKERS = ("spawn_main", "ray::")  # in the command line of a worker of this machine, and of one of Ray
+_WORKER = "spawn_main"  # in the command line of a worker
 _SEEDS_PER_KILL = 6  # so much work that a run seldom ends before it is killed
 
 
@@ -36,12 +36,12 @@ class Kills:
     equal: bool
 
 
-def kill_study(folder: Path, *, times: int, seed: int, backend: str = "local", url: str | None = None) -> Kills:
+def kill_study(folder: Path, *, times: int, seed: int, url: str | None = None) -> Kills:
     """Kill a study in a folder, or in an empty PostgreSQL database, let it end, and compare."""
     generator = random.Random(seed)
     killed, whole = url or folder / "killed.sqlite", folder / "whole.sqlite"
     n_seeds = str(_SEEDS_PER_KILL * times)
-    run = [sys.executable, str(_SCRIPT), str(killed), n_seeds, "log_count", "2", backend, str(folder / "killed.files")]
+    run = [sys.executable, str(_SCRIPT), str(killed), n_seeds, "log_count", "2", str(folder / "killed.files")]
     victims = [_run_and_kill(run, generator) for _ in range(times)]
     subprocess.run(run, check=True, stdout=subprocess.DEVNULL)
     run_here(str(whole), n_seeds, "count", "0")
@@ -79,7 +79,7 @@ def _run_and_kill(command: list[str], generator: random.Random) -> str:
 def _workers(pid: int) -> list[psutil.Process]:
     try:
         children = psutil.Process(pid).children(recursive=True)
-        return [child for child in children if any(sign in " ".join(child.cmdline()) for sign in _WORKERS)]
+        return [child for child in children if _WORKER in " ".join(child.cmdline())]
     except psutil.NoSuchProcess:
         return []
 
@@ -89,15 +89,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--times", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--backend", default="local")
     parser.add_argument("--url")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         if options.url is not None:
             emptied(options.url)
-        kills = kill_study(
-            Path(folder), times=options.times, seed=options.seed, backend=options.backend, url=options.url
-        )
+        kills = kill_study(Path(folder), times=options.times, seed=options.seed, url=options.url)
     print(f"killed the runner {kills.of_runner} times, a worker and the runner {kills.of_workers} times")
     print("the tables are equal" if kills.equal else "the tables differ")
     return 0 if kills.equal else 1

@@ -1,10 +1,9 @@
-"""Runs a study of fake work as a process of its own: `python small_study.py STORE [SEEDS] [WORK] [WORKERS] [BACKEND]
-[FILES]`; with WORKERS = "0" it is done in this process, and FILES is the folder of the networks.
+"""Runs a study of fake work as a process of its own: `python small_study.py STORE [SEEDS] [WORK] [WORKERS] [FILES]`;
+with WORKERS = "0" it is done in this process, and FILES is the folder of the networks.
 """
 
 import sys
 from pathlib import Path
-from typing import Literal
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -19,7 +18,6 @@ def main(
     seeds: str = "20",
     work: str = "log_count",
     workers: str = "2",
-    backend: Literal["local", "inline", "ray"] = "local",
     files: str | None = None,
 ) -> int:
     """Do the study; 130 when it was interrupted."""
@@ -28,7 +26,7 @@ def main(
             status = run_plan(
                 small_plan(int(seeds)),
                 opened,
-                engine=EngineSettings(backend=backend, workers=int(workers)),
+                engine=EngineSettings(workers=int(workers)),
                 work=f"study.fake_work:{work}",
                 on_event=lambda event: print(event, flush=True),
             )
@@ -39,4 +37,4 @@ def main(
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))  # type: ignore[arg-type]
+    sys.exit(main(*sys.argv[1:]))

@@ -1,14 +1,12 @@
 """A study shared by two machines and a PostgreSQL server on a third, as `e2e.machines` makes them of this one.
 
-`python tests/e2e/two_machines.py [share] [folders] [cable] [clock] [ray]`, as root, on Linux, with Debian's packages
+`python tests/e2e/two_machines.py [share] [folders] [cable] [clock]`, as root, on Linux, with Debian's packages
 postgresql, iproute2 and, for `clock`, libfaketime; without a name, all of them in turn. Every table is compared with
 that of a run on this machine alone, bit by bit; the exit code says whether all are equal.
 """
 
 import argparse
 import os
-import re
-import secrets
 import subprocess
 import sys
 import tempfile
@@ -55,8 +53,6 @@ steps = 40
 """
 FAKETIME = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1"
 LONGER_THAN_A_LEASE = 80.0
-NAMES = ("first", "second")
-RAY = Path("/tmp/ray")  # where the programs of Ray find each other
 COMMAND = [sys.executable, "-m", "transferscope"]
 
 
@@ -69,11 +65,11 @@ class Place:
     url: str
     folder: Path
 
-    def study(self, name: str, *, engine: str = "", files: str = "files") -> Path:
+    def study(self, name: str, *, files: str = "files") -> Path:
         """A study file that all see, for an empty database; its networks lie in a folder that all see."""
         emptied(self.url)
         path = self.folder / name / "study.toml"
-        path.write_text(STUDY.format(store=self.url, files=f'files = "{path.parent / files}"') + engine)
+        path.write_text(STUDY.format(store=self.url, files=f'files = "{path.parent / files}"'))
         return path
 
     def attempts(self) -> int:
@@ -142,33 +138,6 @@ def clock(place: Place) -> None:
     assert place.attempts() == 0
 
 
-def ray(place: Place) -> None:
-    """A Ray cluster of both machines; the second one is switched off in the middle of a cell."""
-    engine = f'[engine]\nbackend = "ray"\naddress = "{place.first.address}:6379"\n'
-    study = place.study("ray", engine=engine)
-    start = [str(Path(sys.executable).with_name("ray")), "start", "--num-cpus=1", "--object-store-memory=200000000"]
-    quiet = ["--disable-usage-stats", "--include-dashboard=false"]
-    head = [*start, *quiet, "--head", "--port=6379", f"--node-ip-address={place.first.address}"]
-    place.first.run(head)
-    joins = [*start, "--disable-usage-stats", f"--address={place.first.address}:6379"]
-    place.second.run([*joins, f"--node-ip-address={place.second.address}"])
-    stranger = subprocess.run(
-        place.first.command([*COMMAND, "run", str(study)]),
-        env={**os.environ, "RAY_AUTH_TOKEN": "0" * 64},
-        capture_output=True,
-        text=True,
-    )
-    print(f"  without the cluster's token: exit code {stranger.returncode}: {stranger.stderr.strip().splitlines()[-1]}")
-    with running(place.first, "run", study) as one:
-        wait_for("tasks on both", lambda: tasks(place.first) and tasks(place.second))
-        print(f"  tasks: {tasks(place.first)} on the first, {tasks(place.second)} on the second")
-        place.second.power_off()
-        print("  the second is switched off")
-        one.wait()
-    print(f"  exit code {one.returncode}")
-    print("  " + (study.parent / "first.log").read_text().strip().replace("\n", "\n  "))
-
-
 def owners(url: str) -> Counter[str]:
     """How many cells each machine is doing now."""
     engine = create_engine(url)
@@ -176,12 +145,6 @@ def owners(url: str) -> Counter[str]:
         found = connection.scalars(text("select owner from cells where state = 'running'")).all()
     engine.dispose()
     return Counter(str(owner).partition(" ")[0] for owner in found)
-
-
-def tasks(machine: Machine) -> int:
-    """How many workers of Ray are doing a cell on a machine."""
-    found = machine.run(["ps", "-eo", "args"])
-    return len(re.findall(r"^ray::.*do_cell", found, re.M))
 
 
 def planned(place: Place) -> Callable[[], bool]:
@@ -210,11 +173,9 @@ def running(
     """A runner of one process on a machine, until it ends; its log is beside the study."""
     if after is not None:
         wait_for("the plan", after)
-    workers = [] if "ray" in study.read_text() else ["--workers=1"]
     log = study.parent / f"{machine.name}.log"
-    process = machine.start(
-        [*COMMAND, "run", str(study), *(["--join"] if role == "join" else []), *workers], log, env=env
-    )
+    join = ["--join"] if role == "join" else []
+    process = machine.start([*COMMAND, "run", str(study), *join, "--workers=1"], log, env=env)
     try:
         yield process
         process.wait()
@@ -236,7 +197,7 @@ def made(folder: Path) -> Path:
     return folder
 
 
-SCENES = {scene.__name__: scene for scene in (share, folders, cable, clock, ray)}
+SCENES = {scene.__name__: scene for scene in (share, folders, cable, clock)}
 
 
 def main() -> int:
@@ -245,19 +206,15 @@ def main() -> int:
     parser.add_argument("scenes", nargs="*", choices=[[], *SCENES], help="what is done; all of it by default")
     chosen = parser.parse_args().scenes or list(SCENES)
     os.environ |= {"PGPASSWORD": "secret", "OMP_NUM_THREADS": "1"}
-    os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
     equal = True
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         folder.chmod(0o755)
-        made(RAY)
         expected = alone(folder)
         for name in chosen:
             made(folder / name)
             server = Machine("server", 2)
-            one, two = (
-                Machine(host, 3 + i, own={RAY: made(folder / f"{name}.{host}")}) for i, host in enumerate(NAMES)
-            )
+            one, two = (Machine(host, 3 + i) for i, host in enumerate(("first", "second")))
             print(f"{name}: {SCENES[name].__doc__}", flush=True)
             with network(server, one, two), postgresql(server, made(folder / f"{name}.database")) as url:
                 SCENES[name](Place(one, two, url, folder))

@@ -198,22 +198,6 @@ def test_a_study_as_json_says_everything_and_can_be_stored() -> None:
         ({"engine": {"threads": 2000}}, "[engine] threads = 2000 is out of range; expected at least 1 and at most"),
         ({"engine": {"timeout": 0}}, "[engine] timeout = 0 is out of range; expected above 0"),
         ({"engine": {"device": "gpu"}}, '[engine] device = "gpu" is unknown; expected "auto", "cpu", "mps", "cuda" or'),
-        ({"engine": {"address": "auto"}}, "[engine] address and resources are for backend = 'ray', not 'local'"),
-        ({"engine": {"backend": "inline", "workers": 2}}, "[engine] workers = 2 does not suit backend = 'inline'"),
-        ({"engine": {"backend": "ray", "workers": 0}}, "[engine] workers = 0 does not suit backend = 'ray'"),
-        (
-            {"engine": {"backend": "ray", "resources": {"methods": {"cpus": 1}}}},
-            "[engine] resources: unknown kind of run 'methods': did you mean 'method'?",
-        ),
-        (
-            {"engine": {"backend": "ray", "resources": {"method": {"gpu": 1}}}},
-            "[engine] resources.method: unknown resource 'gpu': did you mean 'gpus'?",
-        ),
-        (
-            {"engine": {"backend": "ray", "resources": {"method": {"gpus": 1.5}}}},
-            "[engine] resources.method: gpus = 1.5; expected at least 0, and whole numbers of GPUs above 1",
-        ),
-        ({"engine": {"resources": 3}}, "[engine] resources = 3 is of the wrong type; expected a table"),
     ],
 )
 def test_a_mistake_is_named_with_its_place(changes: dict[str, Any], message: str) -> None:
@@ -307,14 +291,6 @@ def test_the_folder_of_networks_is_seen_from_the_study_file(tmp_path: Path) -> N
     url = "postgresql+psycopg://me@host/transfer"
     (tmp_path / "s.toml").write_text(tomli_w.dumps({"files": "nets", "store": url, **tables()}))
     assert read_spec(tmp_path / "s.toml").files == str(tmp_path / "nets")
-
-
-def test_a_cell_asks_a_cluster_for_its_threads_and_for_a_gpu_where_it_trains_on_one() -> None:
-    engine = spec(
-        engine={"backend": "ray", "threads": 2, "device": "cuda", "resources": {"method": {"gpus": 0.25}}}
-    ).engine
-    assert engine.cell_resources["method"] == {"cpus": 2.0, "gpus": 0.25}
-    assert engine.cell_resources["pretrain"] == {"cpus": 2.0, "gpus": 1.0}
 
 
 def test_without_a_grid_what_compare_searches_is_searched() -> None:

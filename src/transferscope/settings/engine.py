@@ -1,22 +1,19 @@
 """Decision and execution settings of a study file: the tables [decision], [engine], [race] and [track]."""
 
-import math
 import re
-from dataclasses import dataclass, field
-from typing import Annotated, Literal, get_args
+from dataclasses import dataclass
+from typing import Annotated, Literal
 
 from annotated_types import Ge, Le
 
-from transferscope.errors import SettingsError, unknown_name
-from transferscope.records import Positive, Role, Says, check_settings
+from transferscope.errors import SettingsError
+from transferscope.records import Positive, Says, check_settings
 
 MOST_PROCESSES = 1024
 """Most workers or threads: more would overload the machine, and are probably a typing error."""
 
 DEVICES = "auto|cpu|mps|cuda(:[0-9]{1,3})?"
 """Regular expression of device names."""
-
-_RESOURCES = ("cpus", "gpus", "memory")
 
 Keep = Literal["winners", "all", "none"]
 """Which trained networks stay on the disk when a study is finished; see `EngineSettings`."""
@@ -77,7 +74,9 @@ class EngineSettings:
 
     workers: Annotated[
         Annotated[int, Ge(0), Le(MOST_PROCESSES)] | None,
-        Says("Runs at a time", '0 is "inline"; None for as many as the machine, or the cluster, has room for.'),
+        Says(
+            "Runs at a time", "0 for one at a time in the main process; None for as many as the machine has room for."
+        ),
     ] = None
     threads: Annotated[int, Ge(1), Le(MOST_PROCESSES), Says("Threads of each process")] = 1
     device: Annotated[
@@ -99,61 +98,13 @@ class EngineSettings:
             "stay in any case.",
         ),
     ] = "winners"
-    backend: Annotated[
-        Literal["local", "inline", "ray"],
-        Says(
-            "Where runs are made",
-            '"local": in processes of this machine; "inline": in the runner itself, one at a time; "ray": as tasks of '
-            "a Ray cluster.",
-        ),
-    ] = "local"
-    address: Annotated[
-        str | None,
-        Says(
-            "Address of the Ray cluster, auto or HOST:PORT",
-            "None for that in RAY_ADDRESS, or else a new one of this machine.",
-        ),
-    ] = None
-    resources: Annotated[
-        dict[str, dict[str, float]],
-        Says(
-            "Resources that a run requests from the cluster, by kind",
-            'As in { method = { cpus = 2, gpus = 0.25 } }; kinds are "pretrain", "method", "command", "diagnose" and '
-            '"theory", resources "cpus", "gpus" and "memory" (bytes).',
-        ),
-    ] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_settings(self)
-        if self.backend != "ray" and (self.address is not None or self.resources):
-            raise SettingsError(f"address and resources are for backend = 'ray', not {self.backend!r}; leave them out")
-        if (self.backend == "inline" and self.workers) or (self.backend == "ray" and self.workers == 0):
-            raise SettingsError(f"workers = {self.workers} does not suit backend = {self.backend!r}; leave one out")
-        for role, wanted in self.resources.items():
-            if role not in get_args(Role):
-                raise SettingsError(f"resources: {unknown_name('kind of run', role, get_args(Role))}")
-            for name, amount in wanted.items():
-                if name not in _RESOURCES:
-                    raise SettingsError(f"resources.{role}: {unknown_name('resource', name, _RESOURCES)}")
-                if not 0 <= amount < math.inf or (name == "gpus" and amount > 1 and amount != int(amount)):
-                    raise SettingsError(
-                        f"resources.{role}: {name} = {amount:g}; expected at least 0, and whole numbers of GPUs above 1"
-                    )
         if not re.fullmatch(DEVICES, self.device):
             raise SettingsError(
                 f'device = "{self.device}" is unknown; expected "auto", "cpu", "mps", "cuda" or a GPU, as in "cuda:1"'
             )
-
-    @property
-    def is_inline(self) -> bool:
-        """Whether runs are made in the main process."""
-        return self.backend == "inline" or self.workers == 0
-
-    @property
-    def cell_resources(self) -> dict[str, dict[str, float]]:
-        """The resources that each kind of cell requests from a cluster: one CPU per thread, and a GPU on "cuda"."""
-        usual = {"cpus": float(self.threads), "gpus": float(self.device.startswith("cuda"))}
-        return {role: usual | self.resources.get(role, {}) for role in get_args(Role)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-import torch
 
 from transferscope.data.task import Dataset
 from transferscope.diagnostics import DIAGNOSTICS
@@ -99,7 +98,7 @@ def with_precision(spec: StudySpec, facts: Mapping[str, Any]) -> StudySpec:
         return spec
     chosen = facts.get("precision")
     if chosen not in ("float32", "bfloat16"):
-        chosen = choose_precision("auto", torch.device(_device_of(spec)))
+        chosen = choose_precision("auto", choose_device(spec.engine.device))
     changes: dict[str, Any] = {name: replace(one, precision=chosen) for name, one in open_ones.items()}
     return replace(spec, **changes)
 
@@ -361,13 +360,7 @@ def _diagnosis(
 def _arithmetic(spec: StudySpec) -> dict[str, Any]:
     """Return the settings on which the last digits of a result depend, for a cell's key and payload; see
     `EngineSettings`."""
-    return {"threads": spec.engine.threads, "device": _device_of(spec)}
-
-
-def _device_of(spec: StudySpec) -> str:
-    asked = spec.engine.device
-    on_cluster = spec.engine.backend == "ray" and asked != "auto"  # this machine need not have what the cluster has
-    return asked.partition(":")[0] if on_cluster else choose_device(asked).type
+    return {"threads": spec.engine.threads, "device": choose_device(spec.engine.device).type}
 
 
 def _tuning(spec: StudySpec, own: Resolved) -> CellTuning | None:

@@ -151,8 +151,7 @@ def run_study(
         since: Start of the time limit of a race, by `time.monotonic`; None for now, before the data are read.
 
     Raises:
-        DataError: The data are missing, or the study cannot use them; no run was started. Or a node of a Ray cluster
-        lacks them; finished runs are stored.
+        DataError: The data are missing, or the study cannot use them; no run was started.
         NetworkError: The network cannot read the data; no run was started.
         SettingsError: The study contradicts itself; no run was started.
         StoreError: The store cannot be written; earlier results are safe.
@@ -295,7 +294,7 @@ def _run_cells(
     is_guest: bool = False,
 ) -> "_Runner":
     """Execute the cells of a plan and return the runner. A guest has not loaded the data before."""
-    if engine.device != "auto" and engine.backend != "ray":
+    if engine.device != "auto":
         choose_device(engine.device)  # once, here, and not as the failure of every cell
     store.files.mkdir(parents=True, exist_ok=True)
     context = WorkContext(store.files, engine.device, engine.threads, seconds=60.0 * engine.timeout)
@@ -407,7 +406,6 @@ class _Runner:
         self._store, self._backend, self._interrupt = store, backend, interrupt
         self._on_event, self._race = on_event, race
         self._engine, self._is_guest = engine, is_guest
-        self._is_here = engine.backend != "ray"
         self._asked_after = -1
         self._is_short = True
         self._name = plan.study.name
@@ -473,7 +471,7 @@ class _Runner:
         """Yield the backend's messages; an interruption ends work in this process."""
         messages = iter(self._backend.messages(_WAIT_SECONDS))
         while True:
-            with self._interrupt.at_once() if self._engine.is_inline else nullcontext():
+            with self._interrupt.at_once() if self._engine.workers == 0 else nullcontext():
                 message = next(messages, None)
             if message is None:
                 return
@@ -509,8 +507,7 @@ class _Runner:
             self._running.update({claim.key: claim for claim in claims})  # before anything can go wrong: see `run`
             for claim in claims:
                 cell = self._planned.get(claim.key, claim.cell)  # paths to data may differ where another planned it
-                if self._is_here:
-                    choose_device(cell.payload.get("device", "cpu"))
+                choose_device(cell.payload.get("device", "cpu"))
                 cell = self._ask(partial(with_chosen, cell, self._store))
                 if cell.key in self._kept:
                     cell = replace(cell, payload={**cell.payload, KEEP: self._name})
@@ -558,13 +555,12 @@ class _Runner:
             self._asked_after = -1
             _LOG.info("stopped at the time limit: %s", _words(claim.cell))
             return
-        is_elsewhere = self._is_guest or not self._is_here
-        if isinstance(message, Failed) and is_elsewhere and message.failure.kind in ("missing", "untrusted"):
-            where = f"the runner on {platform.node()}" if self._is_here else "a node of the Ray cluster"
+        if isinstance(message, Failed) and self._is_guest and message.failure.kind in ("missing", "untrusted"):
             refused = message.failure.kind == "untrusted"
             reason, others = ("does not trust it", "trust it") if refused else ("lacks it", "have it")
             raise (UntrustedCodeError if refused else MissingDataError)(
-                f"{message.failure.message} ({where} {reason}, and the run is released for machines that {others})"
+                f"{message.failure.message} (the runner on {platform.node()} {reason}, and the run is released for "
+                f"machines that {others})"
             )
         if isinstance(message, Failed):
             if self._ask(partial(self._store.fail, message.key, message.failure, claim=claim)):

@@ -99,25 +99,14 @@ class StudySpec:
 
 
 def with_settings(tables: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the tables of a study file with replaced settings; another backend removes those of the previous one."""
+    """Return the tables of a study file with replaced settings."""
     read = dict(tables)
     for name, value in given.items():
         own = read.get(name)
         if isinstance(own, Mapping) and isinstance(value, Mapping):
-            own = _without_its_backend(own, value) if name == "engine" else own
             value = with_settings(own, value)
         read[name] = value
     return read
-
-
-def _without_its_backend(own: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    before = own.get("backend", "local")
-    after = given.get("backend", "local" if given.get("workers") == 0 else before)
-    gone: tuple[str, ...] = () if after == before else ("backend", "address", "resources")
-    is_inline = "inline" in (before, after) or own.get("workers") == 0
-    return {
-        name: one for name, one in own.items() if name not in (*gone, *(("workers",) if gone and is_inline else ()))
-    }
 
 
 def read_spec(path: Path, *, but: Sequence[str] = (), given: Mapping[str, Any] = NOTHING) -> StudySpec:

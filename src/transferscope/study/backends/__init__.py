@@ -1,14 +1,12 @@
-"""Execution of cells: in processes on this machine (`LocalBackend`), in this process (`InlineBackend`), or as
-tasks of a Ray cluster (`RayBackend`).
+"""Execution of cells: in processes on this machine (`LocalBackend`), or in this process (`InlineBackend`).
 
 Only this package handles processes. A backend takes planned cells and returns messages; it does not access the store.
 """
 
 from transferscope.settings.engine import EngineSettings
-from transferscope.study.backends.backend import Advanced, Backend, Failed, Finished, InlineBackend, Message, Stopped
+from transferscope.study.backends.backend import Advanced, Failed, Finished, InlineBackend, Message, Stopped
 from transferscope.study.backends.devices import Spread, visible_gpus
 from transferscope.study.backends.local import LocalBackend, default_workers
-from transferscope.study.backends.ray import RayBackend
 from transferscope.study.context import WorkContext
 
 __all__ = [
@@ -25,6 +23,9 @@ __all__ = [
 ]
 
 
+Backend = InlineBackend | LocalBackend
+
+
 def backend_of(engine: EngineSettings, work: str, context: WorkContext, *, n_cells: int) -> Backend:
     """Return a backend, not yet entered.
 
@@ -32,21 +33,11 @@ def backend_of(engine: EngineSettings, work: str, context: WorkContext, *, n_cel
         n_cells: Number of cells, an upper bound of the number of processes.
 
     Raises:
-        MissingExtraError: Ray is requested but not installed.
         SettingsError: The named work or the GPU does not exist.
     """
     seconds = 60.0 * engine.timeout
-    if engine.is_inline:
+    if engine.workers == 0:
         return InlineBackend(work, context, seconds=seconds)
-    if engine.backend == "ray":
-        return RayBackend(
-            work,
-            context,
-            workers=engine.workers,
-            seconds=seconds,
-            address=engine.address,
-            resources=engine.cell_resources,
-        )
     workers = min(engine.workers or default_workers(engine.device), n_cells)
     gpus = visible_gpus(engine.device)
     given = None if engine.workers is None else workers

@@ -1,4 +1,4 @@
-"""The interface of backends, the execution of one cell, and the backend of this process."""
+"""The execution of one cell, its messages, and the backend of this process."""
 
 import errno
 import math
@@ -6,10 +6,10 @@ import sys
 import time
 import traceback
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import Protocol, Self, runtime_checkable
+from typing import Self
 
 from threadpoolctl import threadpool_limits
 
@@ -67,29 +67,6 @@ def too_slow(seconds: float) -> str:
         f"the run was stopped after {seconds / 60:g} minutes; raise timeout in the study file and run again with "
         "--retry-failed, which resumes at its last checkpoint and starts a command again"
     )
-
-
-@runtime_checkable
-class Backend(AbstractContextManager["Backend"], Protocol):
-    """Executes a limited number of cells at a time; leaving it stops those that run."""
-
-    @property
-    def size(self) -> int:
-        """The number of cells executed at a time."""
-        ...
-
-    @property
-    def free(self) -> int:
-        """The number of cells that could be started now."""
-        ...
-
-    def start(self, cell: PlannedCell, *, until: float = math.inf) -> None:
-        """Start a cell, which is stopped at a time of `time.monotonic`; `free` must be at least 1."""
-        ...
-
-    def messages(self, timeout: float) -> Iterator[Message]:
-        """Yield the messages since the last call, waiting at most `timeout` seconds for one; possibly none."""
-        ...
 
 
 _MEMORY_SIGNS = ("out of memory", "can't allocate memory", "cannot allocate memory")
@@ -212,20 +189,20 @@ class InlineBackend:
 
     @property
     def size(self) -> int:
-        """See `Backend`."""
+        """The number of cells executed at a time."""
         return 1
 
     @property
     def free(self) -> int:
-        """See `Backend`."""
+        """The number of cells that could be started now."""
         return 1 if self._cell is None else 0
 
     def start(self, cell: PlannedCell, *, until: float = math.inf) -> None:
-        """See `Backend`."""
+        """Start a cell, which is stopped at a time of `time.monotonic`; `free` must be 1."""
         self._cell, self._until = cell, until
 
     def messages(self, timeout: float) -> Iterator[Message]:
-        """See `Backend`; a cell runs to its end, or until it reports progress after its deadline."""
+        """Execute the started cell to its end, or until it reports progress after its deadline."""
         cell, self._cell = self._cell, None
         if cell is not None:
             begun = time.monotonic()

@@ -115,23 +115,23 @@ class LocalBackend:
 
     @property
     def size(self) -> int:
-        """See `Backend`."""
+        """The number of cells executed at a time."""
         return self._size if self._spread is None else self._spread.size
 
     @property
     def free(self) -> int:
-        """See `Backend`."""
+        """The number of cells that could be started now."""
         return max(0, self.size - sum(worker.cell is not None for worker in self._workers))
 
     def start(self, cell: PlannedCell, *, until: float = math.inf) -> None:
-        """See `Backend`."""
+        """Start a cell, which is stopped at a time of `time.monotonic`; `free` must be at least 1."""
         idle = next((worker for worker in self._workers if worker.cell is None), None)
         begun = time.monotonic()
         if idle is None or not _give(idle, cell, begun=begun, until=until):
             self._start_anew(idle, cell, losses=0, begun=begun, until=until)
 
     def messages(self, timeout: float) -> Iterator[Message]:
-        """See `Backend`."""
+        """Yield the messages since the last call, waiting at most `timeout` seconds for one; possibly none."""
         busy = {worker.pipe: worker for worker in self._workers if worker.cell is not None}
         for pipe in wait(list(busy), timeout):
             message = self._receive(busy[cast(Connection, pipe)])
