@@ -6,7 +6,7 @@ Higher must be better, on the same target examples.
 """
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -17,17 +17,16 @@ from transferscope.scores import Score, TargetView
 
 @dataclass(frozen=True)
 class NearestMean(Score):
-    """Share of the examples whose nearest class mean is that of their own class, each left out of its mean."""
+    """Share of the examples whose nearest class mean is that of their own class, each left out of its mean.
+
+    Tibshirani, Hastie, Narasimhan and Chu (2002).
+    """
 
     shrinkage: Annotated[
         float, Says("How far class means are drawn to the mean of all, from 0 (not at all) to below 1")
     ] = 0.0
 
     name: ClassVar[str] = "nearest-mean"
-    title: ClassVar[str] = "nearest class mean"
-    source: ClassVar[str] = "Tibshirani, Hastie, Narasimhan and Chu (2002)"
-    needs: ClassVar[Literal["features", "source_probabilities"]] = "features"
-    kinds: ClassVar[tuple[Literal["classification", "regression"], ...]] = ("classification",)
 
     def computed(self, view: TargetView) -> Estimate:
         """The share, of examples enough that vary; transferscope finds its standard error by leaving groups out."""

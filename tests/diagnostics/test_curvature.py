@@ -81,6 +81,5 @@ def test_weights_that_are_not_finite_are_said() -> None:
 
 def test_the_interval_of_a_share_holds_shares() -> None:
     interval = spread_of(KernelDistance(), Estimate(0.92, 0.1, 10)).interval
-    assert interval is not None
     assert interval.low == pytest.approx(0.92 - 2.262157 * 0.1)
     assert interval.high == 1.0

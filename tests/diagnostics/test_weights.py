@@ -28,7 +28,6 @@ def test_deviation_by_hand() -> None:
 
 def test_layers_are_matrices_and_kernels_in_the_networks_order() -> None:
     subject = cnn_subject()
-    assert subject.start is not None
     assert list(weight_deviation(subject.network, subject.start)) == ["conv", "second", "head"]
 
 

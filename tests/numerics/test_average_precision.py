@@ -94,7 +94,6 @@ def test_its_interval_holds_what_it_is_in_the_population(prevalence: tuple[float
     for _ in range(n_draws):
         scores, labels = drawn(n)
         found = interval_over_examples([scores], labels)
-        assert found is not None
         held += found.low <= truth <= found.high
     assert held >= 0.92 * n_draws  # nominal 0.95 with its error for so many draws
 
@@ -103,7 +102,6 @@ def test_a_perfect_ranking_of_few_has_an_interval() -> None:
     labels = np.arange(40)[:, None] < [6, 20]
     found = interval_over_examples([labels * 1.0, labels * 2.0], labels)
     ends = [stats.binomtest(n, n).proportion_ci(method="wilson").low for n in (6, 20)]
-    assert found is not None
     assert found.low == pytest.approx(1 - np.hypot(*(1 - np.array(ends))) / 2)
     assert found.high == pytest.approx(1)
     assert interval_over_examples([np.full((40, 2), np.nan)], labels) is None

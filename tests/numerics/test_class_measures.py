@@ -111,7 +111,6 @@ def test_intervals_over_examples_hold_what_the_measure_is_in_the_population(
     for _ in range(n_draws):
         labels, predictions = np.divmod(rng.choice(table.size, n, p=table.ravel()), len(sizes))
         found = interval_over_examples(name, [predictions], labels)
-        assert found is not None
         held += found.low <= truth <= found.high
     assert held >= 0.93 * n_draws  # nominal 0.95 with its error for so many draws
 
@@ -122,8 +121,6 @@ def test_with_many_examples_an_interval_is_that_of_the_error(name: ClassMeasure)
     order = rng.permutation(np.tile(np.arange(500), 40))
     found = interval_over_examples(name, [predictions[order], predictions[order]], labels[order])
     made = class_measure(name, predictions[order], labels[order])
-    assert found is not None
-    assert made.stderr is not None
     assert (found.low, found.high) == pytest.approx(
         (made.value - 1.96 * made.stderr, made.value + 1.96 * made.stderr), abs=0.1 * made.stderr
     )
@@ -133,7 +130,6 @@ def test_an_interval_where_all_are_right_is_wilsons_for_one_class_of_interest() 
     """Recall of a class with all of its examples right, where the other is as good as known."""
     labels = np.repeat([0, 1], (20, 10**6))
     found = interval_over_examples("balanced_accuracy", [labels], labels)
-    assert found is not None
     assert found.low == pytest.approx(0.5 + 0.5 * stats.binomtest(20, 20).proportion_ci(method="wilson").low, abs=1e-5)
     assert found.high == 1
 
@@ -143,7 +139,6 @@ def test_an_interval_where_there_is_one_answer_is_not_of_no_width() -> None:
     widths = {}
     for name in CLASS_MEASURES:
         found = interval_over_examples(name, [answer], labels)
-        assert found is not None
         assert found.low <= class_measure(name, answer, labels).value <= found.high
         widths[name] = found.high - found.low
     assert min(widths.values()) > 0.1

@@ -14,7 +14,6 @@ def test_the_t_interval_is_the_one_of_scipy() -> None:
     values = np.array([0.941, 0.936, 0.944, 0.939, 0.951])
     summary = t_interval(values, level=0.9)
     expected = stats.ttest_1samp(values, 0.0).confidence_interval(0.9)
-    assert summary.interval is not None
     assert (summary.interval.low, summary.interval.high) == pytest.approx((expected.low, expected.high), rel=1e-12)
     assert (summary.value, summary.sd, summary.n) == pytest.approx((values.mean(), stats.tstd(values), 5))
     assert [t_interval(values + shift, level=0.9).sign for shift in (0.0, -0.94, -2.0)] == [1, 0, -1]

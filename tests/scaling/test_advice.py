@@ -26,13 +26,11 @@ STEEP = 3.0 * SIZES**-0.4 + 0.05
 )
 def test_scenarios(errors: np.ndarray, target: float, limit: float | None, scenario: str) -> None:
     advice = advise(SIZES, errors, target_error=target, largest_size=limit)
-    assert advice.decision is not None
     assert advice.decision.scenario == scenario
 
 
 def test_the_size_needed_is_bracketed() -> None:
     decision = advise(SIZES, STEEP, target_error=0.07).decision
-    assert decision is not None
     needed = (0.02 / 3.0) ** (-1 / 0.4)
     assert decision.size_needed.low < needed < decision.size_needed.high
 
@@ -65,7 +63,6 @@ def test_the_cheapest_way_to_a_target_is_that_of_the_law(target: float) -> None:
     n = (coefficient / target * (a * k / (b * c)) ** b) ** (1 / (a + b))
     s = b * c * n / (a * k)
     found = cheapest_split(surface, Costs(c, k, run), target)
-    assert found is not None
     assert found.cost == pytest.approx(c * n + k * s + run, rel=1e-9)
     assert found.sizes == pytest.approx((n, s), rel=1e-4)
     assert found.error == pytest.approx(target, rel=1e-9)
@@ -74,7 +71,6 @@ def test_the_cheapest_way_to_a_target_is_that_of_the_law(target: float) -> None:
     assert (best.error, best.sizes[1]) == pytest.approx((target, s), rel=1e-4)
     if target < surface.least_error:
         searched = next_surface_run(surface, target_error=target, costs=Costs(c, k, run))
-        assert searched is not None
         assert searched.reached == pytest.approx(1)  # every draw is the law itself
 
 
@@ -82,26 +78,22 @@ def test_plans_keep_to_the_largest_feasible_size() -> None:
     surface = product_surface(law_named("product").value(GRID, np.array([[0.2, 0.3, 9.0]]))[0])
     costs, most = Costs(0.01, 0.5), 100_000.0
     found = cheapest_split(surface, costs, 0.02, largest_size=most)
-    assert found is not None
     assert found.n == pytest.approx(most)
     assert found.sizes[1] == pytest.approx((9.0 / 0.02 * most**-0.2) ** (1 / 0.3), rel=1e-9)
     best = best_split(surface, costs, float(found.cost or 0), largest_size=most)
     assert best.error == pytest.approx(0.02)
     searched = next_surface_run(surface, target_error=0.02, costs=costs, largest_size=most)
-    assert searched is not None
     assert searched.plan[0] <= most * (1 + 1e-9)
 
 
 def test_the_next_run_is_feasible() -> None:
     limit = 1.5 * SIZES[-1]
     run = advise(SIZES, STEEP, target_error=0.08, largest_size=limit).next_run
-    assert run is not None
     assert run.sizes[0] == limit
 
 
 def test_an_error_of_zero_reaches_any_target() -> None:
     advice = advise(SIZES[:4], [0.3, 0.2, 0.0, 0.0], target_error=0.1)
-    assert advice.decision is not None
     assert advice.decision.scenario == "reached"
     assert advice.forecast.sizes[0] == 2 * SIZES[3]
     with pytest.raises(DataError, match="every error from n = 1,000 on is 0; there is nothing left to predict"):

@@ -101,7 +101,6 @@ def test_a_known_error_of_guessing_is_where_some_curves_start() -> None:
 
 def test_the_decision_is_that_of_the_average() -> None:
     advice = advise(SIZES, OBJDET, target_error=0.93)
-    assert advice.decision is not None
     size = advice.averaged.size_for(0.93)
     assert advice.decision.size_needed.low == advice.averaged.quantile(size, 0.05)
     assert advice.decision.feasible == advice.averaged.probability(size <= advice.decision.largest_size)
@@ -110,6 +109,5 @@ def test_the_decision_is_that_of_the_average() -> None:
 def test_without_costs_the_next_run_is_chosen_by_time() -> None:
     errors = 3.0 * SIZES**-0.4 + 0.05
     advice = advise(SIZES, errors, target_error=0.06)
-    assert advice.next_run is not None
     assert advice.next_run.sizes[0] < 16 * SIZES[-1]
     assert advice.next_run.cost is None

@@ -26,7 +26,6 @@ def test_the_spread_is_the_standard_error() -> None:
     fit = fit_law(SIZES, OBJDET, loss="linear", fixed={"D": 0.48})
     alpha = bootstrap(fit, draws=2000, seed=0).theta[:, 0]
     stderr = fit.estimates["alpha"].stderr
-    assert stderr is not None
     assert alpha.std() == pytest.approx(stderr, rel=0.25)
 
 

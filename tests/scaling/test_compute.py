@@ -115,7 +115,6 @@ def test_budgets_that_are_not_six_n_d_are_still_budgets() -> None:
     assert cost.of(n, d) == pytest.approx(budgets, rel=0.4)
     assert np.median(cost.of(n, d) / budgets) == pytest.approx(1, abs=0.02)
     data, said = surface.observations, np.geomspace(1e18, 1e21, 5)
-    assert data.spent is not None
     for place, mask in enumerate(last_budgets(data)):
         assert data.spent[mask].min() == pytest.approx(said[-1 - place])
     for found in compute_optimal(surface, cost, [1e22]):

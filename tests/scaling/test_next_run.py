@@ -74,7 +74,6 @@ def _design(sizes: np.ndarray) -> np.ndarray:
 def test_the_next_run_over_both_sizes_is_that_of_least_squares(surface: Surface) -> None:
     n, s = surface.largest
     found = next_surface_run(surface, target_error=1e-4)
-    assert found is not None
     assert (*found.plan, found.reached) == (100 * n, s, 0.0)
     runs = candidate_runs(surface, most_n=100 * n, most_s=s)
     shares = closed_form(runs, _design(np.array([[100 * n, s]]))[0])
@@ -88,7 +87,6 @@ def test_the_next_run_over_both_sizes_is_that_of_least_squares(surface: Surface)
 def test_costs_turn_the_choice_as_they_should(surface: Surface) -> None:
     n, s = surface.largest
     found = next_surface_run(surface, target_error=1e-4, costs=Costs(per_pretrain=1.0, per_run=1000.0))
-    assert found is not None
     runs = candidate_runs(surface, most_n=100 * n, most_s=s)
     shares, costs = closed_form(runs, _design(np.array([[100 * n, s]]))[0]), runs[:, 0] + 1000
     per_cost = np.where(shares >= shares.max() / 4, shares / costs, 0)
@@ -114,8 +112,6 @@ def test_a_target_that_was_measured_needs_no_run(surface: Surface) -> None:
 def test_a_budget_is_not_spent_on_a_dearer_run(surface: Surface) -> None:
     budget = 150_000.0
     found = next_surface_run(surface, costs=Costs(per_pretrain=1.0, per_label=2.0), budget=budget)
-    assert found is not None
-    assert found.run.cost is not None
     assert found.run.cost <= budget
     assert found.reached is None
     # the best n is B alpha / (alpha + beta), whose logarithm has this gradient in (log D, -alpha, -beta)

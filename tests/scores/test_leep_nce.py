@@ -12,7 +12,6 @@ from transferscope.testing.scores import classes_view, probabilities
 
 def leep_in_loops(view: TargetView) -> float:
     theta = view.source_probabilities
-    assert theta is not None
     n, n_source = theta.shape
     total: float = 0.0
     for i in range(n):
@@ -28,7 +27,6 @@ def leep_in_loops(view: TargetView) -> float:
 @pytest.mark.parametrize("signal", [0.0, 0.5, 2.0])
 def test_definitions(signal: float) -> None:
     view = classes_view(24, signal=signal)
-    assert view.source_probabilities is not None
     assert Leep().value(view).value == pytest.approx(leep_in_loops(view))
     source = view.source_probabilities.argmax(axis=1)
     counts = np.unique(view.labels, return_counts=True)[1]
@@ -40,7 +38,6 @@ def test_source_classes_that_are_never_predicted_change_nothing() -> None:
     """A peer divides 0 by 0 here."""
     view = classes_view()
     p = view.source_probabilities
-    assert p is not None
     wider = replace(view, source_probabilities=np.insert(p, [0, 2, 5], 0.0, axis=1))
     for score in (Leep(), Nce()):
         assert score.value(wider).value == pytest.approx(score.value(view).value, rel=1e-12)

@@ -61,7 +61,6 @@ def test_numbers_of_less_precision_are_not_computed_with(name: str) -> None:
     """LogME of float32 features far from zero was wrong in the second digit."""
     score, view = SCORES[name], classes_view(120)
     p = view.source_probabilities
-    assert p is not None
     features, p32 = (view.features + 1e4).astype(np.float32), p.astype(np.float32)
     low = score.value(unchecked(features, view.labels.astype(np.uint8), p32))
     assert low == score.value(TargetView(features.astype(np.float64), view.labels, p32.astype(np.float64)))
@@ -78,8 +77,6 @@ def test_taking_examples_takes_all_that_belongs_to_them() -> None:
     view = classes_view()
     some = view.take(np.array([5, 2]))
     assert len(some) == 2
-    assert view.source_probabilities is not None
-    assert some.source_probabilities is not None
     np.testing.assert_array_equal(some.features, view.features[[5, 2]])
     np.testing.assert_array_equal(some.labels, view.labels[[5, 2]])
     np.testing.assert_array_equal(some.source_probabilities, view.source_probabilities[[5, 2]])
@@ -89,7 +86,6 @@ def test_taking_examples_takes_all_that_belongs_to_them() -> None:
 def test_value_n_and_status_are_kept(name: str) -> None:
     view = classes_view(90)
     plain, found = SCORES[name].value(view), with_error(SCORES[name], view, n_groups=5)
-    assert found.stderr is not None
     assert np.isfinite(found.stderr)
     assert replace(found, stderr=None) == plain
 
@@ -133,7 +129,6 @@ def test_contributions_are_derivatives_to_the_weight_of_each_example(name: str, 
     """By what one more copy of an example changes, where all examples are there 4,000 times."""
     score, view, copies = SCORES[name], classes_view(n, d, signal=0.3), 4000
     each = score.contributions(view)
-    assert each is not None
     assert each.mean() == pytest.approx(score.value(view).value)
     many = np.tile(np.arange(n), copies)
     before = score.value(view.take(many)).value
@@ -150,8 +145,6 @@ def test_networks_on_the_same_examples_share_their_groups() -> None:
     second = leave_groups_out(score, replace(view, features=view.features + noise))
     error, alone = grouped_error(first - second), with_error(score, view).stderr
     assert first.shape == (20,)
-    assert error is not None
-    assert alone is not None
     assert 0 < error < alone / 5
     assert grouped_error(first - leave_groups_out(score, view)) == 0
 

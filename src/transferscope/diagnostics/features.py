@@ -71,9 +71,7 @@ def features_of(
 
 def feature_array(subject: Subject) -> Float[np.ndarray, "N D"]:
     """Return features of the subject's examples in its network, float64."""
-    features = features_of(subject.network, subject.examples, head=subject.head)
-    array: np.ndarray = features.numpy()
-    return array
+    return features_of(subject.network, subject.examples, head=subject.head).numpy()
 
 
 def class_labels(examples: Examples, diagnostic: str) -> Int[np.ndarray, " N"]:
@@ -87,8 +85,7 @@ def class_labels(examples: Examples, diagnostic: str) -> Int[np.ndarray, " N"]:
     if examples.several_labels:
         raise unsupported(diagnostic, "one class per input", "there are several labels")
     check_one_class_each(examples)
-    array: np.ndarray = examples.labels.cpu().numpy()
-    return array
+    return examples.labels.cpu().numpy()
 
 
 def check_one_class_each(examples: Examples) -> None:
@@ -109,15 +106,12 @@ def label_codes(examples: Examples, n_classes: int | None = None) -> Float[np.nd
         n_classes: C, if labels are indices of known classes; None for the classes that occur.
     """
     if examples.labels.is_floating_point():
-        targets: np.ndarray = examples.labels.reshape(len(examples), -1).cpu().double().numpy()
-        return targets
+        return examples.labels.reshape(len(examples), -1).cpu().double().numpy()
     if examples.several_labels:
-        halves: np.ndarray = examples.labels.cpu().double().numpy() - 0.5
-        return halves
+        return np.asarray(examples.labels.cpu().double().numpy() - 0.5)
     check_one_class_each(examples)
     index = examples.labels.cpu().numpy()
     if n_classes is None:
         classes, index = np.unique(index, return_inverse=True)
         n_classes = len(classes)
-    codes: np.ndarray = np.eye(n_classes)[index] - 1 / n_classes
-    return codes
+    return np.asarray(np.eye(n_classes)[index] - 1 / n_classes)

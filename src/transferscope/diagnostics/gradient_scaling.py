@@ -186,8 +186,7 @@ class GradientScaling(Diagnostic):
 def _by_unit(gradient: Float[Tensor, "n ..."], layer: nn.Module) -> Float[Tensor, "m U"]:
     """Return gradients as rows over the units: the last axis of a linear layer, the channels of a convolution."""
     units_last = gradient if isinstance(layer, nn.Linear) else gradient.movedim(1, -1)
-    rows: Tensor = units_last.flatten(0, -2).double()
-    return rows
+    return units_last.flatten(0, -2).double()
 
 
 def _scaling(norms: Tensor, moment: Float[Tensor, "U U"], weight: Tensor) -> LayerScaling:

@@ -184,8 +184,7 @@ def _losses(
 
     if len(points) == 1:
         return loss(points[0], answers[0]).reshape(1)
-    losses: Tensor = vmap(loss)(torch.stack(points), torch.stack(answers))
-    return losses
+    return vmap(loss)(torch.stack(points), torch.stack(answers))
 
 
 @dataclass

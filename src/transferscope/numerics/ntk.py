@@ -99,11 +99,9 @@ def solve_gram(
 
     shifted = gram + ridge * gram.trace() / len(gram) * np.eye(len(gram))
     try:
-        factor = linalg.cho_factor(shifted, lower=True)
+        return np.asarray(linalg.cho_solve(linalg.cho_factor(shifted, lower=True), labels))
     except linalg.LinAlgError:
         return np.full_like(labels, np.nan)
-    solution: np.ndarray = linalg.cho_solve(factor, labels)
-    return solution
 
 
 def kernel_examples(inputs: Float[np.ndarray, "N ..."], labels: Float[np.ndarray, "N K"]) -> KernelExamples:

@@ -154,10 +154,9 @@ def _determinant(columns: list[list[Float[np.ndarray, "*#batch"]]]) -> Float[np.
         a, b = columns
         return np.asarray(a[0] * b[1] - a[1] * b[0])
     a, b, c = columns
-    volume: Float[np.ndarray, "*batch"] = (
+    return np.asarray(
         a[0] * (b[1] * c[2] - b[2] * c[1]) - b[0] * (a[1] * c[2] - a[2] * c[1]) + c[0] * (a[1] * b[2] - a[2] * b[1])
     )
-    return volume
 
 
 CELLS_AT_ONCE = 400_000

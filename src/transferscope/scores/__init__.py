@@ -27,11 +27,9 @@ def _as_score(kind: object) -> Score:
         raise TypeError("is not a class")
     if not issubclass(kind, Score):
         raise TypeError("does not derive from transferscope.scores.Score")
-    lacking = [name for name in ("name", "title", "source", "needs", "kinds") if not hasattr(kind, name)]
-    if lacking := lacking + sorted(kind.__abstractmethods__):
+    if lacking := sorted(({"name"} - set(dir(kind))) | kind.__abstractmethods__):
         raise TypeError(f"lacks {', '.join(lacking)}")
-    score: Score = kind()
-    return score
+    return kind()
 
 
 _OWN: tuple[Score, ...] = (

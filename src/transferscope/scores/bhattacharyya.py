@@ -15,10 +15,9 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from jaxtyping import Float64
 
-from transferscope.data.task import Kind
 from transferscope.estimate import Estimate
 from transferscope.records import Count, Says
-from transferscope.scores.score import Needs, Score, TargetView, indicators
+from transferscope.scores.score import Score, TargetView, indicators
 from transferscope.scores.spectrum import spectrum
 
 
@@ -42,10 +41,6 @@ class Bhattacharyya(Score):
         Count, Says("Number of principal components, as far as the features have them", "64 in the paper.")
     ] = 64
     name: ClassVar[str] = "gbc"
-    title: ClassVar[str] = "GBC"
-    source: ClassVar[str] = "Pandy et al. 2022, section 3"
-    needs: ClassVar[Needs] = "features"
-    kinds: ClassVar[tuple[Kind, ...]] = ("classification",)
 
     def computed(self, view: TargetView) -> Estimate:
         """Return the negative sum of Bhattacharyya coefficients; see the class."""
@@ -82,5 +77,4 @@ def _distances(c: int, means: np.ndarray, variances: np.ndarray) -> Float64[np.n
     safe = np.where(both, mean_variance, 1.0)
     spread = np.log(safe) - (np.log(np.where(both, variances, 1.0)) + np.log(np.where(both, variances[c], 1.0))) / 2
     apart = np.where(neither & (gap <= 1e-24 * (means**2).max()), 0.0, np.inf)
-    terms: np.ndarray = np.where(both, gap / (8 * safe) + spread / 2, apart).sum(axis=1)
-    return terms
+    return np.asarray(np.where(both, gap / (8 * safe) + spread / 2, apart).sum(axis=1))

@@ -14,10 +14,9 @@ u_c = U' 1_c, so the trace is a sum over the r directions that the examples span
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from transferscope.data.task import Kind
 from transferscope.estimate import Estimate
 from transferscope.records import Says
-from transferscope.scores.score import Needs, Score, TargetView, indicators
+from transferscope.scores.score import Score, TargetView, indicators
 from transferscope.scores.spectrum import Spectrum, spectrum
 
 
@@ -35,10 +34,6 @@ class HScore(Score):
         bool, Says("Whether the covariance is shrunk (Ibrahim et al.) or not (Bao et al., by the pseudo-inverse)")
     ] = True
     name: ClassVar[str] = "h-score"
-    title: ClassVar[str] = "H-score"
-    source: ClassVar[str] = "Bao et al. 2019; shrunk: Ibrahim et al. 2021"
-    needs: ClassVar[Needs] = "features"
-    kinds: ClassVar[tuple[Kind, ...]] = ("classification",)
 
     def computed(self, view: TargetView) -> Estimate:
         """Return the H-score; see the class."""

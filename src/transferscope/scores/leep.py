@@ -12,7 +12,6 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float64, Int64
 
-from transferscope.data.task import Kind
 from transferscope.estimate import Estimate
 from transferscope.scores.score import Needs, Score, TargetView
 
@@ -27,10 +26,7 @@ class Leep(Score):
     """
 
     name: ClassVar[str] = "leep"
-    title: ClassVar[str] = "LEEP"
-    source: ClassVar[str] = "Nguyen et al. 2020, LEEP, eq. 2"
     needs: ClassVar[Needs] = "source_probabilities"
-    kinds: ClassVar[tuple[Kind, ...]] = ("classification",)
 
     def computed(self, view: TargetView) -> Estimate:
         """Return the mean log expected empirical prediction; see the class."""

@@ -25,7 +25,7 @@ from jaxtyping import Bool, Float64
 
 from transferscope.data.task import Kind
 from transferscope.estimate import Estimate, Status
-from transferscope.scores.score import Needs, Score, TargetView, outputs
+from transferscope.scores.score import Score, TargetView, outputs
 from transferscope.scores.spectrum import spectrum
 
 _STEP = 0.5  # of the grid, in log t
@@ -178,9 +178,6 @@ class LogME(Score):
     """
 
     name: ClassVar[str] = "logme"
-    title: ClassVar[str] = "LogME"
-    source: ClassVar[str] = "You et al. 2021, LogME, eq. 2"
-    needs: ClassVar[Needs] = "features"
     kinds: ClassVar[tuple[Kind, ...]] = ("classification", "regression", "multi-label")
 
     def computed(self, view: TargetView) -> Estimate:

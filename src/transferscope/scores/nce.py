@@ -12,7 +12,6 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float64, Int64
 
-from transferscope.data.task import Kind
 from transferscope.estimate import Estimate
 from transferscope.scores.score import Needs, Score, TargetView, class_indices
 
@@ -28,10 +27,7 @@ class Nce(Score):
     """
 
     name: ClassVar[str] = "nce"
-    title: ClassVar[str] = "NCE"
-    source: ClassVar[str] = "Tran et al. 2019, section 3"
     needs: ClassVar[Needs] = "source_probabilities"
-    kinds: ClassVar[tuple[Kind, ...]] = ("classification",)
 
     def computed(self, view: TargetView) -> Estimate:
         """Return the negative conditional entropy; see the class."""

@@ -15,7 +15,7 @@ from transferscope.data.task import Kind
 from transferscope.estimate import Estimate
 from transferscope.numerics.average_precision import macro_average_precision
 from transferscope.records import Count, Says
-from transferscope.scores.score import Needs, Score, TargetView, outputs
+from transferscope.scores.score import Score, TargetView, outputs
 
 _ROWS = 256  # examples whose distances are held at once
 _PAIRS = 4096  # about as many differences of features are held at once: more leave the cache
@@ -39,9 +39,6 @@ class Neighbours(Score):
 
     k: Annotated[Count, Says("Number of neighbours")] = 5
     name: ClassVar[str] = "knn"
-    title: ClassVar[str] = "nearest neighbours"
-    source: ClassVar[str] = "Cover and Hart 1967, leave-one-out"
-    needs: ClassVar[Needs] = "features"
     kinds: ClassVar[tuple[Kind, ...]] = ("classification", "regression", "multi-label")
 
     @property

@@ -11,9 +11,8 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Bool, Float64
 
-from transferscope.data.task import Kind
 from transferscope.estimate import Estimate
-from transferscope.scores.score import Needs, Score, TargetView, varies
+from transferscope.scores.score import Score, TargetView, varies
 
 
 @dataclass(frozen=True)
@@ -29,10 +28,6 @@ class Parc(Score):
     """
 
     name: ClassVar[str] = "parc"
-    title: ClassVar[str] = "PARC"
-    source: ClassVar[str] = "Bolya et al. 2021, section 3"
-    needs: ClassVar[Needs] = "features"
-    kinds: ClassVar[tuple[Kind, ...]] = ("classification",)
 
     def computed(self, view: TargetView) -> Estimate:
         """Return Spearman's correlation of distances; see the class."""

@@ -19,7 +19,7 @@ from transferscope.data.task import Kind
 from transferscope.estimate import Estimate
 from transferscope.numerics.average_precision import macro_average_precision
 from transferscope.scores.neighbours import accuracy, r_squared
-from transferscope.scores.score import Needs, Score, TargetView, outputs
+from transferscope.scores.score import Score, TargetView, outputs
 from transferscope.scores.spectrum import centred, spectrum
 
 RELATIVE_LAMBDAS = 10.0 ** np.arange(-8, 5)
@@ -42,9 +42,6 @@ class RidgeProbe(Score):
     """
 
     name: ClassVar[str] = "ridge-probe"
-    title: ClassVar[str] = "ridge probe"
-    source: ClassVar[str] = "Allen 1974 (PRESS), leave-one-out"
-    needs: ClassVar[Needs] = "features"
     kinds: ClassVar[tuple[Kind, ...]] = ("classification", "regression", "multi-label")
 
     def computed(self, view: TargetView) -> Estimate:

@@ -117,16 +117,10 @@ class Score(ABC):
     name: ClassVar[str]
     """Name, as in `SCORES`."""
 
-    title: ClassVar[str]
-    """Title in tables."""
-
-    source: ClassVar[str]
-    """Paper, with the equation or section."""
-
-    needs: ClassVar[Needs]
+    needs: ClassVar[Needs] = "features"
     """Inputs of the score."""
 
-    kinds: ClassVar[tuple[Kind, ...]]
+    kinds: ClassVar[tuple[Kind, ...]] = ("classification",)
     """Supported kinds of labels: "classification", "regression", "multi-label"."""
 
     def __post_init__(self) -> None:
@@ -183,14 +177,12 @@ class Score(ABC):
 def varies(array: np.ndarray) -> np.ndarray:
     """Return which columns hold more than one value (shape (K,), or () for one column), up to rounding."""
     lowest, highest = array.min(axis=0), array.max(axis=0)
-    varying: np.ndarray = np.asarray(highest - lowest > 1e-13 * np.maximum(np.abs(lowest), np.abs(highest)))
-    return varying
+    return np.asarray(highest - lowest > 1e-13 * np.maximum(np.abs(lowest), np.abs(highest)))
 
 
 def class_indices(view: TargetView) -> Int64[np.ndarray, " n"]:
     """Return labels as 0 ... C - 1 of the C classes that occur, in the order of their indices."""
-    indices: np.ndarray = np.unique(view.labels, return_inverse=True)[1]
-    return indices.astype(np.int64)
+    return np.unique(view.labels, return_inverse=True)[1].astype(np.int64)
 
 
 def indicators(view: TargetView) -> Float64[np.ndarray, "n C"]:

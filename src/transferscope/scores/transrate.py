@@ -16,10 +16,9 @@ import numpy as np
 from jaxtyping import Float64
 from scipy import linalg
 
-from transferscope.data.task import Kind
 from transferscope.estimate import Estimate
 from transferscope.records import Positive, Says
-from transferscope.scores.score import Needs, Score, TargetView, class_indices, varies
+from transferscope.scores.score import Score, TargetView, class_indices, varies
 from transferscope.scores.spectrum import centred
 
 
@@ -34,10 +33,6 @@ class TransRate(Score):
 
     epsilon: Annotated[Positive, Says("Squared distortion of the code", "The published value is 1e-4.")] = 1e-4
     name: ClassVar[str] = "transrate"
-    title: ClassVar[str] = "TransRate"
-    source: ClassVar[str] = "Huang et al. 2022, TransRate"
-    needs: ClassVar[Needs] = "features"
-    kinds: ClassVar[tuple[Kind, ...]] = ("classification",)
 
     def computed(self, view: TargetView) -> Estimate:
         """Return the difference of coding rates; see the class."""

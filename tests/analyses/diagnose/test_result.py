@@ -44,5 +44,4 @@ def test_a_picture_is_drawn_anew_at_the_width_of_a_phone() -> None:
     axis = np.linspace(-0.5, 0.5, 5)
     arrays = {"landscape_axis": axis, "landscape_loss": np.add.outer(axis**2, axis**2)}
     picture = Measured(Landscape(), Findings((), arrays)).figure()
-    assert picture.narrow_canvas is not None
     assert picture.narrow_canvas.get_size_inches()[0] * 96 < 360 < picture.canvas.get_size_inches()[0] * 96

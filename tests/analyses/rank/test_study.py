@@ -98,7 +98,6 @@ def test_it_is_kept_until_it_is_ranked_again(store: Store, tmp_path: Path) -> No
     for scores in (SCORES[:1], SCORES):
         found = rank_again(store, scores=scores)
         document = store.study_documents("small").get("ranking")
-        assert document is not None
         assert repr(KEPT.from_document(document)) == repr(found)
     done = [cell for cell in store.cells("small") if cell.cell.role == "method" and cell.state == "done"]
     assert found.runs.count == len(done)

@@ -122,8 +122,7 @@ def _cover(
     weights = np.exp(LIKENESS * max(0.0, 1 - 2 / len(places)) * likeness)
     filled = np.where(np.isfinite(z), z, np.nanmin(z))
     rise = np.maximum(filled - filled[:, places].max(axis=1, keepdims=True), 0.0)
-    result: Float[np.ndarray, " A"] = weights @ rise / weights.sum()
-    return result
+    return np.asarray(weights @ rise / weights.sum())
 
 
 def _low_rank(

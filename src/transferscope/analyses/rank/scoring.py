@@ -275,8 +275,7 @@ def _draw(rng: np.random.Generator, covariance: Float64[np.ndarray, "C C"], df: 
     values, vectors = np.linalg.eigh(covariance)
     root = vectors * np.sqrt(np.maximum(values, 0.0))  # (C, C)
     normal = rng.standard_normal((N_DRAWS, len(values))) @ root.T
-    widened: np.ndarray = normal * np.sqrt(df / rng.chisquare(df, size=(N_DRAWS, 1)))
-    return widened
+    return np.asarray(normal * np.sqrt(df / rng.chisquare(df, size=(N_DRAWS, 1))))
 
 
 def _chances(spread: _Spread) -> dict[int, float]:

@@ -193,10 +193,7 @@ class SurfaceDraws(WeightedDraws):
 
     def predict(self, sizes: Float[np.ndarray, "t 2"]) -> Float[np.ndarray, "N t"]:
         """Return the error at each (n, s) under each draw."""
-        predicted: Float[np.ndarray, "N t"] = np.maximum(
-            np.concatenate([one.predict(sizes) for one in self.refits]), 1e-12
-        )
-        return predicted
+        return np.asarray(np.maximum(np.concatenate([one.predict(sizes) for one in self.refits]), 1e-12))
 
 
 def surface_draws(surface: Surface, *, per_law: int = DRAWS_PER_LAW) -> SurfaceDraws:
