@@ -100,7 +100,7 @@ def measure(source: Dataset, target: Dataset, n: int, seed: int) -> dict[str, tu
     network = build_network("linear", train.input_shape, train.n_outputs, seed=0)
     for arm in ARMS:
         started = time.process_time()
-        fitted = METHODS[arm]().fit(task, network, FitOptions(TrainingSettings(steps=1), seed, "cpu"))
+        fitted = METHODS[arm]().fit(task, network, FitOptions(TrainingSettings(steps=1), seed=seed, device="cpu"))
         seconds = time.process_time() - started
         outputs = fitted.outputs(test).numpy()
         predicted = outputs[:, 0] if test.classes is None else outputs[:, 1] - outputs[:, 0]

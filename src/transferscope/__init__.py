@@ -38,17 +38,7 @@ _PUBLIC = {
     "scaling": "transferscope.analyses.scaling",
 }
 
-__all__ = [
-    "__version__",
-    "compare",
-    "diagnose",
-    "export",
-    "load_model",
-    "open_result",
-    "plan",
-    "rank",
-    "scaling",
-]
+__all__ = ["__version__", "compare", "diagnose", "export", "load_model", "open_result", "plan", "rank", "scaling"]
 
 
 class _CallableModule(ModuleType):

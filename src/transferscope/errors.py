@@ -18,24 +18,9 @@ exits with status 2. Any other exception is a bug: its traceback goes to a file.
 
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, TypeVar
 
 T = TypeVar("T")
-
-
-@runtime_checkable
-class HasShape(Protocol):
-    """An array of NumPy or a tensor."""
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The sizes of its axes."""
-        ...
-
-    @property
-    def dtype(self) -> Any:
-        """The type of its numbers."""
-        ...
 
 
 class TransferscopeError(Exception):
@@ -107,8 +92,8 @@ def out_of_range(
     return kind(f"{name} = {value} is out of range; expected {expected}")
 
 
-def wrong_shape(what: str, array: HasShape, expected: str) -> DataError:
-    """Return the error for an array of another shape or type; what is a plural, as in "class labels"."""
+def wrong_shape(what: str, array: Any, expected: str) -> DataError:
+    """Return the error for an array or tensor of another shape or type; what is a plural, as in "class labels"."""
     return DataError(f"{what} have shape {tuple(array.shape)} and type {array.dtype}; expected {expected}")
 
 

@@ -6,15 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 Status = Literal[
-    "ok",
-    "converged",
-    "max_steps",
-    "non_finite",
-    "at_bound",
-    "not_identified",
-    "too_few",
-    "unbounded",
-    "undefined",
+    "ok", "converged", "max_steps", "non_finite", "at_bound", "not_identified", "too_few", "unbounded", "undefined"
 ]
 """Status of a number: "ok" and "converged" can be used; every other one is a reason not to.
 

@@ -26,13 +26,7 @@ from transferscope.data.input_form import NETWORK_NOTE, InputForm
 from transferscope.data.memory import as_array, write_inputs
 from transferscope.data.task import Kind, LabelledSet
 from transferscope.data.unlabelled import as_in_study, far_from_training, read_unlabelled
-from transferscope.errors import (
-    CorruptDataError,
-    DataError,
-    StoreError,
-    TransferscopeError,
-    missing_file,
-)
+from transferscope.errors import CorruptDataError, DataError, StoreError, TransferscopeError, missing_file
 from transferscope.models import Network, NetworkSettings, input_of
 from transferscope.models.build import frame_network
 from transferscope.models.hubs.huggingface import HuggingFace

@@ -71,14 +71,15 @@ def test_a_logistic_probe_is_one_regression_for_each_label() -> None:
 def test_an_unrolled_head_takes_steps_of_the_binary_cross_entropy() -> None:
     features, labels = torch.from_numpy(tagged(12, seed=0).inputs), torch.from_numpy(tagged(12, seed=0).labels)
     theta = torch.zeros(6, 3, requires_grad=True)
+    rate = 12 / (0.25 * float(torch.linalg.matrix_norm(features, 2)) ** 2 + 0.3)  # the inverse of the largest curvature
     for _ in range(2):
         loss = (
             torch.nn.functional.binary_cross_entropy_with_logits(features @ theta, labels.float(), reduction="sum") / 12
             + 0.3 / 24 * theta.square().sum()
         )
         (slope,) = torch.autograd.grad(loss, theta)
-        theta = (theta - 0.7 * slope).detach().requires_grad_()
-    found = unrolled_head(features, labels, labels.float(), ridge=0.3, steps=2, lr=0.7)
+        theta = (theta - rate * slope).detach().requires_grad_()
+    found = unrolled_head(features, labels, labels.float(), ridge=0.3, steps=2)
     torch.testing.assert_close(found, theta.detach())
 
 

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 from scipy.stats import ortho_group
 
 from transferscope.errors import DataError
 from transferscope.scores import SCORES, Score, TargetView
-from transferscope.testing.scores import SCORE_PROMISES, classes_view, probabilities, regression_view
+from transferscope.testing.scores import SCORE_PROMISES, classes_view, regression_view
 
 every_score = pytest.mark.parametrize("score", SCORES.values(), ids=SCORES)
 of_features = pytest.mark.parametrize(
@@ -81,7 +82,7 @@ def test_transrate_alone_prefers_wide_noise() -> None:
 def test_wide_noise_of_confident_source_classes_is_flagged_by_nce() -> None:
     rng = np.random.default_rng(0)
     view = classes_view(100, signal=1.0)
-    confident = replace(view, source_probabilities=probabilities(30 * rng.standard_normal((100, 2000))))
+    confident = replace(view, source_probabilities=softmax(30 * rng.standard_normal((100, 2000)), axis=1))
     assert SCORES["nce"].value(confident).value > SCORES["nce"].value(view).value
     assert SCORES["nce"].value(confident).status == "not_identified"
     assert SCORES["nce"].value(view).status == "ok"

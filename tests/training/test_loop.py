@@ -270,7 +270,7 @@ draw = Draw(TensorSet(torch.randn(8, 2), torch.arange(8) % 2, 0 * one, one, 2))
 loss = lambda batches, step: task_loss(head(batches["target"].inputs), batches["target"].labels)
 learner = Learner(head, [ParameterGroup(list(head.parameters()))], {"target": draw}, loss)
 for optimiser in ("sgd", "adamw"):
-    train(learner, TrainingSettings(steps=3, optimiser=optimiser), RunOptions(0), n_steps=3)
+    train(learner, TrainingSettings(steps=3, optimiser=optimiser), RunOptions(), n_steps=3)
     assert "torch._dynamo" not in sys.modules, optimiser
 """
     subprocess.run([sys.executable, "-c", code], check=True)

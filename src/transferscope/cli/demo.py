@@ -3,8 +3,9 @@
 from importlib.resources import files
 
 from transferscope.cli.commands.demo import Options
-from transferscope.cli.execute import run_and_report
+from transferscope.cli.execute import execute, report_on
 from transferscope.cli.terminal import say
+from transferscope.study.planners import read_study_file
 
 
 def demo(options: Options, _: object = None) -> None:
@@ -14,4 +15,4 @@ def demo(options: Options, _: object = None) -> None:
     text = files("transferscope.cli").joinpath("demo.toml").read_text(encoding="utf-8")
     study.write_text(f"store = 'demo.sqlite'\n{text}", encoding="utf-8")
     say(f"study:   {study}")
-    run_and_report(study, json_of="demo" if options.as_json else None)
+    report_on(study, execute(read_study_file(study), study=study), json_of="demo" if options.as_json else None)

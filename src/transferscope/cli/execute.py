@@ -21,7 +21,7 @@ from transferscope.study.facts import reading_words
 from transferscope.study.frames import read_study
 from transferscope.study.places import open_new
 from transferscope.study.plan import StudyPlan
-from transferscope.study.planners import AnySpec, read_study_file
+from transferscope.study.planners import AnySpec
 from transferscope.study.run import Event, StudyProgress, run_study
 from transferscope.study.spec import StudySpec
 from transferscope.study.status import StudyStatus, stamp_of
@@ -137,16 +137,6 @@ def before_it_begins(spec: AnySpec, facts: Mapping[str, object]) -> Iterator[str
                 f"{times:.2g} times the computation. --set sources.{name}.input.size=N is faster, but may be less "
                 "accurate"
             )
-
-
-def run_and_report(study: Path, *, json_of: str | None = None) -> None:
-    """Execute the missing runs of a study and report on it.
-
-    Raises:
-        TransferscopeError: As `transferscope.study.run.run_study`, and as `report_on`.
-        typer.Exit: Code 1: cells failed, which the report names; code 130: Ctrl-C.
-    """
-    report_on(study, execute(read_study_file(study), study=study), json_of=json_of)
 
 
 def report_on(study: Path, status: StudyStatus, *, json_of: str | None = None) -> None:

@@ -193,10 +193,7 @@ WidthOption = Annotated[
 ]
 ColumnsOption = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="ROLE=COLUMN ...",
-        help="Columns by role: arm, task, seed, labels. [by name]",
-    ),
+    typer.Option(metavar="ROLE=COLUMN ...", help="Columns by role: arm, task, seed, labels. [by name]"),
 ]
 WhereOption = Annotated[list[str] | None, typer.Option(metavar="COLUMN=VALUE ...", help="The rows of a table to keep.")]
 BetterOption = Annotated[Better | None, typer.Option(help="Which scores are better. [by name]")]

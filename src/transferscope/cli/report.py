@@ -44,12 +44,7 @@ def report(options: Options, context: typer.Context) -> None:
         return
     refuse_unused({"--watch": options.watch and options.as_json}, "--json answers once")
     report_study(
-        options.place,
-        options.study,
-        out=options.out,
-        width=options.width,
-        watch=options.watch,
-        as_json=options.as_json,
+        options.place, options.study, out=options.out, width=options.width, watch=options.watch, as_json=options.as_json
     )
 
 

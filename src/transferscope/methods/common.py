@@ -22,7 +22,6 @@ from transferscope.training import (
     HeldOut,
     Learner,
     PixelScale,
-    RunOptions,
     TensorSet,
     TrainingSettings,
     Watch,
@@ -232,14 +231,11 @@ def fit_learner(
     Returns:
         The fitted network; with status "non_finite" also where its outputs are not finite after the last step.
     """
-    run_options = RunOptions(
-        options.seed, options.checkpoint, options.checkpoint_seconds, on_progress=options.on_progress
-    )
     n_steps = options.training.n_steps(len(data.train))
     run = train(
         learner,
         options.training,
-        run_options,
+        options,
         n_steps=n_steps,
         curve=_curve(data, as_network, options, learner.module, start) if options.curve_examples else None,
         watch=None if options.snapshots is None else _watch(options.snapshots, as_network, n_steps),

@@ -45,7 +45,7 @@ only where the target has the same. With a large network a run takes minutes to 
 MeRLin-ft run only by name."""
 
 VARIANTS: Mapping[str, Mapping[str, Any]] = {
-    "last-block": {"method": "fine-tune", "head": "probe", "frozen_blocks": -1},
+    "last-block": {"method": "fine-tune", "head": "probe", "frozen_blocks": -1}
 }
 """Methods by another name, with their settings in a study file."""
 

@@ -1,17 +1,15 @@
 """Distillation of features: the features of the source network are an additional target."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from transferscope.data.task import TransferTask
-from transferscope.methods.method import FitOptions, Value
+from transferscope.methods.method import Value
 from transferscope.methods.target_training import Beginning, FineTuning
-from transferscope.models.network import Network
 from transferscope.records import NotNegative, Says
 from transferscope.training import Batch, TrainingSettings, batch_loss, frozen_features
 
@@ -32,16 +30,9 @@ class Distill(FineTuning):
     called: ClassVar[str] = "distillation of features"
     version: ClassVar[int] = 2
 
-    def begin(self, task: TransferTask, network: Network, options: FitOptions) -> Beginning:
-        """Return the student with its initial head, next to the teacher."""
-        begun = super().begin(task, network, options)
-        teacher = begun.own.copy().eval().requires_grad_(False)
-        return replace(begun, teacher=teacher)
-
     def loss(self, begun: Beginning) -> Callable[[Batch], Float[Tensor, ""]]:
         """Return the task's loss and the distance."""
-        own, teacher = begun.own, begun.teacher
-        assert teacher is not None
+        own, teacher = begun.own, begun.own.copy().eval().requires_grad_(False)
         known = frozen_features(teacher, begun.target.train)
         scale = (known - known.mean(dim=0)).square().sum(dim=1).mean() if len(known) else torch.ones(())
         scale = torch.where(scale > 0, scale, 1.0)

@@ -202,34 +202,27 @@ def _solve(
 
 
 def unrolled_head(
-    features: Float[Tensor, "n m"],
-    labels: Tensor,
-    targets: Float[Tensor, "n K"],
-    *,
-    ridge: float,
-    steps: int,
-    lr: float | None = None,
+    features: Float[Tensor, "n m"], labels: Tensor, targets: Float[Tensor, "n K"], *, ridge: float, steps: int
 ) -> Float[Tensor, "m K"]:
     """Return the head after some differentiable steps of gradient descent from zero.
 
     Algorithm 1 of Liu et al. (2020). Cross-entropy (mean over examples, and summed over labels where an input has
     several) plus (lambda / 2n) ||theta||^2 for classes; for regression (1/2n) ||H theta - Y||^2 plus the same penalty,
-    whose minimiser is `ridge_head`.
+    whose minimiser is `ridge_head`. Steps have the size of the inverse of the loss's largest curvature, at which
+    descent cannot diverge.
 
     Args:
         labels: int64 classes (n,): cross-entropy; booleans (n, K): binary cross-entropy; float targets: squared
             loss.
         targets: Y of the squared loss; gives K.
         ridge: lambda, above 0.
-        lr: Step size; None for the inverse of the loss's largest curvature, at which descent cannot diverge.
     """
     with _full_precision(features):
         features = features.float() if features.dtype != torch.float64 else features
         n = len(features)
         is_classes = labels.dtype == torch.int64
         several = labels.dtype == torch.bool
-        if lr is None:
-            lr = _safe_step(features.detach(), ridge, 0.5 if is_classes else 0.25 if several else 1.0)
+        lr = _safe_step(features.detach(), ridge, 0.5 if is_classes else 0.25 if several else 1.0)
         theta = features.new_zeros(features.shape[1], targets.shape[1])
         for _ in range(steps):
             outputs = features @ theta

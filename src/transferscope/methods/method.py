@@ -3,7 +3,6 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -16,12 +15,10 @@ from transferscope.estimate import Status
 from transferscope.methods.defaults import VARIANTS
 from transferscope.models.network import Network, device_of
 from transferscope.records import Cost, Record, check_settings
-from transferscope.training import PixelScale, TrainingSettings, outputs_of, to_tensors
+from transferscope.settings.data import Value as Value  # of a searched setting
+from transferscope.training import PixelScale, RunOptions, TrainingSettings, outputs_of, to_tensors
 
 Start = Literal["random", "pretrained"]
-
-Value = bool | int | float | str
-"""A value of a searched setting."""
 
 
 @dataclass(frozen=True)
@@ -44,27 +41,19 @@ class Snapshots:
 
 
 @dataclass(frozen=True)
-class FitOptions:
+class FitOptions(RunOptions):
     """Options of fitting a method.
 
     Attributes:
         training: Recipe and budget, the same for every method of a comparison. Epochs count passes over the target
             training set, so that all methods take the same number of steps.
-        seed: Seed of heads, data order, augmentation and dropout, at least 0.
         device: "auto", "cpu", "cuda" or "mps".
-        checkpoint: Checkpoint file of training; None for none.
-        checkpoint_seconds: Time between two checkpoints, as in `RunOptions`.
-        on_progress: Called with (steps done, total steps).
         curve_examples: Number of test examples for the training curve; 0 for no curve.
         snapshots: Networks to keep during training; None for none. They do not change results.
     """
 
     training: TrainingSettings
-    seed: int = 0
     device: str = "auto"
-    checkpoint: Path | None = None
-    checkpoint_seconds: float = 20.0
-    on_progress: Callable[[int, int], None] | None = None
     curve_examples: int = 1000
     snapshots: Snapshots | None = None
 

@@ -34,9 +34,7 @@ def outputs_in_source(method: str, target: Dataset, source: Dataset | None) -> l
             f"{one.train.kind} of {', '.join(_label_columns(one)) or one.train.n_outputs}" for one in (target, source)
         ]
         raise unsupported(
-            method,
-            "the same labels in source and target",
-            f"{source.name} is {seen[1]} and {target.name} {seen[0]}",
+            method, "the same labels in source and target", f"{source.name} is {seen[1]} and {target.name} {seen[0]}"
         )
     if wanted.classes is None or known.classes is None:
         return list(range(wanted.n_outputs))

@@ -3,14 +3,13 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from typing import Annotated, ClassVar
 
 import torch
 from torch import nn
 
 from transferscope.data.task import TransferTask
-from transferscope.errors import SettingsError
+from transferscope.errors import unknown_name
 from transferscope.methods.method import FitOptions, Fitted
 from transferscope.methods.target_training import Beginning, FineTuning, FirstHead
 from transferscope.models.network import Network, evaluated, recurrent_backward
@@ -71,12 +70,7 @@ class Surgical(FineTuning):
         """Refuse a network that has no block of the name, with a SettingsError."""
         names = list(network.named_blocks())
         if self.block != "auto" and self.block not in names:
-            near = get_close_matches(self.block, names, n=1)
-            hint = f"did you mean {near[0]!r}? " if near else ""
-            raise SettingsError(
-                f"block = {self.block!r} is not a block of the backbone: {hint}its blocks are "
-                f"{', '.join(names) or 'none'}"
-            )
+            raise unknown_name("block of the backbone", self.block, names)
 
 
 def relative_gradient_norms(begun: Beginning) -> dict[str, float]:

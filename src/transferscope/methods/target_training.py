@@ -33,13 +33,11 @@ class Beginning:
     Attributes:
         own: The network, a copy to train, with its initial head.
         source_head: Its head as a pretrained network; None for a start from random weights.
-        teacher: A pretrained network used as a teacher; None for most methods.
     """
 
     target: Domain
     own: Network
     source_head: nn.Module | None
-    teacher: Network | None = None
 
 
 @dataclass(frozen=True)

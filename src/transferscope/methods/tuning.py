@@ -141,12 +141,7 @@ def runs_of_a_search(n_settings: int) -> float:
 
 
 def tune(
-    method: Method,
-    task: TransferTask,
-    network: Network,
-    options: FitOptions,
-    *,
-    grid: Mapping[str, Sequence[Value]],
+    method: Method, task: TransferTask, network: Network, options: FitOptions, *, grid: Mapping[str, Sequence[Value]]
 ) -> Tuned:
     """Choose settings by the mean validation risk over FOLDS folds of `task.target.train`, by halving.
 

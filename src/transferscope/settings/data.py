@@ -33,8 +33,7 @@ class TargetSettings(DataSettings):
     """The target: its data and the numbers of labels to study."""
 
     labels: Annotated[
-        tuple[Count, ...],
-        Says("Numbers of labelled target examples", "In all, distinct; empty for all available."),
+        tuple[Count, ...], Says("Numbers of labelled target examples", "In all, distinct; empty for all available.")
     ] = ()
     draw: Annotated[
         Draw,

@@ -56,8 +56,7 @@ class RaceSettings:
         ),
     ] = None
     run_minutes: Annotated[
-        Positive | None,
-        Says("Maximum expected minutes of one run", "A longer one is skipped. None for no such limit."),
+        Positive | None, Says("Maximum expected minutes of one run", "A longer one is skipped. None for no such limit.")
     ] = None
 
     def __post_init__(self) -> None:

@@ -99,8 +99,7 @@ class ScalingQuestion:
     target_score: Annotated[
         Size | None,
         Says(
-            "Target score, in its unit",
-            "None for forecasts only. Of a study as for a plan: 95 or 0.95 of an accuracy.",
+            "Target score, in its unit", "None for forecasts only. Of a study as for a plan: 95 or 0.95 of an accuracy."
         ),
     ] = None
     largest_size: Annotated[
@@ -111,8 +110,7 @@ class ScalingQuestion:
     cost_label: Annotated[NotNegative, Says("Cost of a labelled target example")] = 0.0
     cost_run: Annotated[NotNegative, Says("Cost of a run of training")] = 0.0
     cost: Annotated[
-        str | None,
-        Says("Cost of training N parameters on D tokens", "A formula; None for 6*N*D operations."),
+        str | None, Says("Cost of training N parameters on D tokens", "A formula; None for 6*N*D operations.")
     ] = None
     at: Annotated[tuple[tuple[Size, ...], ...], Says("Sizes to predict at", "Each as (n,), (n, s) or (N, D).")] = ()
     loss: Annotated[
@@ -137,15 +135,13 @@ class LabelColumns:
     arm: Annotated[
         str | None,
         Says(
-            "What was trained",
-            "From scratch, or a way of transfer; several columns with + between them are one name.",
+            "What was trained", "From scratch, or a way of transfer; several columns with + between them are one name."
         ),
     ] = None
     score: Annotated[
         str | None,
         Says(
-            "The score",
-            "Or what is measured, where a table has a column of scores for each arm or number of labels.",
+            "The score", "Or what is measured, where a table has a column of scores for each arm or number of labels."
         ),
     ] = None
     seed: Annotated[

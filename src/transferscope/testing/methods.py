@@ -28,10 +28,7 @@ IMAGE = (1, 16, 16)
 LAYERS = NetworkSettings("mlp", (6, N_FEATURES))
 """Two linear layers."""
 
-NETWORKS = (
-    NetworkSettings("resnet20", (2, 2, 3)),
-    NetworkSettings("transferscope.testing.transformer:transformer"),
-)
+NETWORKS = (NetworkSettings("resnet20", (2, 2, 3)), NetworkSettings("transferscope.testing.transformer:transformer"))
 """Further networks for the checks of methods: with batch normalisation, and with attention."""
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from scipy.special import softmax
 
 from transferscope.scores import Score, TargetView, with_error
 from transferscope.testing.promises import check_all, has_frozen_settings, require
@@ -130,12 +131,6 @@ def _same(score: Score, first: TargetView, second: TargetView, what: str) -> Non
     require(near, f"it depends on {what}: {a.value:.9g} and {b.value:.9g}")
 
 
-def probabilities(logits: np.ndarray) -> np.ndarray:
-    """Return the softmax of rows."""
-    p = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return np.asarray(p / p.sum(axis=1, keepdims=True))
-
-
 def classes_view(
     n: int = 60, d: int = 8, n_classes: int = 3, *, signal: float = 2.0, seed: int = 0, n_source: int = 5
 ) -> TargetView:
@@ -146,7 +141,7 @@ def classes_view(
     features = signal * means[labels] + rng.standard_normal((n, d))
     logits = rng.standard_normal((n, n_source))
     logits[np.arange(n), labels % n_source] += 2 * signal
-    return TargetView(features, labels.astype(np.int64), probabilities(logits))
+    return TargetView(features, labels.astype(np.int64), softmax(logits, axis=1))
 
 
 def regression_view(

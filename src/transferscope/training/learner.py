@@ -1,8 +1,7 @@
 """The interface of the training loop: modules, their batches and their loss."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
 
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -37,13 +36,8 @@ class Draw:
     batch_size: int | None = None
 
 
-@runtime_checkable
-class Objective(Protocol):
-    """A loss on batches, one from each set that the learner draws from."""
-
-    def __call__(self, batches: Mapping[str, Batch], step: int) -> Float[Tensor, ""]:
-        """Return the loss of one step; its graph reaches every trained parameter."""
-        ...
+Objective = Callable[[Mapping[str, Batch], int], Float[Tensor, ""]]
+"""Returns the loss of one step for a batch of each set; its graph reaches every trained parameter."""
 
 
 @dataclass(frozen=True)

@@ -41,18 +41,18 @@ _TELL_SECONDS = 0.5
 """Longest time between two progress reports, so that a run can be stopped."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RunOptions:
     """Execution options of one run; only the seed can change its result.
 
     Attributes:
-        seed: Seed of the data order, augmentation and dropout.
+        seed: Seed of heads, data order, augmentation and dropout, at least 0.
         checkpoint: Checkpoint file; None for none.
         checkpoint_seconds: Time between two checkpoints; multiplied by the seconds that one takes if more than one.
         on_progress: Called with (steps done, total steps).
     """
 
-    seed: int
+    seed: int = 0
     checkpoint: Path | None = None
     checkpoint_seconds: float = 20.0
     on_progress: Callable[[int, int], None] | None = None

@@ -86,9 +86,7 @@ def class_weights(labels: Tensor, n_outputs: int) -> Float[Tensor, "..."]:
     """
     if labels.is_floating_point():
         raise wrong_shape(
-            "labels for class weights",
-            labels,
-            "whole numbers for classes, or booleans for several labels",
+            "labels for class weights", labels, "whole numbers for classes, or booleans for several labels"
         )
     n = len(labels)
     if labels.dtype == torch.bool:

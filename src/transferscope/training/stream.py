@@ -1,9 +1,7 @@
 """Drawing of batches and augmentation of images, as functions of seed and step, so that a run can resume."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import numpy as np
 import torch
@@ -58,16 +56,7 @@ class BatchStream:
         return self._order[place * self.batch_size : end]
 
 
-class Augmentation(Protocol):
-    """Random changes of the images of a batch (n, C, H, W), as a function of seed and step."""
-
-    def __call__(self, images: Tensor, *, seed: int, step: int) -> Tensor:
-        """Return the changed images, of the same shape."""
-        ...
-
-
 PADDING = 4
-
 
 TURN, ZOOM, SHIFT = math.radians(10), 0.1, 0.1
 """Limits of a warp: angle, relative change of size, and shift as a share of half the image."""
@@ -191,10 +180,5 @@ def strong(images: Float[Tensor, "n C H W"], *, seed: int, step: int) -> Float[T
     return strong_change(flip_crop(images, seed=seed, step=step), seed=seed, step=step)
 
 
-AUGMENTATIONS: Mapping[str, Augmentation] = {
-    "warp": warp,
-    "flip": flip,
-    "flip-crop": flip_crop,
-    "strong": strong,
-}
-"""What `TrainingSettings.augment` names, besides "none"."""
+AUGMENTATIONS = {"warp": warp, "flip": flip, "flip-crop": flip_crop, "strong": strong}
+"""What `TrainingSettings.augment` names, besides "none": random changes of a batch, as functions of seed and step."""

@@ -39,8 +39,7 @@ class Options:
         list[str] | None, typer.Option(autocompletion=among("diagnostics"), help="Diagnostics by name.")
     ] = None
     recipe: Annotated[
-        Literal["field", "equal"],
-        typer.Option(help="The usual recipe of each method, or equal budgets for all."),
+        Literal["field", "equal"], typer.Option(help="The usual recipe of each method, or equal budgets for all.")
     ] = "field"
     settings: Annotated[
         Mapping[str, Any],

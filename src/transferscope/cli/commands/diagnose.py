@@ -58,12 +58,7 @@ class Options:
     settings: Annotated[
         Mapping[str, Any],
         Settings(
-            {
-                "": (DiagnoseQuestion,),
-                "diagnostics.NAME": (),
-                "network": (OF_NETWORKS,),
-                "source": (DataSettings,),
-            },
+            {"": (DiagnoseQuestion,), "diagnostics.NAME": (), "network": (OF_NETWORKS,), "source": (DataSettings,)},
             {"labels": Short("labels", default="all"), "seed": Short("seed")},
             "part=target_test diagnostics.curvature.k=5 network.widths=8,4",
         ),

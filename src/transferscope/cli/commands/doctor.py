@@ -17,8 +17,5 @@ class Options:
     check study files.
     """
 
-    schema: Annotated[
-        Literal["study"] | None,
-        typer.Option(help="Print the JSON Schema of a study file."),
-    ] = None
+    schema: Annotated[Literal["study"] | None, typer.Option(help="Print the JSON Schema of a study file.")] = None
     as_json: AsJson = False

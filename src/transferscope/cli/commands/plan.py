@@ -25,10 +25,7 @@ class Options:
     ]
     columns: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="ROLE=COLUMN ...",
-            help="Columns by role: score, labels, arm, seed, stderr. [by name]",
-        ),
+        typer.Option(metavar="ROLE=COLUMN ...", help="Columns by role: score, labels, arm, seed, stderr. [by name]"),
     ] = None
     without: Annotated[str | None, of(LabelColumns, "scratch", metavar="ARM")] = None
     where: WhereOption = None

@@ -8,13 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from transferscope.cli.as_json import AsJson
-from transferscope.cli.options import (
-    OutOption,
-    Settings,
-    Short,
-    StudyName,
-    WidthOption,
-)
+from transferscope.cli.options import OutOption, Settings, Short, StudyName, WidthOption
 from transferscope.settings.engine import DecisionSettings
 from transferscope.settings.questions import Better
 

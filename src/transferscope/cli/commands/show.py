@@ -40,7 +40,6 @@ class Options:
     ] = None
     weights: Annotated[Path | None, typer.Option(help="Weights to load into it: safetensors, or a state dict.")] = None
     settings: Annotated[
-        Mapping[str, Any],
-        Settings({"": (OF_NETWORKS,)}, example="widths=20,50,500 input.size=64 head=classifier.1"),
+        Mapping[str, Any], Settings({"": (OF_NETWORKS,)}, example="widths=20,50,500 input.size=64 head=classifier.1")
     ]
     as_json: AsJson = False
