@@ -50,10 +50,7 @@ _DATA, _TABLE = Dataset("mine", _FEW, _FEW), pd.DataFrame({"n": [1, 2]})
             lambda: DOOR.compare("digits", np.zeros(3)),
             ["sources is given as ndarray", "a Pretrained, a torch.nn.Module, or a list of these"],
         ),
-        (
-            lambda: DOOR.compare(_TABLE.to_dict("records")),
-            ["compare was given no source"],
-        ),
+        (lambda: DOOR.compare(_TABLE.to_dict("records")), ["compare was given no source"]),
         (
             lambda: DOOR.compare(_TABLE, "digits"),
             ["data frame with several columns and no label named", "label=COLUMN, one of n"],

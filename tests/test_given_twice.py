@@ -12,7 +12,6 @@ from study.specs import spec
 from transferscope.analyses.compare.study_file import Question, study_tables
 from transferscope.analyses.diagnose.choice import make_diagnostics
 from transferscope.analyses.plan.measurements import read_scores
-from transferscope.cli.main import app
 from transferscope.errors import SettingsError
 from transferscope.settings.questions import LabelColumns
 from transferscope.study.spec import parse_spec
@@ -98,15 +97,3 @@ def test_what_is_given_twice_is_refused(what: str, tmp_path: Path) -> None:
     call, message = REFUSED[what]
     with pytest.raises(SettingsError, match=message):
         call(tmp_path)
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["run", "s.toml", "--set", "engine.keep=all", "engine.keep=none"],
-        ["propose", "t.csv", "--task", "t", "--tried", "a=0.1", "--tried", "a=0.2"],
-    ],
-)
-def test_options_that_are_given_twice_are_refused(arguments: list[str]) -> None:
-    with pytest.raises(SettingsError, match="is given twice; give "):
-        app(arguments, standalone_mode=False)

@@ -17,8 +17,7 @@ from transferscope.wording import (
 
 
 @pytest.mark.parametrize(
-    ("items", "text"),
-    [([], ""), (["a"], "a"), (["a", "b"], "a and b"), (["a", "b", "c"], "a, b and c")],
+    ("items", "text"), [([], ""), (["a"], "a"), (["a", "b"], "a and b"), (["a", "b", "c"], "a, b and c")]
 )
 def test_items_are_listed_as_in_a_sentence(items: list[str], text: str) -> None:
     assert listed(items) == text

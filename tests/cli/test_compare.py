@@ -78,11 +78,7 @@ def test_the_minutes_of_a_race_count_from_the_beginning_of_its_command(
     [
         pytest.param((), {}, 12, marks=pytest.mark.long),
         pytest.param(("--seeds", "4", "--set", "race.runs=99"), {"runs": 99}, 4, marks=pytest.mark.long),
-        (
-            ("--set", "race.runs=3", "--margin", "2"),
-            {"runs": 3},
-            12,
-        ),
+        (("--set", "race.runs=3", "--margin", "2"), {"runs": 3}, 12),
         pytest.param(("--minutes", "3", "--seeds", "3"), {"minutes": 3.0}, 3, marks=pytest.mark.long),
     ],
 )
@@ -111,10 +107,7 @@ def test_without_seeds_it_is_run_until_it_is_settled(
         (["npz:target.npz"], "compare was given 'npz:target.npz' and no source; the target comes first"),
         (["a", "b", "--from", "c"], "compare was given 'a b' and more than one target"),
         (["net.py:Net", "--from", "npz:source.npz"], "net.py:Net"),
-        (
-            [*COMPARE[1:], "--set", "training.lr=0"],
-            "--set training.lr = 0 is out of range; expected at least 1e-12",
-        ),
+        ([*COMPARE[1:], "--set", "training.lr=0"], "--set training.lr = 0 is out of range; expected at least 1e-12"),
         ([*COMPARE[1:], "--margin", "0"], "--margin 0.0 is out of range; expected above 0"),
         ([*COMPARE[1:], "--lr", "1"], "--lr is a setting: --set training.lr=VALUE or pretraining.lr=VALUE"),
         (
@@ -134,12 +127,7 @@ def test_what_cannot_be_asked_is_one_sentence(call: Call, given: list[str], said
 
 
 def test_settings_of_every_table_reach_the_study_file(call: Call) -> None:
-    keys = [
-        "methods.fine-tune.lr_scale=0.5",
-        "sources.source.limit=40",
-        "target.test_limit=20",
-        "network.widths=4,3",
-    ]
+    keys = ["methods.fine-tune.lr_scale=0.5", "sources.source.limit=40", "target.test_limit=20", "network.widths=4,3"]
     keys += ["engine.keep=none", "tuning={}", 'diagnostics.weights.at=["start", "end"]']
     assert call(*COMPARE, *QUICK, "training.momentum=0", *keys, "--seeds", 1, "--network", "mlp").code == 0
     study = written()

@@ -100,12 +100,7 @@ def test_a_start_with_another_head_is_compared_by_its_backbone(diagnose: Diagnos
 
 
 def test_named_diagnostics_have_their_own_settings_and_those_that_are_set(diagnose: Diagnose) -> None:
-    changes = (
-        "--set",
-        "diagnostics.curvature.k=2",
-        "--set",
-        "diagnostics.landscape.resolution=9",
-    )
+    changes = ("--set", "diagnostics.curvature.k=2", "--set", "diagnostics.landscape.resolution=9")
     assert diagnose("--diagnostics", "curvature", "landscape", *changes, "--out", OUT).code == 0
     records = written()
     curvature = records["name"][records["diagnostic"] == "curvature"]

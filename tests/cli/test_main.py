@@ -35,16 +35,7 @@ SLOW_TO_IMPORT = {"torch", "numpy", "pandas", "scipy", "sqlalchemy", "matplotlib
 )
 def test_help_is_shown_without_what_is_slow_to_import(words: list[str]) -> None:
     """What a command takes is known without what it does: not even its own module is imported."""
-    listing = f"""
-import json, sys
-from transferscope.cli.main import app
-try:
-    app({words})
-except SystemExit:
-    print(json.dumps(sorted(sys.modules)))
-"""
-    done = subprocess.run([sys.executable, "-c", listing], check=True, capture_output=True, text=True)
-    imported = {*json.loads(done.stdout.splitlines()[-1])}
+    imported = _imported_by(*words)
     assert imported.isdisjoint({*SLOW_TO_IMPORT, *(f"transferscope.cli.{name}" for name in COMMANDS)})
     assert {name for name in COMMANDS if f"transferscope.cli.commands.{name}" in imported} == {*words} - {"--help"}
 

@@ -53,10 +53,7 @@ def test_the_help_lists_it_and_survives_those_that_are_broken() -> None:
 
 @pytest.mark.parametrize(
     ("name", "reason"),
-    [
-        ("missing", "No module named 'no_such_package'"),
-        ("no-command", "it is a dict, not a typer.Typer"),
-    ],
+    [("missing", "No module named 'no_such_package'"), ("no-command", "it is a dict, not a typer.Typer")],
 )
 @pytest.mark.parametrize("words", [(), ("list",), ("draw", "a", "--full", "-x", "3")])
 def test_a_broken_one_is_one_sentence_whatever_it_is_given(name: str, reason: str, words: tuple[str, ...]) -> None:

@@ -82,14 +82,8 @@ def test_the_headline_over_both_sizes_keeps_to_the_budget(budget: int, tmp_path:
     ("options", "sentence"),
     [
         (("--set", "largest_size=100"), "largest feasible size = 100 is out of range; expected at least 64000"),
-        (
-            ("--set", "cost_pretrain=1", "--budget", "300"),
-            "budget = 300 pays for n = 300, below the",
-        ),
-        (
-            ("--set", "cost_pretrain=10", "--budget", "3"),
-            "budget = 3 is out of range; expected at least",
-        ),
+        (("--set", "cost_pretrain=1", "--budget", "300"), "budget = 300 pays for n = 300, below the"),
+        (("--set", "cost_pretrain=10", "--budget", "3"), "budget = 3 is out of range; expected at least"),
     ],
 )
 def test_a_limit_below_what_was_measured_is_a_sentence(options: tuple[str, ...], sentence: str, table: Path) -> None:

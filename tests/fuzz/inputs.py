@@ -105,10 +105,7 @@ _LITERALS = [
 ]
 """Values as they stand in a study file."""
 
-_LONG = {
-    *("steps", "epochs", "seeds", "every"),
-    *("eval_every", "inner_steps", "n_probes", "max_probes", "resolution"),
-}
+_LONG = {*("steps", "epochs", "seeds", "every"), *("eval_every", "inner_steps", "n_probes", "max_probes", "resolution")}
 """Keys whose large values are valid and take long, as they should."""
 
 _TABLES: dict[str, list[str]] = {
@@ -277,11 +274,7 @@ def _base_commands(material: Material, draw: Draw) -> dict[str, list[list[str]]]
         "demo": [[]],
         "papers": [["list"], ["draw", *_paper_figure(draw)], ["draw", *_paper_figure(draw)], []],
         "scaling": [[material.path("law.csv")], ["study.toml"], []],
-        "diagnose": [
-            [*looked, "--diagnostics", "weights"],
-            [*looked, "--set", "examples=9"],
-            [],
-        ],
+        "diagnose": [[*looked, "--diagnostics", "weights"], [*looked, "--set", "examples=9"], []],
         "rank": [["study.toml"], [target, "--from", weights, *architecture, "--labels", "9"], []],
         "plan": [["study.toml"], [material.path("law.csv")], []],
         "export": [["study.toml", "--out", "net"], ["study.sqlite", "--out", "net", "--method", "scratch"], []],

@@ -12,16 +12,7 @@ from torch.nn import functional as F
 from cases_of_methods import BUDGET, classification_task, network_for
 from methods.by_hand import ONE_STEP, OPTIONS, first_order, images, target_head, whole
 from transferscope.data.task import TransferTask
-from transferscope.methods import (
-    FineTune,
-    FitOptions,
-    Joint,
-    L2Sp,
-    Merlin,
-    MerlinFt,
-    Method,
-    Scratch,
-)
+from transferscope.methods import FineTune, FitOptions, Joint, L2Sp, Merlin, MerlinFt, Method, Scratch
 from transferscope.methods.inner_head import ridge_head
 from transferscope.methods.merlin import MerlinWithoutSource
 from transferscope.methods.probe_head import logistic_probe

@@ -21,18 +21,3 @@ def test_they_are_refused_by_name(kind: type[Method], settings: dict[str, Any], 
     with pytest.raises(SettingsError) as refused:
         kind(**settings)
     assert named in str(refused.value)
-
-
-@pytest.mark.parametrize(
-    ("made", "name", "value"),
-    [
-        (FineTune(), "head", "x"),
-        (FineTune(), "lr_scale", float("nan")),
-        (Merlin(), "ridge", "x"),
-        (TrainingSettings(steps=3), "optimiser", "adam"),
-    ],
-)
-def test_what_no_study_file_takes_is_refused_in_python_too(made: Any, name: str, value: object) -> None:
-    object.__setattr__(made, name, value)  # the check of types at run time would come before ours
-    with pytest.raises(SettingsError, match=f"^{name} = "):
-        made.__post_init__()

@@ -285,39 +285,6 @@ def test_outputs_of_blocks_are_what_reaches_the_next() -> None:
     assert not any(module._forward_pre_hooks for module in network.modules())
 
 
-class Tokens(nn.Module):
-    """A small transformer of torch."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.embed = nn.Linear(1, 8)
-        layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, dropout=0.0)
-        self.encoder = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
-        self.head = nn.Linear(8, 4)
-
-    def forward(self, inputs: Tensor) -> Tensor:
-        out: Tensor = self.head(self.encoder(self.embed(inputs[:, :, None])).mean(dim=1))
-        return out
-
-
-def test_they_learn_with_a_transformer_of_a_user() -> None:
-    task = classification_task()
-    network = adapt(Tokens(), input_shape=(5,))
-    assert len(network.blocks()) == 3
-    outputs = BlockOutputs(network)
-    with outputs.watched():
-        found = outputs.of(torch.randn(2, 5))
-    assert [tuple(output.values.shape) for (output,) in found.values()] == [(2, 5, 8), (2, 5, 8), (2, 8)]
-    one = map_distance(found["encoder.layers.0"], [BlockOutput(torch.zeros(2, 5, 8))], torch.arange(8.0))
-    expected = (found["encoder.layers.0"][0].values.square().mean(dim=1) @ torch.arange(8.0)).mean()
-    assert one.item() == pytest.approx(expected.item(), rel=1e-5)
-    methods: list[Method] = [Delta(), Bss(), CoTuning(), Distill()]
-    for method in methods:
-        fitted = method.fit(task, network, replace(OPTIONS, training=replace(BUDGET, steps=2)))
-        assert np.isfinite(fitted.outputs(task.target.test).numpy()).all()
-        assert not same(weights_of(fitted.network), weights_of(network.with_head(fitted.network.head)))
-
-
 def test_co_tuning_teaches_the_source_head_what_classes_look_like_to_it() -> None:
     task, method = classification_task(), CoTuning(trade_off=0.7, lr_scale=0.5)
     network = network_for(task, method)

@@ -11,35 +11,16 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from cases_of_methods import (
-    CASES,
-    CLASSES_ALONE,
-    classification_task,
-    labelled_task,
-    regression_task,
-)
+from cases_of_methods import CASES, CLASSES_ALONE, classification_task, labelled_task, regression_task
 from methods.by_hand import KilledError, die
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
 from transferscope.errors import DataError, SettingsError
-from transferscope.methods import (
-    FineTune,
-    FitOptions,
-    Merlin,
-    MerlinFt,
-    Method,
-    Scratch,
-    Snapshots,
-    pretrain,
-)
+from transferscope.methods import FineTune, FitOptions, Merlin, MerlinFt, Method, Scratch, Snapshots, pretrain
 from transferscope.methods.common import training_domain
 from transferscope.methods.inner_head import leave_one_out_head, weighted_ridge_head
 from transferscope.models import Network
 from transferscope.testing.methods import network_for, same, weights_of
-from transferscope.training import (
-    Batch,
-    TrainingSettings,
-    pixel_scale,
-)
+from transferscope.training import Batch, TrainingSettings, pixel_scale
 
 ALL = TrainingSettings(steps=6, batch_size=8, lr=0.05, eval_every=2, early_stopping=2, class_weights="balanced")
 

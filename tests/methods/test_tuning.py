@@ -180,13 +180,7 @@ def test_halving_does_not_depend_on_the_order_in_which_settings_stand() -> None:
     task = classification_task(n_target=30)  # a stored table comes back in another order than it was written in
     grid: dict[str, list[Value]] = {"weight_decay": [5e-4, 0.0], "lr": [0.01, 0.02]}
     one, other = (
-        tune(
-            Scratch(),
-            task,
-            network_for(task, Scratch()),
-            OPTIONS,
-            grid=dict(items),
-        )
+        tune(Scratch(), task, network_for(task, Scratch()), OPTIONS, grid=dict(items))
         for items in (grid.items(), reversed(grid.items()))
     )
     assert (one.trials, one.chosen) == (other.trials, other.chosen)

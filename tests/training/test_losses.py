@@ -45,13 +45,6 @@ def test_the_loss_of_classes_is_scikit_learns_log_loss(weighted: bool) -> None:
     assert float(found) == pytest.approx(log_loss(labels, outputs.softmax(dim=1).numpy(), sample_weight=balanced))
 
 
-def test_the_loss_on_a_grid_is_the_mean_over_cells_that_have_a_label() -> None:
-    """Outputs ln 3 and 0 give probabilities 3/4 and 1/4; three of four cells have a label."""
-    outputs = torch.tensor([np.log(3.0), 0.0], dtype=torch.float64)[None, :, None, None].expand(1, 2, 2, 2)
-    labels = torch.tensor([[[0, 0], [1, -1]]])
-    assert float(batch_loss(outputs, Batch(outputs, labels))) == pytest.approx((2 * np.log(4 / 3) + np.log(4)) / 3)
-
-
 def test_labels_become_targets_around_zero() -> None:
     assert encode(torch.tensor([2, 0]), 4).tolist() == [[-0.25, -0.25, 0.75, -0.25], [0.75, -0.25, -0.25, -0.25]]
     assert encode(torch.tensor([[True, False]]), 2).tolist() == [[0.5, -0.5]]
