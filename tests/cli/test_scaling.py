@@ -17,7 +17,7 @@ from transferscope.analyses.scaling.study import StudyQuestion, analyse_errors, 
 from transferscope.errors import DataError, SettingsError
 from transferscope.estimate import Estimate
 from transferscope.records import Cost, Record
-from transferscope.report.blocks import Table, Text
+from transferscope.report.blocks import Figure, Points, Table, Text
 from transferscope.report.page import Part
 from transferscope.store import Outcome, Owner, PlannedCell, Store, StudyRow
 from transferscope.study.frames import read_study
@@ -172,7 +172,7 @@ def test_the_report_of_the_study_shows_the_law_and_first_what_it_rests_on(
     assert part.question == "how much"
     assert part.sentence in printed
     (section,) = part.sections
-    assert [block.kind for block in section.blocks] == ["figure", "table", "points"]
+    assert [type(block) for block in section.blocks] == [Figure, Table, Points]
     table = section.blocks[1]
     assert isinstance(table, Table)
     assert [row[0].text for row in table.rows] == ["synthetic, fine-tune"]
