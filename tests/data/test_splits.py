@@ -1,5 +1,6 @@
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -214,6 +215,10 @@ NEEDS = "needs two of each class: add examples or drop the class"
         (
             lambda: split_off_test(with_counts([5, 1]), 0.5, seed=0),
             f"class 'class 1' has one example; a split into training and test {NEEDS}",
+        ),
+        (
+            lambda: split_off_test(replace(with_counts([1] * 6), groups=np.arange(6) % 3), 0.5, seed=0),
+            "3 groups cannot be split into training and test part with every class in both",
         ),
         (
             lambda: folds(with_counts([1, 1, 5]), 2, seed=0),

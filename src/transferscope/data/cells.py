@@ -55,7 +55,7 @@ _DATE = re.compile(
     rf"(?:[T ,]+{_TIME})?",
     re.IGNORECASE,
 )
-_TIME_OF_DAY = re.compile(_TIME.replace("(?P<half>[ap]\\.?m\\.?)?", "(?P<half>[ap]\\.?m\\.?)"), re.IGNORECASE)
+_TIME_OF_DAY = re.compile(_TIME, re.IGNORECASE)
 _UTC = ("z", "utc", "gmt")
 _EPOCH = datetime.datetime(1970, 1, 1)
 
@@ -94,10 +94,11 @@ def as_arrow(column: pd.Series) -> pa.ChunkedArray:
     return pa.chunked_array([pa.array(column.astype(object), pa.string(), from_pandas=True)])
 
 
-def as_objects(text: pa.ChunkedArray) -> pd.Series:
+def as_objects(text: pd.Series | pa.ChunkedArray) -> pd.Series:
     """Return text as Python objects, shared by equal cells; None for missing ones."""
     places, distinct = spelled(text)
-    return pd.Series(np.array([*distinct, None], dtype=object)[places], dtype=object)
+    index = text.index if isinstance(text, pd.Series) else None
+    return pd.Series(np.array([*distinct, None], dtype=object)[places], index, dtype=object)
 
 
 def as_codes(text: pa.ChunkedArray) -> pd.Series:
@@ -105,17 +106,13 @@ def as_codes(text: pa.ChunkedArray) -> pd.Series:
     return pd.Series(pd.arrays.ArrowExtensionArray(text.dictionary_encode().unify_dictionaries()))
 
 
-def spelled(text: pa.ChunkedArray) -> tuple[np.ndarray, list[str]]:
-    """Return the index of each cell among the distinct texts, -1 if missing, and these texts."""
-    whole = text.unify_dictionaries().combine_chunks()
+def spelled(text: pd.Series | pa.ChunkedArray, without: Collection[str] = ()) -> tuple[np.ndarray, list[str]]:
+    """Return the index of each cell among the distinct texts, -1 if missing or in `without`, and these texts."""
+    whole = (as_arrow(text) if isinstance(text, pd.Series) else text).unify_dictionaries().combine_chunks()
     encoded = whole if pa.types.is_dictionary(whole.type) else whole.dictionary_encode()
     places = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    return _used(places, encoded.dictionary.to_pylist(), frozenset())
-
-
-def _used(places: np.ndarray, distinct: list[str], without: Collection[str]) -> tuple[np.ndarray, list[str]]:
-    """Return the codes and texts without texts that are unused, as after a selection of rows, or in `without`."""
-    counts = np.bincount(places + 1, minlength=len(distinct) + 1)[1:]
+    distinct = encoded.dictionary.to_pylist()
+    counts = np.bincount(places + 1, minlength=len(distinct) + 1)[1:]  # 0 for texts of other rows of the file
     kept = [k for k, one in enumerate(distinct) if counts[k] and one.strip() not in without]
     if len(kept) == len(distinct):
         return places, distinct
@@ -127,7 +124,7 @@ def _used(places: np.ndarray, distinct: list[str], without: Collection[str]) -> 
 def coded(column: pd.Series) -> tuple[np.ndarray, list[Any]]:
     """Return the index of each cell among the distinct values, -1 if missing, and these; text may have outer spaces."""
     if is_text(column):
-        return _used(*spelled(as_arrow(column)), GAPS)
+        return spelled(column, GAPS)
     places, distinct = pd.factorize(plain(column))
     return places, distinct.tolist()
 
@@ -207,30 +204,25 @@ def typed(column: pd.Series) -> pd.Series:
         return column
     text = as_arrow(column)
     values = None if pa.types.is_dictionary(text.type) else plain_numbers(text)
-    values = _read_apart(text) if values is None else values
+    values = _by_distinct_text(text) if values is None else values
     return pd.Series(values, index=column.index, name=column.name, dtype=values.dtype)
 
 
-def _read_apart(text: pa.ChunkedArray) -> np.ndarray:
-    """Apply `typed` to cells that are not all plain numbers, by their distinct values."""
+def _by_distinct_text(text: pa.ChunkedArray) -> np.ndarray:
+    """Apply `typed` to cells by their distinct texts; numbers may have digits other than ASCII."""
     places, distinct = spelled(text)
+    missing: list[None] = [None] * bool((places < 0).any())
+    ascii_digits = (re.sub(r"\d", lambda digit: str(int(digit[0])), one) for one in distinct)
+    numbers = plain_numbers(pa.chunked_array([pa.array([*ascii_digits, *missing], pa.string())]))
+    if numbers is not None:
+        return np.asarray(numbers[places])
     stripped = [one.strip() for one in distinct]
-    known = [one for one in stripped if one not in _GAPS_AMONG_NUMBERS]
-
-    def taken(values: Sequence[object], dtype: type) -> np.ndarray:
-        held = np.array([*values, np.nan if dtype is float else None], dtype=object)
-        return np.asarray(held[places].astype(dtype))
-
-    are_numbers = all(_PLAIN.fullmatch(one) for one in known) and any(re.fullmatch(NUMBER, one) for one in known)
-    if are_numbers and not are_codes(known):  # digits other than ASCII, and numbers that Arrow does not read
-        whole = all(re.fullmatch(r"[+-]?\d{1,18}", one) for one in known)
-        gaps = [one in _GAPS_AMONG_NUMBERS for one in stripped]
-        values = [np.nan if gap else int(one) if whole else float(one) for one, gap in zip(stripped, gaps, strict=True)]
-        return taken(values, int if whole and not any(gaps) and (places >= 0).all() else float)
-    if known and all(one.lower() in ("true", "false") for one in known):
-        truths = [None if one in _GAPS_AMONG_NUMBERS else one.lower() == "true" for one in stripped]
-        return taken(truths, bool if None not in truths and (places >= 0).all() else object)
-    return taken([None if bare in GAPS else one for one, bare in zip(distinct, stripped, strict=True)], object)
+    truths = [None if one in _GAPS_AMONG_NUMBERS else one.lower() for one in stripped]
+    if {*truths, None} <= {"true", "false", None}:
+        held = [None if one is None else one == "true" for one in truths] + missing
+        return np.asarray(np.array(held, dtype=object if None in held else bool)[places])
+    kept = [None if bare in GAPS else one for one, bare in zip(distinct, stripped, strict=True)]
+    return np.asarray(np.array([*kept, None], dtype=object)[places])
 
 
 Cells = Mapping[str, pa.ChunkedArray | pd.Series]
@@ -254,7 +246,11 @@ def read_cells(
         and notes on what was changed and left out.
     """
     given: dict[str, pa.ChunkedArray | pd.Series] = dict(columns)
-    texts = {n: as_arrow(one) if isinstance(one, pd.Series) else one for n, one in given.items() if _is_text(one)}
+    texts = {
+        name: as_arrow(one) if isinstance(one, pd.Series) else one
+        for name, one in given.items()
+        if not isinstance(one, pd.Series) or is_text(one)
+    }
     numbers = {name: plain_numbers(text) for name, text in texts.items()}
     changed, notes = _without_marks(texts, numbers, separator)
     texts, given = texts | changed, given | changed
@@ -272,10 +268,6 @@ def read_cells(
     if left:
         rows = rows.assign(**{name: plain_numbers(texts[name].take(rows.index.to_numpy())) for name in written})
     return rows, written, (*notes, *left)
-
-
-def _is_text(column: pa.ChunkedArray | pd.Series) -> bool:
-    return is_text(column) if isinstance(column, pd.Series) else True
 
 
 def _without_marks(

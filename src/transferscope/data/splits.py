@@ -218,11 +218,11 @@ def _group_folds(examples: LabelledSet, n_folds: int, *, seed: int) -> tuple["Fo
     """
     from sklearn.model_selection import StratifiedGroupKFold
 
-    if n_folds < 2:
-        return ()
     of_classes = examples.kind == "classification"
     strata = examples.labels if of_classes else np.zeros(len(examples), dtype=np.int64)
     n_folds = min(n_folds, int(np.bincount(strata).max()))
+    if n_folds < 2:
+        return ()
     with warnings.catch_warnings():
         warnings.simplefilter(
             "ignore", UserWarning

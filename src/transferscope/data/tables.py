@@ -22,7 +22,6 @@ from transferscope.data.cells import (
     ANY_NUMBER,
     NUMBER,
     DayOrder,
-    as_arrow,
     as_codes,
     as_objects,
     coded,
@@ -224,13 +223,8 @@ def _parts(
     notes = tuple(dict.fromkeys(note for frame in frames for note in frame.notes))
     if len(frames) > 1:
         return settings, kind, frames[0], frames[1], notes
-    table = tables[0]
-    if settings.split is not None:
-        own, other, left_out = _split_rows(table, settings, path)
-    else:
-        own, other, left_out = _drawn_rows(table, settings, kind, path, seed)
-    notes = (*notes, *filter(None, [left_out]))
-    return settings, kind, frames[0].take(own), frames[0].take(other), notes
+    own, other, left_out = _rows(tables[0], settings, kind, path, seed)
+    return settings, kind, frames[0].take(own), frames[0].take(other), (*notes, *filter(None, [left_out]))
 
 
 def read_features(
@@ -307,7 +301,7 @@ def with_labels(
     whole = texts if settings.separator is not None else texts.apply(_typed_labels)
     kind = settings.kind or ("multi-label" if settings.separator else _kind_of(whole, files[0]))
     for name in labels if kind in ("classification", "regression") else ():
-        held = [one.strip() for one in spelled(as_arrow(texts[name]))[1]] if is_text(whole[name]) else []
+        held = [one.strip() for one in spelled(texts[name])[1]] if is_text(whole[name]) else []
         if _are_all(held, ANY_NUMBER) and not _are_all(held, NUMBER):
             raise DataError(
                 f"{files[0]}: label column {name!r} holds {held[0]!r}, whose separators could be decimal or "
@@ -326,14 +320,14 @@ def _are_all(texts: Sequence[str], pattern: str) -> bool:
 
 def _as_objects(table: pd.DataFrame, names: Set[str | None]) -> pd.DataFrame:
     places = [str(one) for one in table if one in names and isinstance(table[one].dtype, pd.ArrowDtype)]
-    return table.assign(**{one: as_objects(as_arrow(table[one])).set_axis(table.index) for one in places})
+    return table.assign(**{one: as_objects(table[one]) for one in places})
 
 
 def _typed_labels(column: pd.Series) -> pd.Series:
     """Return labels as numbers or booleans if all are; otherwise as text, in which None or NA is a class."""
     if isinstance(column.dtype, pd.StringDtype) or not is_text(column):  # typed text of a parquet file stays text
         return column
-    places, distinct = spelled(as_arrow(column))
+    places, distinct = spelled(column)
     values = typed(pd.Series([*distinct, None] if (places < 0).any() else distinct, dtype=object))
     if pd.api.types.is_numeric_dtype(values) and not (
         (values.abs() >= _LONGEST).any() and any(re.fullmatch(r"[+-]?\d{19,}", one.strip()) for one in distinct)
@@ -360,10 +354,9 @@ def read_labels(
         DataError: The labels do not fit their kind.
     """
     labels = rows[list(settings.labels)]
-    if kind == "classification":
-        return _checked_labels(labels, kind, path), None
-    labels = _as_objects(labels, set(settings.labels))
-    if kind == "regression":
+    if kind != "classification":
+        labels = _as_objects(labels, set(settings.labels))
+    if kind != "multi-label":
         return _checked_labels(labels, kind, path), None
     if labels.shape[1] > 1:
         return flags(labels, path), tuple(map(str, labels.columns))
@@ -377,7 +370,7 @@ def read_labels(
 def _refuse_one_value_in_two_spellings(column: pd.Series, path: Path) -> None:
     if not is_text(column):
         return
-    texts = pd.Series(spelled(as_arrow(column))[1], dtype=object)
+    texts = pd.Series(spelled(column)[1], dtype=object)
     plain = texts.str.strip()
     if plain.str.fullmatch(NUMBER).all():
         numbers = plain.map(lambda one: int(one) if re.fullmatch(r"[+-]?\d+", one) else float(one))
@@ -416,7 +409,7 @@ def _checked_labels(labels: pd.DataFrame, kind: Kind, path: Path) -> np.ndarray:
             return np.asarray(values)
         if not is_text(values):
             return _as_text(values, path).to_numpy(dtype=np.str_)
-        places, distinct = spelled(as_arrow(values))
+        places, distinct = spelled(values)
         return np.asarray(np.asarray(distinct, dtype=np.str_)[places])
     numbers = np.empty(labels.shape)
     for place, name in enumerate(labels.columns):
@@ -479,17 +472,17 @@ def rows_of_table(
     Raises:
         DataError: An unused column looks like a train/test split, or there are too few rows.
     """
-    if settings.split is not None:
-        return _split_rows(table, settings, path)
-    if settings.test_share is None:
+    if settings.split is None and settings.test_share is None:
         unread = table.drop(columns=[*settings.labels, *inputs])
         _refuse_names_of_parts(unread, path, otherwise="test_share=0.2 for rows that are drawn")
-    return _drawn_rows(table, settings, kind, path, seed)
+    return _rows(table, settings, kind, path, seed)
 
 
-def _drawn_rows(
+def _rows(
     table: pd.DataFrame, settings: TableSettings, kind: Kind, path: Path, seed: int
 ) -> tuple[Int64[np.ndarray, " n_train"], Int64[np.ndarray, " n_test"], str]:
+    if settings.split is not None:
+        return _split_rows(table, settings, path)
     labels, names = read_labels(table, settings, kind, path)
     return rows_of_parts(
         labels,
@@ -537,18 +530,14 @@ def _refuse_names_of_parts(unread: pd.DataFrame, path: Path, *, otherwise: str) 
     """
     for column in [one for one in unread if not pd.api.types.is_numeric_dtype(unread[one])]:
         texts = coded(unread[column])[1] if is_text(unread[column]) else unread[column].dropna()
-        said = (str(value).strip().lower() for value in texts)
-        values = set[str]()
-        for value in filter(None, said):  # ignore empty cells
-            values.add(value)
-            if value not in ALL_NAMES:
-                break
-        else:
-            if split_names(values, f"{path}: column {column!r}") is not None:
-                raise DataError(
-                    f"{path}: column {column!r} has only {listed(sorted(values))}, like a train/test split; give "
-                    f"split={column} for that, or {otherwise.format(column=column)}"
-                )
+        if any(str(value).strip().lower() not in ALL_NAMES for value in texts if str(value).strip()):
+            continue
+        values = {str(value).strip().lower() for value in texts} - {""}
+        if split_names(values, f"{path}: column {column!r}") is not None:
+            raise DataError(
+                f"{path}: column {column!r} has only {listed(sorted(values))}, like a train/test split; give "
+                f"split={column} for that, or {otherwise.format(column=column)}"
+            )
 
 
 def require_column(columns: Collection[object], column: str, path: Path) -> None:
