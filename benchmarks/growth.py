@@ -1,10 +1,10 @@
 """How seconds and memory grow with the work: tables, features, stores, results and images of several sizes.
 
-    python -m benchmarks.growth [KIND ...] [--most N] [--figure FILE.svg]
+    python -m benchmarks.growth [KIND ...] [--most N] [--turns N] [--figure FILE.svg]
 
-Each size is read in a process of its own. Seconds are of the processor, those of `import transferscope` and its
-libraries left out; memory is the largest that the process had, libraries included. The exponent is that between the two
-largest sizes: 1 is linear. `--most` leaves out what is larger.
+Each size is read in a process of its own, in each of the turns; the least is shown. Seconds are of the processor,
+without those of imports; memory is the largest that the process had, libraries included. The exponent is that between
+the two largest sizes: 1 is linear. `--most` leaves out what is larger.
 """
 
 import argparse
@@ -147,10 +147,10 @@ def images(folder: Path, n: int) -> None:
         Image.fromarray(pixels).save(folder / "photos" / str(i % 10) / f"{i}.png", compress_level=0)
 
 
-LOAD = "import pandas\nfrom transferscope.data.load import load"
+LOAD = "import pandas\nimport transferscope.data.readers.tables\nfrom transferscope.data.load import load"
 POWERS = {
-    "tables": (4, 5, 6),
-    "pandas": (4, 5, 6),
+    "tables": (3.5, 4, 5, 6),
+    "pandas": (3.5, 4, 5, 6),
     "features": (4, 5, 6),
     "neighbours": (3, 4, 4.5),
     "stores": (2, 3, 4, 5),
@@ -211,16 +211,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kinds", nargs="*", default=list(KINDS))
     parser.add_argument("--most", type=float, default=math.inf)
+    parser.add_argument("--turns", type=int, default=1)
     parser.add_argument("--figure", type=Path)
     arguments = parser.parse_args()
+    sizes = [(kind, round(10**power)) for kind in arguments.kinds for power in POWERS[kind]]
+    sizes = [one for one in sizes if one[1] <= arguments.most]
+    turns = [{one: measured(*one) for one in sizes} for _ in range(arguments.turns)]
     found: dict[str, list[tuple[int, float, float]]] = {}
     print("| | size | CPU s | MiB | exponent |\n|---|---|---|---|---|")
     for kind in arguments.kinds:
         rows = found[kind] = []
-        for n in (round(10**power) for power in POWERS[kind]):
-            if n > arguments.most:
-                continue
-            rows.append((n, *measured(kind, n)))
+        for n in [size for of, size in sizes if of == kind]:
+            rows.append((n, *min(turn[kind, n] for turn in turns)))
             exponent = "" if len(rows) < 2 else f"{math.log(rows[-1][1] / rows[-2][1], rows[-1][0] / rows[-2][0]):.2f}"
             print(f"| {KINDS[kind][0]} | {n:,} | {rows[-1][1]:.2f} | {rows[-1][2]:.0f} | {exponent} |", flush=True)
     if arguments.figure is not None:

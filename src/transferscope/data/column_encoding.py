@@ -465,25 +465,21 @@ def _filled(
 
 def _as_numbers(column: pd.Series, kind: ColumnKind, order: DayOrder | None, path: Path) -> Float64[np.ndarray, " N"]:
     """Return numbers, booleans, or dates as days since 1970 (UTC with an offset); NaN if missing."""
-    if kind == "date" and pd.api.types.is_datetime64_any_dtype(column):
-        naive = column if column.dt.tz is None else column.dt.tz_convert("UTC").dt.tz_localize(None)
-        seconds = (naive.to_numpy() - np.datetime64(0, "s")) / np.timedelta64(1, "s")
-        return np.asarray(seconds.astype(np.float64) / _DAY)
-    if kind == "date":
+    if kind != "date" and pd.api.types.is_numeric_dtype(column):
+        values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+        strange = np.isinf(values)
+    else:
         places, distinct = coded(column)
-        days = [np.nan if str(one).strip() in MARKS else days_of(one, order) for one in distinct]
-        wrong = np.isin(places, [k for k, day in enumerate(days) if day is None])
-        if wrong.any():
-            raise _strange(column, int(wrong.argmax()), kind, path)
-        return np.asarray(np.array([*days, np.nan], dtype=np.float64)[places])
-    given = numbers = plain(typed(column))
-    unread = np.zeros(len(column), dtype=np.bool_)
-    if not pd.api.types.is_numeric_dtype(given):  # `to_numeric` would convert dates to nanoseconds
-        others = given.astype(object).map(lambda one: "a date" if isinstance(one, datetime.date) else one)
-        numbers = pd.to_numeric(others.where(given.notna(), None), errors="coerce")
-        unread = (numbers.isna() & given.notna()).to_numpy()
-    values = numbers.to_numpy(dtype=np.float64, na_value=np.nan)
-    strange = np.isinf(values) | unread
+        if kind == "date":
+            read = [np.nan if str(one).strip() in MARKS else days_of(one, order) for one in distinct]
+        else:
+            given = typed(pd.Series(distinct, dtype=object))
+            dateless = given.map(lambda one: "a date" if isinstance(one, datetime.date) else one)  # not as nanoseconds
+            numbers = pd.to_numeric(dateless, errors="coerce").astype(np.float64)
+            unread = ~np.isfinite(numbers) & given.notna()
+            read = [None if is_unread else number for number, is_unread in zip(numbers, unread, strict=True)]
+        values = np.array([*read, np.nan], dtype=np.float64)[places]
+        strange = np.isin(places, [place for place, one in enumerate(read) if one is None])
     if kind == "truth":
         strange |= ~np.isnan(values) & ~np.isin(values, (0.0, 1.0))
     if strange.any():
