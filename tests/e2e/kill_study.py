@@ -10,7 +10,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
@@ -27,17 +26,12 @@ _WORKER = "spawn_main"  # in the command line of a worker
 _SEEDS_PER_KILL = 6  # so much work that a run seldom ends before it is killed
 
 
-@dataclass(frozen=True)
-class Kills:
-    """How often a runner and its workers were killed, and whether the tables are those of an undisturbed run."""
+def kill_study(folder: Path, *, times: int, seed: int, url: str | None = None) -> tuple[list[str], bool]:
+    """Kill a study in a folder, or in an empty PostgreSQL database, and let it end.
 
-    of_runner: int
-    of_workers: int
-    equal: bool
-
-
-def kill_study(folder: Path, *, times: int, seed: int, url: str | None = None) -> Kills:
-    """Kill a study in a folder, or in an empty PostgreSQL database, let it end, and compare."""
+    Returns:
+        What was killed each time, and whether the tables are those of an undisturbed run.
+    """
     generator = random.Random(seed)
     killed, whole = url or folder / "killed.sqlite", folder / "whole.sqlite"
     n_seeds = str(_SEEDS_PER_KILL * times)
@@ -45,8 +39,7 @@ def kill_study(folder: Path, *, times: int, seed: int, url: str | None = None) -
     victims = [_run_and_kill(run, generator) for _ in range(times)]
     subprocess.run(run, check=True, stdout=subprocess.DEVNULL)
     run_here(str(whole), n_seeds, "count", "0")
-    equal = all(left.equals(right) for left, right in zip(tables(killed), tables(whole), strict=True))
-    return Kills(victims.count("runner"), victims.count("worker"), equal)
+    return victims, all(left.equals(right) for left, right in zip(tables(killed), tables(whole), strict=True))
 
 
 def tables(store: Path | str, name: str = "small") -> list[pd.DataFrame]:
@@ -94,10 +87,10 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         if options.url is not None:
             emptied(options.url)
-        kills = kill_study(Path(folder), times=options.times, seed=options.seed, url=options.url)
-    print(f"killed the runner {kills.of_runner} times, a worker and the runner {kills.of_workers} times")
-    print("the tables are equal" if kills.equal else "the tables differ")
-    return 0 if kills.equal else 1
+        victims, equal = kill_study(Path(folder), times=options.times, seed=options.seed, url=options.url)
+    print(f"killed the runner {victims.count('runner')} times, a worker and the runner {victims.count('worker')} times")
+    print("the tables are equal" if equal else "the tables differ")
+    return 0 if equal else 1
 
 
 if __name__ == "__main__":

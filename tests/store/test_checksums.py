@@ -1,16 +1,14 @@
 """A finished run whose outcome is not what was stored is named and done again; a right one is never called damaged."""
 
 import math
-import sqlite3
 import struct
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from store.rows_for_tests import cell, outcome, study
+from store.rows_for_tests import cell, change, outcome, study
 from transferscope.errors import DamagedRunError, StoreError
 from transferscope.estimate import Estimate
 from transferscope.records import Cost, Record
@@ -33,12 +31,6 @@ def path(tmp_path: Path) -> Path:
         store.finish("b", Outcome((), Cost()))
         store.put_study_array("s", "target_test_labels", np.arange(3))
     return where
-
-
-def change(path: Path, statement: str, *values: object) -> None:
-    with closing(sqlite3.connect(path)) as raw, raw:
-        raw.create_function("flip", 1, lambda content: bytes([*content[:-1], content[-1] ^ 1]))
-        assert raw.execute(statement, values).rowcount > 0
 
 
 def flipped(value: float, bit: int) -> float:

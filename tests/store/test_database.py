@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import event
 from sqlalchemy.engine.base import RootTransaction
 
-from store.rows_for_tests import cell, outcome, study
+from store.rows_for_tests import cell, change, outcome, study
 from transferscope.errors import StoreError, UnreachableError
 from transferscope.store import Owner, Store, StudyCounts, database
 from transferscope.store.database import connect, insert_many, sqlite_path, without_password
@@ -46,9 +46,7 @@ def message_of(place: Path | str, *, create: bool = False) -> str:
 def test_what_is_no_store_is_refused_and_left_alone(tmp_path: Path, name: str, create: bool, message: str) -> None:
     (tmp_path / "notes.txt").write_text("dear diary, " * 100)
     (tmp_path / "empty.sqlite").touch()
-    with closing(sqlite3.connect(tmp_path / "other.sqlite")) as other, other:
-        other.execute("CREATE TABLE songs (name TEXT)")
-    other.close()
+    change(tmp_path / "other.sqlite", "CREATE TABLE songs (name TEXT)")
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
     where = tmp_path / name
     assert message_of(where, create=create).startswith(message.format(where))
@@ -56,17 +54,16 @@ def test_what_is_no_store_is_refused_and_left_alone(tmp_path: Path, name: str, c
 
 
 @pytest.mark.parametrize(
-    "change",
+    "statement",
     [
         "UPDATE meta SET value = '99' WHERE name = 'format'",
         "UPDATE meta SET value = '2', name = 'schema' WHERE name = 'format'",  # as before the first release
     ],
 )
-def test_a_store_of_another_format_is_refused_and_left_alone(path: Path, change: str) -> None:
-    with closing(sqlite3.connect(path)) as raw, raw:
-        raw.execute(change)
+def test_a_store_of_another_format_is_refused_and_left_alone(path: Path, statement: str) -> None:
+    change(path, statement)
+    with closing(sqlite3.connect(path)) as raw:
         before = list(raw.iterdump())
-    raw.close()
     for create in (True, False):
         assert message_of(path, create=create).startswith(f"the store {path} has format ")
     with closing(sqlite3.connect(path)) as raw:

@@ -3,16 +3,14 @@
 import json
 import os
 import shutil
-import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
 
-from store.rows_for_tests import cell, outcome, study
+from store.rows_for_tests import cell, change, outcome, study
 from transferscope.errors import StoreError
 from transferscope.files import inside
 from transferscope.store import Owner, Store
@@ -36,8 +34,7 @@ def path(tmp_path: Path) -> Path:
     "key", ["../../OUT", "/tmp/OUT", "..", ".", "", "a.b", "a/b", "a\\b", "*", "k" * 65, "é", "a\n"]
 )
 def test_a_key_that_could_be_a_path_is_refused_by_all_that_read_keys(path: Path, key: str) -> None:
-    with closing(sqlite3.connect(path)) as raw, raw:
-        raw.execute("UPDATE cells SET key = ? WHERE key = 'a'", [key])
+    change(path, "UPDATE cells SET key = ? WHERE key = 'a'", key)
     with Store.open(path, create=False) as store:
         reads: list[Callable[[str], object]] = [
             store.standings,
@@ -132,12 +129,10 @@ def test_a_limit_of_the_size_of_files_is_said_as_such(path: Path) -> None:
 @pytest.mark.parametrize("missing", ["method", "seed"])
 def test_a_run_that_does_not_say_its_method_and_seed_is_refused(path: Path, missing: str) -> None:
     labels = {"method": "scratch", "seed": 0, "source": None}
-    with closing(sqlite3.connect(path)) as raw, raw:
-        raw.execute("UPDATE study_cells SET labels = ?", [json.dumps(labels)])
+    change(path, "UPDATE study_cells SET labels = ?", json.dumps(labels))
     with Store.open(path, create=False) as store:
         assert len(store.cells("s")) == 3
-    with closing(sqlite3.connect(path)) as raw, raw:
-        raw.execute("UPDATE study_cells SET labels = ?", [json.dumps({**labels, missing: None})])
+    change(path, "UPDATE study_cells SET labels = ?", json.dumps({**labels, missing: None}))
     with Store.open(path, create=False) as store:
         for read in (store.cells, partial(store.claim, owner=ME, at_most=9)):
             with pytest.raises(StoreError):

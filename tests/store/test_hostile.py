@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from sqlalchemy import text
 
-from store.rows_for_tests import cell, outcome, study
+from store.rows_for_tests import cell, change, outcome, study
 from transferscope.errors import StoreError, TransferscopeError
 from transferscope.estimate import Estimate
 from transferscope.records import Cost, Failure, Record
@@ -40,13 +40,6 @@ def path(made: Path, tmp_path: Path) -> Path:
     return Path(shutil.copy(made, tmp_path))
 
 
-def change(path: Path, *statements: str) -> None:
-    with closing(sqlite3.connect(path)) as raw, raw:
-        for statement in statements:
-            raw.execute(statement)
-    raw.close()
-
-
 def read_all(store: Store) -> None:
     for found in store.studies():
         store.study(found.name)
@@ -68,8 +61,9 @@ def do_all(store: Store) -> None:
 )
 def test_a_version_that_is_none_is_no_store(path: Path, value: str) -> None:
     literal = value if value in ("NULL", "x'3200'") else f"'{value}'"
-    change(path, "CREATE TABLE m (name TEXT PRIMARY KEY, value)", f"INSERT INTO m VALUES ('format', {literal})")
-    change(path, "DROP TABLE meta", "ALTER TABLE m RENAME TO meta")
+    change(path, "DROP TABLE meta")
+    change(path, "CREATE TABLE meta (name TEXT PRIMARY KEY, value)")
+    change(path, f"INSERT INTO meta VALUES ('format', {literal})")
     with pytest.raises(StoreError, match=r"has format .*; expected 2"):
         Store.open(path, create=False)
 
@@ -135,7 +129,6 @@ def test_any_value_in_any_column_is_read_as_what_it_should_be_or_refused(
         raw.execute("PRAGMA writable_schema = ON")
         raw.execute("UPDATE sqlite_master SET sql = replace(sql, ' NOT NULL', '') WHERE type = 'table'")
         raw.execute(f"PRAGMA schema_version = {raw.execute('PRAGMA schema_version').fetchone()[0] + 1}")
-    raw.close()
     try:
         change(path, f"UPDATE {table} SET {column} = {value}")
     except sqlite3.DatabaseError:

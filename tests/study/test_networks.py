@@ -97,6 +97,13 @@ def study(folder: Path, **changes: Any) -> dict[str, Any]:
     }
 
 
+def factory(folder: Path, layers: str) -> str:
+    """The name of a network in code of a user, with random weights that are always the same."""
+    head = "import torch\nfrom torch import nn\n\n\ndef made():\n    torch.manual_seed(5)\n"
+    (folder / "made.py").write_text(f"{head}    return nn.Sequential({layers})\n")
+    return f"{folder}/made.py:made"
+
+
 def run(tables: Mapping[str, Any], folder: Path) -> dict[tuple[str, object], tuple[PlannedCell, Outcome]]:
     plan = plan_study(parse_spec(tables))
     context = WorkContext(folder, device="cpu")
@@ -140,13 +147,11 @@ def directions_by_hand(train: np.ndarray, labels: np.ndarray, test: np.ndarray, 
 
 def test_networks_of_other_architectures_are_sources_of_one_study(folder: Path) -> None:
     trained_by_hand(folder)
-    (folder / "more.py").write_text(
-        "import torch\nfrom torch import nn\n\n\ndef tiny():\n    torch.manual_seed(5)\n"
-        "    return nn.Sequential(nn.Flatten(), nn.Linear(3 * 8 * 8, 7), nn.ReLU(), nn.Linear(7, 4))\n\n\n"
-        "tiny.input = {'size': 8, 'channels': 3, 'mean': 0.5, 'std': 0.25}\n"
-    )
+    more = factory(folder, "nn.Flatten(), nn.Linear(3 * 8 * 8, 7), nn.ReLU(), nn.Linear(7, 4)")
+    with (folder / "made.py").open("a") as file:
+        file.write("\n\nmade.input = {'size': 8, 'channels': 3, 'mean': 0.5, 'std': 0.25}\n")
     tables = study(folder)
-    tables["sources"]["tiny"] = {"network": f"{folder}/more.py:tiny"}
+    tables["sources"]["tiny"] = {"network": more}
     done = run({**tables, "methods": {"scratch": {}, "raw": {}, "fine-tune": {}, "linear-probe": {}}}, folder)
     assert {source for method, source in done if method == "linear-probe"} == {"mine", "tiny"}
     facts = load_data(parse_spec(tables)).as_json()["sources"]
@@ -165,11 +170,8 @@ def test_networks_of_other_architectures_are_sources_of_one_study(folder: Path) 
 def test_runs_of_one_process_open_a_network_once_and_leave_it_as_it_was(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (folder / "tiny.py").write_text(
-        "import torch\nfrom torch import nn\n\n\ndef tiny():\n    torch.manual_seed(5)\n"
-        "    return nn.Sequential(nn.Flatten(), nn.Linear(256, 7), nn.ReLU(), nn.Linear(7, 4))\n"
-    )
-    named = {"network": f"{folder}/tiny.py:tiny", "input": {"mean": 0.5, "std": 0.2}}
+    layers = "nn.Flatten(), nn.Linear(256, 7), nn.ReLU(), nn.Linear(7, 4)"
+    named = {"network": factory(folder, layers), "input": {"mean": 0.5, "std": 0.2}}
     tables = study(folder, sources={"mine": named}, seeds=2)
     tables["methods"] = {"scratch": {}, "fine-tune": {"lr_scale": 1.0}, "l2-sp": {}}
     cells = plan_study(parse_spec(tables)).cells
@@ -192,12 +194,8 @@ def test_runs_of_one_process_open_a_network_once_and_leave_it_as_it_was(
     ("methods", "moves"), [(["linear-probe", "knn", "all-layers-probe"], False), (["linear-probe", "lora"], True)]
 )
 def test_statistics_follow_the_target_only_where_a_method_trains(methods: list[str], moves: bool, folder: Path) -> None:
-    (folder / "normed.py").write_text(
-        "import torch\nfrom torch import nn\n\n\ndef normed():\n    torch.manual_seed(5)\n"
-        "    return nn.Sequential(nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.AdaptiveAvgPool2d(1), "
-        "nn.Flatten(), nn.Linear(4, 4))\n"
-    )
-    named = {"network": f"{folder}/normed.py:normed", "input": {"mean": 0.5, "std": 0.2}}
+    layers = "nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 4)"
+    named = {"network": factory(folder, layers), "input": {"mean": 0.5, "std": 0.2}}
     tables = study(folder, sources={"mine": named})
     tables |= {"methods": {name: {} for name in ["scratch", *methods]}}
     facts = load_data(parse_spec(tables)).as_json()["sources"]["mine"]

@@ -1,4 +1,5 @@
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -56,17 +57,18 @@ def test_a_file_that_is_no_toml_is_refused(tmp_path: Path, content: bytes, messa
     assert str(error.value) == message.format(path)
 
 
-def test_a_study_without_a_name_is_refused(tmp_path: Path) -> None:
-    path = written(tmp_path, b"seeds = 3")
-    with pytest.raises(SettingsError) as error:
-        find_study(path)
-    assert str(error.value) == f'{path} has no name; begin it with name = "..."'
-
-
-def test_a_store_with_a_nul_is_refused(tmp_path: Path) -> None:
-    path = written(tmp_path, b'name = "x"\nstore = "a\\u0000b"')
-    with pytest.raises(SettingsError, match="store contains a null character"):
-        find_study(path)
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"seeds = 3", 's.toml has no name; begin it with name = "..."'),
+        (b'name = "x"\nstore = "a\\u0000b"', "store contains a null character"),
+    ],
+)
+def test_a_study_without_a_name_or_with_a_nul_in_its_store_is_refused(
+    tmp_path: Path, content: bytes, said: str
+) -> None:
+    with pytest.raises(SettingsError, match=re.escape(said)):
+        find_study(written(tmp_path, content))
 
 
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:

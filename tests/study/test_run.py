@@ -2,12 +2,10 @@ import math
 import os
 import platform
 import signal
-import sqlite3
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +15,7 @@ import pandas as pd
 import pytest
 from torch import nn
 
+from store.rows_for_tests import change
 from study.fake_work import STRANGE
 from study.plans import small_plan
 from transferscope.errors import MissingDataError, SettingsError, StoreError, UnreachableError
@@ -308,9 +307,7 @@ def test_cells_that_wait_for_each_other_end_the_study_with_a_sentence(
     monkeypatch.setattr(run, "_STUCK_SECONDS", 0.1)
     plan = small_plan(1)
     store.plan(plan.study, plan.cells)
-    with closing(sqlite3.connect(store.place)) as raw, raw:
-        raw.execute("INSERT INTO needs SELECT need_id, cell_id FROM needs")
-    raw.close()
+    change(store.place, "INSERT INTO needs SELECT need_id, cell_id FROM needs")
     with pytest.raises(StoreError) as error:
         do(plan, store)
     assert str(error.value) == (

@@ -145,14 +145,20 @@ def test_a_network_whose_last_step_made_its_outputs_infinite_has_failed(tmp_path
     assert found.notes["status"] == "non_finite"  # the one loss, before the step, is finite
 
 
+def with_other_labels(path: Path) -> np.ndarray:
+    """Change the labels of the test examples in a file; the labels before."""
+    arrays = dict(np.load(path))
+    np.savez(path, **{**arrays, "y_test": (arrays["y_test"] + 1) % 3})
+    labels: np.ndarray = arrays["y_test"]
+    return labels
+
+
 @pytest.mark.long
 def test_settings_are_chosen_without_a_look_at_the_test_labels(tmp_path: Path) -> None:
     tuning = {"grid": {"scratch": {"lr": [0.01, 0.001, 0.1]}}}
     study = tables(tmp_path, tuning=tuning, methods={"scratch": {}}, training={"steps": 90})
     before = run(study, tmp_path)["scratch"][1]
-    with np.load(tmp_path / "target.npz") as stored:
-        changed = {name: stored[name] for name in stored.files}
-    np.savez(tmp_path / "target.npz", **{**changed, "y_test": (changed["y_test"] + 1) % 3})
+    with_other_labels(tmp_path / "target.npz")
     after = run(study, tmp_path)["scratch"][1]
     assert final(after)["accuracy", "target_test"] != final(before)["accuracy", "target_test"]
     assert after.notes["trials"] == before.notes["trials"]
@@ -186,18 +192,12 @@ def test_an_unknown_role_is_refused(tmp_path: Path) -> None:
 def test_a_data_file_that_has_changed_is_read_again_in_the_same_process(tmp_path: Path) -> None:
     study = tables(tmp_path, methods={"scratch": {}}, pretraining={"steps": 1})
     before = run(study, tmp_path)["scratch"]
-    path = tmp_path / "target.npz"
-    with np.load(path) as stored:
-        changed = {name: stored[name] for name in stored.files}
-    np.savez(path, **{**changed, "y_test": (changed["y_test"] + 1) % 3})
+    labels = with_other_labels(tmp_path / "target.npz")
     after = run(study, tmp_path)["scratch"]
     assert after[0].key != before[0].key
     accuracies = [final(outcome)["accuracy", "target_test"] for _, outcome in (before, after)]
-    right = np.mean(before[1].arrays["predictions"] == changed["y_test"])
-    assert accuracies == [
-        pytest.approx(right),
-        pytest.approx(np.mean(after[1].arrays["predictions"] == (changed["y_test"] + 1) % 3)),
-    ]
+    predictions = [outcome.arrays["predictions"] for _, outcome in (before, after)]
+    assert accuracies == pytest.approx([np.mean(predictions[0] == labels), np.mean(predictions[1] == (labels + 1) % 3)])
 
 
 @pytest.mark.parametrize("name", ["target", "source"])
@@ -205,10 +205,8 @@ def test_data_that_change_after_a_study_was_planned_are_refused(tmp_path: Path, 
     """As where a worker reads a file again that somebody has overwritten meanwhile."""
     plan = plan_study(parse_spec(tables(tmp_path)))
     (cell,) = [one for one in plan.cells if one.labels["method"] == ("scratch" if name == "target" else "pretrain")]
-    path = tmp_path / f"{name}.npz"
-    with np.load(path) as stored:
-        arrays = {key: stored[key].copy() for key in stored.files}
+    arrays = dict(np.load(tmp_path / f"{name}.npz"))
     arrays["x_train"][0, 0] += 1.0
-    np.savez(path, **arrays)
+    np.savez(tmp_path / f"{name}.npz", **arrays)
     with pytest.raises(CorruptDataError, match=f"{name}.npz have changed since the study was planned with them"):
         work(cell, WorkContext(tmp_path, device="cpu"))

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, runtime_checkable
 
 from transferscope.consent import Consent, current
 from transferscope.files import inside
@@ -100,15 +99,10 @@ class WorkContext:
         return inside(self.files, f"{key}.output.txt")
 
 
-@runtime_checkable
-class Work(Protocol):
-    """Execution of cells: a function that a worker process can import by its dotted name, as in
-    "package.module:function".
+Work = Callable[[PlannedCell, WorkContext], Outcome]
+"""Execution of a cell, whose payload is its recipe (`study/cell.py`): a function that a worker process can import by a
+dotted name, as in "package.module:function".
 
-    It is a function of the cell alone: the same cell gives the same outcome in every process, however often it was
-    interrupted. An exception becomes the cell's failure; the study continues.
-    """
-
-    def __call__(self, cell: PlannedCell, context: WorkContext) -> Outcome:
-        """Execute a cell, whose payload is its recipe (`study/cell.py`); failed if its status note is "non_finite"."""
-        ...
+It is a function of the cell alone: the same cell gives the same outcome in every process, however often it was
+interrupted. An exception becomes the cell's failure, as does a status note "non_finite"; the study continues.
+"""

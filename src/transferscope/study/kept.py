@@ -61,7 +61,9 @@ def tidy(store: Store, study: str) -> None:
     own = list(store.files.glob("*.run"))
     for file in list(store.files.glob("*.safetensors")):
         if file.name.startswith("."):
-            _delete_abandoned(file)
+            with contextlib.suppress(FileNotFoundError):
+                if time.time() - file.stat().st_mtime > ABANDONED:
+                    file.unlink()  # what a process that was killed left (see `files.written_whole`)
         elif _is_of_run(file):
             own.append(file)
     if not own:
@@ -88,13 +90,6 @@ def tidy(store: Store, study: str) -> None:
             continue
         with contextlib.suppress(FileNotFoundError):  # another runner was here first
             shutil.rmtree(file) if file.is_dir() and not file.is_symlink() else file.unlink()
-
-
-def _delete_abandoned(file: Path) -> None:
-    """Delete unfinished files of killed processes (see `files.written_whole`), unless a process still writes."""
-    with contextlib.suppress(FileNotFoundError):
-        if time.time() - file.stat().st_mtime > ABANDONED:
-            file.unlink()
 
 
 def winners(store: Store, study: str) -> set[str]:

@@ -17,7 +17,7 @@ from transferscope.methods import PRETRAINING_VERSION, Control, called_of, check
 from transferscope.store import PlannedCell, Store, StudyRow, gc_paused
 from transferscope.study.cell import CellTuning, DiagnoseRecipe, MethodRecipe, PretrainRecipe, method_identity
 from transferscope.study.facts import DataFacts, StudyData, count_leakage, load_data, surroundings
-from transferscope.study.resolved import Resolved, pretrained_as, resolved, source_of_recipe
+from transferscope.study.resolved import pretrained_as, resolved, source_of_recipe
 from transferscope.study.settings import DiagnosticSettings
 from transferscope.study.spec import StudySpec
 from transferscope.training import TrainingSettings, check_data, choose_device, choose_precision
@@ -299,7 +299,8 @@ def _source_sizes(spec: StudySpec, data: DataFacts, source: str) -> list[int]:
 def _arm(spec: StudySpec, data: DataFacts, name: str, source: str | None, n_target: int) -> _Arm:
     own = resolved(spec, name, data.traits(spec.methods[name], source), n_target)
     method, training = own.method, own.training
-    tuning, arithmetic = _tuning(spec, own), _arithmetic(spec)
+    tuning = CellTuning(dict(own.grid)) if own.grid else None
+    arithmetic = _arithmetic(spec)
     origin = None if source is None else spec.sources[source]
     network = spec.network if origin is None or not origin.is_network else origin.pretrained(spec.network).network
     followed = {one.scope.every for one in spec.diagnostics.values() if one.scope.every is not None}
@@ -361,12 +362,6 @@ def _arithmetic(spec: StudySpec) -> dict[str, Any]:
     """Return the settings on which the last digits of a result depend, for a cell's key and payload; see
     `EngineSettings`."""
     return {"threads": spec.engine.threads, "device": choose_device(spec.engine.device).type}
-
-
-def _tuning(spec: StudySpec, own: Resolved) -> CellTuning | None:
-    if spec.tuning is None or not own.grid:
-        return None  # nothing to choose
-    return CellTuning(dict(own.grid))
 
 
 def _check_distinct(arms: Sequence[_Arm]) -> None:

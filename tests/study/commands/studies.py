@@ -8,7 +8,7 @@ seeds = 4
 [run]
 command = '''{command}'''
 score = "{score}"
-shell = true
+shell = {shell}
 {run}
 {arms}
 [engine]
@@ -39,11 +39,20 @@ def study_file(
     run: str = "",
     arms: str = ARMS,
     engine: str = "",
+    shell: bool = True,
     name: str = "study.toml",
 ) -> Path:
     """A study file in a folder."""
     text = HEAD
-    for key, value in {"command": command, "score": score, "run": run, "arms": arms, "engine": engine}.items():
+    given = {
+        "command": command,
+        "score": score,
+        "run": run,
+        "arms": arms,
+        "engine": engine,
+        "shell": str(shell).lower(),
+    }
+    for key, value in given.items():
         text = text.replace("{" + key + "}", value)
     (folder / name).write_text(text)
     return folder / name
