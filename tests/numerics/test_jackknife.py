@@ -7,9 +7,9 @@ DATA = np.random.default_rng(0).standard_normal(200)
 
 
 def test_standard_error_of_a_mean_is_the_textbook_one() -> None:
-    estimate = jackknife(lambda index: float(DATA[index].mean()), 200, n_groups=200)
-    assert estimate.value == pytest.approx(DATA.mean())
-    assert estimate.stderr == pytest.approx(DATA.std(ddof=1) / np.sqrt(200))
+    estimate = jackknife(lambda index: float(DATA[index].mean()), 39)  # each example is a group
+    assert estimate.value == pytest.approx(DATA[:39].mean())
+    assert estimate.stderr == pytest.approx(DATA[:39].std(ddof=1) / np.sqrt(39))
     grouped = jackknife(lambda index: float(DATA[index].mean()), 200)
     assert grouped.stderr == pytest.approx(DATA.std(ddof=1) / np.sqrt(200), rel=0.5)
 
@@ -66,7 +66,7 @@ def test_every_example_is_left_out_once(n: int, n_groups: int) -> None:
     np.testing.assert_array_equal(np.sort(left_out), np.arange(n))
     for rest, again in zip(rests, all_but_one_group(n), strict=True):
         np.testing.assert_array_equal(rest, again)
-    assert n < 40 or any(not np.array_equal(*pair) for pair in zip(rests, all_but_one_group(n, seed=1), strict=True))
+    assert n < 40 or np.diff(left_out[:2]) != 1  # at random, not in their order
 
 
 def test_error_from_values_without_each_group() -> None:

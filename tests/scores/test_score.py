@@ -85,7 +85,7 @@ def test_taking_examples_takes_all_that_belongs_to_them() -> None:
 @pytest.mark.parametrize("name", SCORES)
 def test_value_n_and_status_are_kept(name: str) -> None:
     view = classes_view(90)
-    plain, found = SCORES[name].value(view), with_error(SCORES[name], view, n_groups=5)
+    plain, found = SCORES[name].value(view), with_error(SCORES[name], view)
     assert np.isfinite(found.stderr)
     assert replace(found, stderr=None) == plain
 

@@ -11,19 +11,14 @@ from transferscope.estimate import Estimate
 Statistic = Callable[[Int[np.ndarray, " n"]], float]
 """Takes the indices of examples; returns a number, or NaN if undefined."""
 
+GROUPS = 20
+"""Number of random groups of examples; with fewer examples than twice this, each is a group of its own."""
 
-def all_but_one_group(n: int, *, n_groups: int = 20, seed: int = 0) -> list[Int64[np.ndarray, " m"]]:
-    """Return n examples without each of G random groups.
 
-    Args:
-        n: Number of examples, at least 1.
-        n_groups: G; with fewer examples than twice this, one group per example.
-
-    Returns:
-        G increasing arrays of indices; the same for the same three arguments.
-    """
-    order = np.random.default_rng(seed).permutation(n)
-    groups = np.array_split(order, n_groups if n >= 2 * n_groups else n)
+def all_but_one_group(n: int) -> list[Int64[np.ndarray, " m"]]:
+    """Return n examples (at least 1) without each of the groups: increasing indices, the same for the same n."""
+    order = np.random.default_rng(0).permutation(n)
+    groups = np.array_split(order, GROUPS if n >= 2 * GROUPS else n)
     return [np.setdiff1d(np.arange(n), group) for group in groups]
 
 
@@ -43,15 +38,11 @@ def grouped_error(without: Float64[np.ndarray, " G"]) -> float | None:
     return float(np.sqrt(((without - without.mean()) ** 2).sum() * (len(without) - 1) / len(without)))
 
 
-def jackknife(statistic: Statistic, n: int, *, n_groups: int = 20, seed: int = 0) -> Estimate:
+def jackknife(statistic: Statistic, n: int) -> Estimate:
     """Return a statistic on all examples with its delete-a-group jackknife standard error (`grouped_error`).
 
     Valid for smooth statistics of independent examples that do not grow with n (means, ratios, log determinants; not
-    quantiles or sums). Groups are drawn once at random.
-
-    Args:
-        n: Number of examples, at least 1.
-        n_groups: G; with fewer examples than twice this, one group per example.
+    quantiles or sums).
 
     Returns:
         The estimate over n examples; status "undefined" if the statistic is NaN, and no standard error if it is NaN
@@ -62,7 +53,7 @@ def jackknife(statistic: Statistic, n: int, *, n_groups: int = 20, seed: int = 0
         return Estimate.missing("undefined", n)
     if n < 3:
         return Estimate(value, None, n)
-    without = np.array([statistic(rest) for rest in all_but_one_group(n, n_groups=n_groups, seed=seed)])
+    without = np.array([statistic(rest) for rest in all_but_one_group(n)])
     return Estimate(value, grouped_error(without), n)
 
 

@@ -29,14 +29,10 @@ class KernelExamples:
     Attributes:
         inputs: Shape (n, d), distinct rows of norm 1.
         labels: Shape (n, K); the mean over the examples that share an input.
-        n_duplicates: How many examples were merged into another one.
-        n_conflicts: How many of the distinct inputs carried more than one label.
     """
 
     inputs: Float[np.ndarray, "n d"]
     labels: Float[np.ndarray, "n K"]
-    n_duplicates: int
-    n_conflicts: int
 
 
 @dataclass(frozen=True)
@@ -61,7 +57,6 @@ class KernelTransfer:
     gradient_change: Estimate
     deviation_transfer: Estimate
     deviation_scratch: Estimate
-    source: KernelExamples
     target: KernelExamples
 
 
@@ -127,21 +122,10 @@ def kernel_examples(inputs: Float[np.ndarray, "N ..."], labels: Float[np.ndarray
         )
     rows, labels = rows / norms, labels.astype(np.float64)
     _, first, group = np.unique(rows.round(12), axis=0, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    rank = np.empty_like(order)
-    rank[order] = np.arange(len(order))
-    group = rank[group.reshape(-1)]  # groups numbered by first appearance
-    counts = np.bincount(group)
+    group = first.argsort().argsort()[group.reshape(-1)]  # groups numbered by first appearance
     sums = np.zeros((len(first), labels.shape[1]))
     np.add.at(sums, group, labels)
-    means = sums / counts[:, None]
-    differs = (np.abs(labels - means[group]) > 1e-12).any(axis=1)
-    return KernelExamples(
-        inputs=rows[np.sort(first)],
-        labels=means,
-        n_duplicates=len(rows) - len(first),
-        n_conflicts=len(np.unique(group[differs])),
-    )
+    return KernelExamples(rows[np.sort(first)], sums / np.bincount(group)[:, None])
 
 
 def kernel_transfer(source: KernelExamples, target: KernelExamples, *, ridge: float = RIDGE) -> KernelTransfer:
@@ -162,11 +146,8 @@ def kernel_transfer(source: KernelExamples, target: KernelExamples, *, ridge: fl
             f"source inputs and labels have widths {source.inputs.shape[1]} and {source.labels.shape[1]}, but those "
             f"of the target {target.inputs.shape[1]} and {target.labels.shape[1]}; expected the same"
         )
-    of_source, of_target, cross = (
-        relu_gram(source.inputs),
-        relu_gram(target.inputs),
-        relu_gram(source.inputs, target.inputs),
-    )
+    of_source, of_target = relu_gram(source.inputs), relu_gram(target.inputs)
+    cross = relu_gram(source.inputs, target.inputs)
 
     def leading_terms(ridge: float) -> tuple[Float[np.ndarray, "n_Q K"], dict[str, float]]:
         transformed = cross.T @ solve_gram(of_source, source.labels, ridge=ridge)
@@ -181,7 +162,7 @@ def kernel_transfer(source: KernelExamples, target: KernelExamples, *, ridge: fl
     transformed, terms = leading_terms(ridge)
     _, checks = leading_terms(CHECK_RIDGE if ridge > 0 else ridge)
     estimates = {name: _exact(value, checks[name]) for name, value in terms.items()}
-    return KernelTransfer(transformed, **estimates, source=source, target=target)
+    return KernelTransfer(transformed, **estimates, target=target)
 
 
 def _kernel_norm(gram: np.ndarray, labels: np.ndarray, ridge: float) -> float:

@@ -110,8 +110,7 @@ class Score(ABC):
     It depends neither on the order of examples nor on the names (indices) of classes, ignores classes without examples,
     and never changes its input. If there is no value, or one that should not be used, the status of the estimate gives
     the reason: "too_few" (fewer examples than `least_examples`), "undefined" (one class, features without variance), or
-    what the
-    class of the score names.
+    what the class of the score names.
     """
 
     name: ClassVar[str]
@@ -153,8 +152,7 @@ class Score(ABC):
 
         Returns:
             The result of `computed`; NaN with status "too_few" (fewer than `least_examples`) or "undefined" (one class
-            or
-            labels that do not vary, features that do not vary).
+            or labels that do not vary, features that do not vary).
 
         Raises:
             DataError: The labels are of a kind that the score does not rate, or it needs source probabilities and there
@@ -202,20 +200,16 @@ def outputs(view: TargetView) -> Float64[np.ndarray, "n K"]:
     return np.asarray(columns[:, varies(columns)])
 
 
-def leave_groups_out(score: Score, view: TargetView, *, n_groups: int = 20, seed: int = 0) -> Float64[np.ndarray, " G"]:
+def leave_groups_out(score: Score, view: TargetView) -> Float64[np.ndarray, " G"]:
     """Return the score without each of G groups of examples, to first order if it has `contributions`.
 
-    The groups depend on the number of examples, `n_groups` and `seed` only: networks that saw the same examples in the
-    same order have the same groups, so `grouped_error(first - second)` is the standard error of their difference.
-
-    Args:
-        view: Labelled examples, at least 2.
-        n_groups: G; with fewer examples than twice this, one group per example.
+    The groups depend on the number of examples only: networks that saw the same examples in the same order have the
+    same groups, so `grouped_error(first - second)` is the standard error of their difference.
 
     Returns:
-        One value per group, NaN if there is none.
+        One value per group (`jackknife.GROUPS`), NaN if there is none; none for one example.
     """
-    rests = all_but_one_group(len(view), n_groups=n_groups, seed=seed) if len(view) > 1 else []
+    rests = all_but_one_group(len(view)) if len(view) > 1 else []
     each = score.contributions(view) if rests and np.isfinite(score.value(view).value) else None
     if each is not None:
         return np.array([each[rest].mean() for rest in rests])
@@ -223,14 +217,11 @@ def leave_groups_out(score: Score, view: TargetView, *, n_groups: int = 20, seed
     return np.where(np.isfinite(values), values, np.nan)
 
 
-def with_error(score: Score, view: TargetView, *, n_groups: int = 20, seed: int = 0) -> Estimate:
+def with_error(score: Score, view: TargetView) -> Estimate:
     """Return the score with its delete-a-group jackknife standard error.
 
     It covers other examples of the same task through the same network. docs/scores.md compares it with the spread over
     simulated samples: it is too wide for the leave-one-out accuracies, `knn` and `ridge-probe`.
-
-    Args:
-        n_groups: Number of groups, each one evaluation on nearly all examples.
 
     Returns:
         Value, number of examples and status as `score.value` gives them. No standard error where there is no finite
@@ -239,4 +230,4 @@ def with_error(score: Score, view: TargetView, *, n_groups: int = 20, seed: int 
     estimate = score.value(view)
     if not np.isfinite(estimate.value) or len(view) < 3:
         return estimate
-    return replace(estimate, stderr=grouped_error(leave_groups_out(score, view, n_groups=n_groups, seed=seed)))
+    return replace(estimate, stderr=grouped_error(leave_groups_out(score, view)))

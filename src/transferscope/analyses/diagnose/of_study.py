@@ -59,8 +59,9 @@ def study_subject(
     if task.source is not None and task.source.train.input_shape == shape:
         own = task.source.train
         source = spread_examples(own, scale=scale_of(network, own), at_most=question.examples, device=device)
-    looked_at = looked_at_in(asked, task.target, network, start, scale=(scale, "file"), names=names, source=source)
-    return asked, replace(looked_at, backbone_only=True)
+    return asked, looked_at_in(
+        asked, task.target, network, start, scale=(scale, "file"), names=names, source=source, backbone_only=True
+    )
 
 
 def _best(store: Store, study: str, labels: int | None) -> Run:

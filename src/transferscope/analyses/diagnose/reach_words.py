@@ -71,10 +71,9 @@ def reach_table(reach: Reach) -> Table:
 def reach_rows(reach: Reach) -> pd.DataFrame:
     """Return the same with the columns of `measured_rows`."""
     name, part = f"linear_model/{reach.measure}", "target_test"
-    return pd.DataFrame(
-        [
-            record_row("linear-model", Record(name, known, part), f"{known.n} examples", whose, headline=whose == "end")
-            for whose in reach.each
-            for known in [reach.reached(whose)]
-        ]
-    )
+    rows = []
+    for whose in reach.each:
+        known = Record(name, reach.reached(whose), part)
+        over = f"{known.estimate.n} examples"
+        rows.append(record_row("linear-model", known, over, whose, headline=whose == "end"))
+    return pd.DataFrame(rows)

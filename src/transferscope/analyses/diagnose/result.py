@@ -1,7 +1,7 @@
 """The result of `diagnose`: verdict, tables, figures and files."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 from math import isnan
@@ -12,11 +12,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure as Canvas
 
-from transferscope.analyses.diagnose.figures import (
-    draw_descent,
-    draw_gradients,
-    draw_landscape,
-)
+from transferscope.analyses.diagnose.figures import FIGURES
 from transferscope.analyses.diagnose.reach import Reach
 from transferscope.analyses.diagnose.reach_words import reach_rows, reach_table, what_follows
 from transferscope.analyses.diagnose.statements import WORDS, limits, weights_left_out
@@ -24,7 +20,6 @@ from transferscope.analyses.diagnose.subject import FileQuestion, FileSubject, L
 from transferscope.analyses.diagnose.tables import expected_cell, record_row
 from transferscope.analyses.result import AnalysisResult
 from transferscope.diagnostics import Diagnostic, Findings, spread_of
-from transferscope.diagnostics.gradient_stability import SCALE
 from transferscope.errors import TransferscopeError
 from transferscope.estimate import Estimate
 from transferscope.records import Record
@@ -34,12 +29,6 @@ from transferscope.report.page import Verdict
 from transferscope.report.save import save_figure, write_table
 from transferscope.statements import Statement, state
 from transferscope.wording import capitalised, number_words
-
-Arrays = Mapping[str, np.ndarray]
-
-INCHES = (4.6, 3.6)
-WIDE = (7.6, 3.4)
-TWO_PANELS = ("gradient-stability",)
 
 
 @dataclass(frozen=True)
@@ -78,19 +67,18 @@ class Measured:
     def has_figure(self) -> bool:
         """Whether there is something to draw."""
         arrays = self.findings.arrays
-        if self.diagnostic.name not in _FIGURES or not arrays:
+        if self.diagnostic.name not in FIGURES or not arrays:
             return False
         return bool(np.isfinite(np.concatenate([array.ravel() for array in arrays.values()])).any())
 
     def figure(self) -> Figure:
         """Return its figure; only if `has_figure`."""
         name, arrays = self.diagnostic.name, self.findings.arrays
-        caption, draw = _FIGURES[name]
-        natural, height = WIDE if name in TWO_PANELS else INCHES
+        caption, draw, (natural, height) = FIGURES[name]
 
         def drawn(width: float) -> Canvas:
             canvas = new_figure(width, height)
-            draw(canvas, self.diagnostic, arrays)
+            draw(canvas, arrays)
             return canvas
 
         with drawing():
@@ -299,22 +287,3 @@ def _cell(diagnostic: Diagnostic, estimate: Estimate | None) -> Cell:
         ends = [number_words(end, share=share) for end in (spread.interval.low, spread.interval.high)]
         notes += [" to ".join(ends)] if ends != [text, text] else []
     return Cell(text, "; ".join(notes))
-
-
-def _draw_landscape(canvas: Canvas, diagnostic: Diagnostic, arrays: Arrays) -> None:
-    draw_landscape(canvas, arrays["landscape_axis"], arrays["landscape_loss"])
-
-
-def _draw_descent(canvas: Canvas, diagnostic: Diagnostic, arrays: Arrays) -> None:
-    draw_descent(canvas, arrays["descent_gradient_step"], arrays["descent_fixed_step"], SCALE)
-
-
-_FIGURES: dict[str, tuple[str, Callable[[Canvas, Diagnostic, Arrays], None]]] = {
-    "landscape": ("The loss around the network.", _draw_landscape),
-    "gradient-stability": ("The loss along the gradient.", _draw_descent),
-    "gradient-scaling": (
-        "The size of gradients over the examples, from layer to layer.",
-        lambda canvas, _, a: draw_gradients(canvas, a),
-    ),
-}
-"""Figures of diagnostics: caption and drawing function."""

@@ -90,7 +90,6 @@ class FileSubject:
         performance: Loss and accuracy (for regression, their counterparts) of the network on the examples.
         backbone_only: Whether the initial weights have another head, so that only backbones can be compared; the start
             then gets the head of the network.
-        classes: Names of the classes; None for regression and for several labels of each input.
         scale_from: Origin of the input scaling: "own" (the training examples), "file", "network" (its input) or
             "given".
         train: Training examples, at most as many as requested.
@@ -103,7 +102,6 @@ class FileSubject:
     subject: Subject
     performance: tuple[Record, ...]
     backbone_only: bool
-    classes: tuple[str, ...] | None
     scale: PixelScale
     scale_from: ScaleFrom
     train: TensorSet
@@ -173,14 +171,18 @@ def subject_of(question: FileQuestion) -> FileSubject:
     data = _data(question)
     network = _trained(question, data, device)
     submodule(network, question.head)
-    scale, scale_from = _scale(question, data, network)
-    start, backbone_only = (
-        (None, False) if question.against is None else _start(question, data, network, question.against)
+    against = question.against
+    start, backbone_only = (None, False) if against is None else _start(question, data, network, against)
+    return looked_at_in(
+        question,
+        data,
+        network,
+        start,
+        scale=_scale(question, data, network),
+        names={"end": question.checkpoint.name, "start": "" if against is None else against.name},
+        source=_source(question, data, network, device),
+        backbone_only=backbone_only,
     )
-    names = {"end": question.checkpoint.name, "start": "" if question.against is None else question.against.name}
-    source = _source(question, data, network, device)
-    looked_at = looked_at_in(question, data, network, start, scale=(scale, scale_from), names=names, source=source)
-    return replace(looked_at, backbone_only=backbone_only)
 
 
 def looked_at_in(
@@ -191,7 +193,8 @@ def looked_at_in(
     *,
     scale: tuple[PixelScale, ScaleFrom],
     names: Mapping[str, str],
-    source: Examples | None = None,
+    source: Examples | None,
+    backbone_only: bool,
 ) -> FileSubject:
     """Return a network and its start, ready to be measured on data.
 
@@ -220,8 +223,7 @@ def looked_at_in(
     return FileSubject(
         subject,
         _performance(subject, question.checkpoint),
-        False,
-        data.train.classes if data.train.kind == "classification" else None,
+        backbone_only,
         by,
         scale_from,
         to_tensors(data.train, by, device).spread(question.examples),

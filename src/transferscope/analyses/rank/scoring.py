@@ -16,9 +16,6 @@ from transferscope.estimate import Estimate, Interval, Status
 from transferscope.scores import SCORES, leave_groups_out
 from transferscope.scores.score import Score, TargetView
 
-N_GROUPS = 20
-"""Number of groups of examples in the jackknife."""
-
 N_DRAWS = 10_000
 """Number of draws for intervals and probabilities."""
 
@@ -141,7 +138,7 @@ def _values(subset: Subset, scores: Mapping[str, Score], on_score: Callable[[], 
         view = subset.target.view_of(candidate)
         for name, score in scores.items():
             one = value_of(score, view)
-            without = leave_groups_out(score, view, n_groups=N_GROUPS, seed=0) if one.usable else np.empty(0)
+            without = leave_groups_out(score, view) if one.usable else np.empty(0)
             values[name].append((one, without))
             on_score()
     return values
