@@ -10,6 +10,7 @@ from transferscope.diagnostics.curvature import Curvature
 from transferscope.diagnostics.gradient_scaling import GradientScaling
 from transferscope.diagnostics.gradient_stability import GradientStability
 from transferscope.diagnostics.landscape import Landscape
+from transferscope.diagnostics.loss_surface import Layout
 from transferscope.diagnostics.network_state import BatchNorm
 from transferscope.diagnostics.subject import Examples, Subject
 from transferscope.errors import SettingsError
@@ -113,21 +114,14 @@ def test_batch_normalisation_has_the_statistics_that_are_asked_for(
 def dense_hessian(subject: Subject, *, training: bool) -> np.ndarray:
     """That of the mean loss of two batches of 20, by autograd on the loss of a copy of the network."""
     network = copy.deepcopy(subject.network).train(training)
-    names, tensors = zip(*network.named_parameters(), strict=True)
-    sizes = [tensor.numel() for tensor in tensors]
+    parameters = {name: tensor.detach() for name, tensor in network.named_parameters()}
+    layout, batches = Layout.of(parameters), [batch.inputs for batch in subject.examples.batches(20)]
 
     def loss(point: torch.Tensor) -> torch.Tensor:
-        parts = [part.view_as(own) for part, own in zip(torch.split(point, sizes), tensors, strict=True)]
-        losses = []
-        for rows in (slice(0, 20), slice(20, 40)):
-            outputs = torch.func.functional_call(
-                network, dict(zip(names, parts, strict=True)), subject.examples.inputs[rows]
-            )
-            losses.append(nn.functional.cross_entropy(outputs, subject.examples.labels[rows]))
-        return torch.stack(losses).mean()
+        outputs = [torch.func.functional_call(network, layout.unflatten(point), (batch,)) for batch in batches]
+        return nn.functional.cross_entropy(torch.cat(outputs), subject.examples.labels)
 
-    point = torch.cat([tensor.detach().flatten() for tensor in tensors])
-    point.requires_grad_()
+    point = layout.flatten(parameters).requires_grad_()
     (gradient,) = torch.autograd.grad(loss(point), point, create_graph=True)
     return torch.stack([torch.autograd.grad(one, point, retain_graph=True)[0] for one in gradient]).numpy()
 

@@ -1,5 +1,8 @@
 from collections import OrderedDict
+from itertools import count
 from pathlib import Path
+from time import monotonic
+from typing import Any
 
 import numpy as np
 import pytest
@@ -66,6 +69,9 @@ def test_the_first_layer_is_linear_only_if_it_is_used_once_and_first() -> None:
     once = nn.Sequential(OrderedDict(first=nn.Linear(5, 4), head=nn.Linear(4, 3))).double()
     layer = find_linear_first_layer(loss_surface(Subject(once, examples)))
     assert layer.name == "first"
+    images = loss_surface(cnn_subject())
+    (answer,) = find_linear_first_layer(images).responses(images, images.point[None, :][:0], images.examples)
+    assert answer.is_contiguous(memory_format=torch.channels_last)  # which later convolutions are faster on
     later = nn.Sequential(OrderedDict(act=nn.Tanh(), head=nn.Linear(5, 3))).double()
     assert find_linear_first_layer(loss_surface(Subject(later, examples))) is None
     assert find_linear_first_layer(loss_surface(Subject(_Twice().double(), examples))) is None
@@ -101,6 +107,22 @@ def test_an_interrupted_grid_goes_on_where_it_was(tmp_path: Path, monkeypatch: p
     assert calls[-1] == (5, 18)
     np.testing.assert_allclose(resumed[0, :5], fresh[0, :5] + 1)  # taken from the file
     np.testing.assert_allclose(resumed[1], fresh[1])
+
+
+def test_an_unfinished_grid_is_saved_every_ten_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a clock that goes on by 4 s whenever it is read, which is once for each value and once for each save."""
+    clock, saved, save = count(monotonic(), 4.0), list[int](), np.savez
+
+    def seen(file: Path, **arrays: Any) -> None:
+        saved.append(int(arrays["done"].sum()))
+        save(file, **arrays)
+
+    monkeypatch.setattr("transferscope.diagnostics.grid.monotonic", lambda: next(clock))
+    monkeypatch.setattr("transferscope.diagnostics.grid.np.savez", seen)
+    grid = _grid(mlp_subject())
+    with evaluation_mode(grid.surface.network):
+        grid_losses(grid, file=tmp_path / "grid.npz")
+    assert saved == [4, 7, 9]  # after 12 s and 12 s, and at the end
 
 
 def test_a_file_of_another_grid_is_not_used(tmp_path: Path) -> None:

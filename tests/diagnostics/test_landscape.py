@@ -1,4 +1,5 @@
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -53,22 +54,17 @@ def test_standard_error_comes_from_batches_of_the_sample() -> None:
     assert estimate.stderr == pytest.approx(rises.std(ddof=1) / np.sqrt(3))
 
 
-def test_two_filters_by_hand() -> None:
-    weight = torch.tensor([[[3.0, 4.0]], [[0.0, 2.0]]])  # norms 5 and 2
-    direction = torch.tensor([[[1.0, 0.0]], [[6.0, 8.0]]])
-    expected = torch.tensor([[[5.0, 0.0]], [[1.2, 1.6]]])
-    torch.testing.assert_close(filter_normalise(direction, weight), expected)
-
-
-def test_filters_of_norm_zero_do_not_move() -> None:
-    weight, direction = torch.tensor([[3.0, 4.0], [0.0, 0.0]]), torch.tensor([[0.0, 0.0], [1.0, 1.0]])
-    torch.testing.assert_close(filter_normalise(direction, weight), torch.zeros(2, 2))
-
-
-def test_vectors_do_not_move() -> None:
-    # Normalising a bias entry by entry would set each entry to plus or minus itself, whatever the direction.
-    bias, direction = torch.tensor([3.0, -4.0]), torch.tensor([1.0, 0.0])
-    torch.testing.assert_close(filter_normalise(direction, bias), torch.zeros(2))
+@pytest.mark.parametrize(
+    ("weight", "direction", "expected"),
+    [
+        ([[[3, 4]], [[0, 2]]], [[[1, 0]], [[6, 8]]], [[[5, 0]], [[1.2, 1.6]]]),  # filters of norms 5 and 2
+        ([[3, 4], [0, 0]], [[0, 0], [1, 1]], [[0, 0], [0, 0]]),  # a filter or direction of norm 0
+        ([3, -4], [1, 0], [0, 0]),  # a bias, entry by entry, would be set to plus or minus itself
+    ],
+)
+def test_filters_by_hand(weight: list[Any], direction: list[Any], expected: list[Any]) -> None:
+    found = filter_normalise(torch.tensor(direction).double(), torch.tensor(weight).double())
+    torch.testing.assert_close(found, torch.tensor(expected).double())
 
 
 def test_directions_have_the_norm_of_each_filter_and_are_orthogonal() -> None:

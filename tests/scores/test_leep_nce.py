@@ -7,7 +7,7 @@ from scipy.special import softmax
 from scipy.stats import entropy
 from sklearn.metrics import mutual_info_score
 
-from transferscope.scores import Leep, Nce, TargetView
+from transferscope.scores import Leep, Nce, Score, TargetView
 from transferscope.testing.scores import classes_view
 
 
@@ -44,16 +44,11 @@ def test_source_classes_that_are_never_predicted_change_nothing() -> None:
         assert score.value(wider).value == pytest.approx(score.value(view).value, rel=1e-12)
 
 
-def test_a_head_that_knows_the_classes_is_perfect() -> None:
-    view = replace(classes_view(), source_probabilities=np.eye(3)[classes_view().labels])
-    assert Leep().value(view).value == pytest.approx(0)
-    assert Nce().value(view).value == pytest.approx(0)
-
-
-def test_a_head_that_says_nothing_leaves_the_entropy_of_the_labels() -> None:
-    view = replace(classes_view(), source_probabilities=np.full((60, 7), 1 / 7))
-    assert Leep().value(view).value == pytest.approx(-np.log(3))
-    assert Nce().value(view).value == pytest.approx(-np.log(3))
+@pytest.mark.parametrize("score", [Leep(), Nce()])
+def test_a_head_that_knows_the_classes_is_perfect_and_one_that_says_nothing_leaves_their_entropy(score: Score) -> None:
+    view = classes_view()
+    for theta, expected in ((np.eye(3)[view.labels], 0), (np.full((60, 7), 1 / 7), -np.log(3))):
+        assert score.value(replace(view, source_probabilities=theta)).value == pytest.approx(expected)
 
 
 def test_leep_is_at_least_nce_for_confident_heads() -> None:

@@ -36,12 +36,7 @@ def test_what_does_not_vary_has_no_correlation() -> None:
     assert np.isnan(correlation_with_groups(np.arange(5.0), np.ones(5, dtype=bool)))
 
 
-def test_one_feature_is_undefined() -> None:
-    view = classes_view(30, 1)
-    assert Parc().value(view).status == "undefined"
-    assert np.isnan(Parc().value(view).value)
-
-
-def test_every_example_of_its_own_class_is_undefined() -> None:
-    view = classes_view(12, 4, 12)
-    assert Parc().value(view).status == "undefined"
+@pytest.mark.parametrize("shape", [(30, 1, 3), (12, 4, 12)], ids=["one feature", "every example its own class"])
+def test_what_is_undefined(shape: tuple[int, int, int]) -> None:
+    found = Parc().value(classes_view(*shape))
+    assert (found.status, np.isnan(found.value)) == ("undefined", True)

@@ -30,7 +30,6 @@ class ProfileSet:
         open_below: Nothing in the data bounds it from below: `low` is the edge of what was searched, for this parameter
             or for another that moves with it.
         open_above: The same, above.
-        level: Nominal coverage.
         found: Whether the search found both ends; without, `low` and `high` only say where it was.
     """
 
@@ -38,7 +37,6 @@ class ProfileSet:
     high: float
     open_below: bool
     open_above: bool
-    level: float = LEVEL
     found: bool = True
 
     @property

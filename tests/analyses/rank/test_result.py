@@ -1,12 +1,12 @@
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import pytest
 
 from analyses.rank.ranked import study_ranking
 from fabricate import Fabrication, fabricate
-from transferscope.analyses.compare.summary import Summary, summarise
 from transferscope.analyses.rank import study_part
 from transferscope.analyses.rank.ranking import KEPT, RANDOM, StudyRanking
 from transferscope.analyses.rank.statements import WORDS, answer, notes
@@ -17,19 +17,17 @@ from transferscope.report.page import Part
 from transferscope.statements import state
 from transferscope.study.frames import read_study
 
+B = TypeVar("B", bound=Block)
+
 SMALL = Fabrication(gains={"fashion": {"fine-tune": 0.08}, "mnist": {"fine-tune": 0.10}}, n_seeds=3, n_test=300)
 
 
-def kept(folder: Path, found: StudyRanking | None = None) -> Summary:
+def part_of(folder: Path, found: StudyRanking | None = None) -> Part:
     with fabricate(folder / "s.sqlite", SMALL) as store:
         done = [one.cell.key for one in store.cells("usps") if one.state == "done" and one.cell.role == "method"]
-        runs = FinishedRuns.of(done)
-        store.put_study_document("usps", "ranking", KEPT.to_document(found or study_ranking(runs)))
-        return summarise(store, "usps")
-
-
-def part_of(folder: Path, found: StudyRanking | None = None) -> Part:
-    part = study_part(kept(folder, found).frames)
+        ranking = found or study_ranking(FinishedRuns.of(done))
+        store.put_study_document("usps", "ranking", KEPT.to_document(ranking))
+        part = study_part(read_study(store, "usps"))
     assert part.question == "which"
     return part
 
@@ -43,7 +41,7 @@ def texts(section: Section, tone: str = "plain") -> list[str]:
     return [block.text for block in section.blocks if isinstance(block, Text) and block.tone == tone]
 
 
-def every(section: Section, kind: type[Block]) -> list[Block]:
+def every(section: Section, kind: type[B]) -> list[B]:
     return [block for block in section.blocks if isinstance(block, kind)]
 
 
@@ -66,21 +64,18 @@ def test_it_begins_with_the_answer_and_ends_with_limits(tmp_path: Path) -> None:
 def test_a_row_for_each_network_in_order_with_what_transfer_gave(tmp_path: Path) -> None:
     section = section_of(tmp_path)
     (table,) = every(section, Table)
-    assert isinstance(table, Table)
     assert [[(cell.text, cell.detail) for cell in row] for row in table.rows] == [
         [("mnist", ""), ("90 %", ""), ("1", ""), ("by 2 of 2 scores", ""), ("90.0", "88.0 to 92.0")],
         [("fashion", ""), ("5 %", ""), ("2", ""), ("by 1 of 1 score", ""), ("80.0", "70.0 to 90.0")],
         [(RANDOM, ""), ("5 %", ""), ("2 to 3", ""), ("–", ""), ("–", "")],
     ]
     (folded,) = every(section, Folded)
-    assert isinstance(folded, Folded)
     assert folded.title == "With 50 labels"
     assert folded.blocks[0] == Text(WORDS.say(answer(study_ranking().rankings[0])))
 
 
 def test_the_figure_has_a_panel_for_transfer_and_for_every_score(tmp_path: Path) -> None:
     (figure,) = every(section_of(tmp_path), Figure)
-    assert isinstance(figure, Figure)
     drawn = [axes for axes in figure.canvas.axes if axes.get_visible()]
     assert [axes.get_title(loc="left") for axes in drawn] == ["Fine-tuning", "logme", "leep"]
     marks = [[line for line in axes.lines if line.get_marker() in ("o", "D")] for axes in drawn]
@@ -91,7 +86,6 @@ def test_the_figure_has_a_panel_for_transfer_and_for_every_score(tmp_path: Path)
 
 def test_on_a_telephone_the_same_panels_stand_below_each_other(tmp_path: Path) -> None:
     (figure,) = every(section_of(tmp_path), Figure)
-    assert isinstance(figure, Figure)
     narrow = figure.narrow_canvas
     assert narrow.get_figwidth() == NARROW
     below = [axes for axes in narrow.axes if axes.get_visible()]
@@ -106,7 +100,6 @@ def test_without_hindsight_only_the_scores_are_shown(tmp_path: Path) -> None:
     section = section_of(tmp_path, replace(study_ranking(), hindsight=None))
     assert not every(section, Points)
     (table,) = every(section, Table)
-    assert isinstance(table, Table)
     assert len(table.columns) == 4
 
 

@@ -8,31 +8,28 @@ from transferscope.scaling.laws.law import Law, Parameter, Rates, Sizes, Values,
 POWER = Law(
     name="power",
     formula="D x^-alpha",
-    source="Hestness et al. 2017; M1 of Alabdulmohsin et al. 2022",
     nonlinear=(Parameter("alpha", "rate: slope of the log-log line", 0.0, 4.0),),
     linear=(Parameter("D", "error at size 1"),),
     form=powers(((0, 0),)),
     grid=np.concatenate([[0.0], np.geomspace(0.002, 4.0, 40)])[:, None],
 )
-r"""f(x) = D x^{-\alpha}. x > 0."""
+"""Hestness et al. 2017; M1 of Alabdulmohsin et al. 2022."""
 
 
 POWER_FLOOR = Law(
     name="power+floor",
     formula="D x^-alpha + C",
-    source="Mikami et al. 2021, eq. 1; M2 of Alabdulmohsin et al. 2022",
     nonlinear=(Parameter("alpha", "pretraining rate", 0.02, 4.0),),
     linear=(Parameter("D", "error above the floor at size 1"), Parameter("C", "transfer gap: the error that stays")),
     form=powers(((0, 0),), ()),
     grid=np.geomspace(0.02, 4.0, 48)[:, None],
 )
-r"""f(x) = D x^{-\alpha} + C. x > 0. Below \alpha = 0.02 it is indistinguishable from a straight line in log x."""
+"""Mikami et al. 2021, eq. 1; M2 of Alabdulmohsin et al. 2022. Below alpha = 0.02 it looks straight in log x."""
 
 
 SHIFTED_POWER = Law(
     name="shifted-power",
     formula="D (x + x_0)^-alpha + C",
-    source="Mandelbrot's shift of Zipf's law; M2 with an offset",
     nonlinear=(
         Parameter("alpha", "rate at large sizes", 0.02, 4.0),
         Parameter("x_0", "examples that the start is worth", 1e-4, 1e3, "log", size=0),
@@ -42,7 +39,7 @@ SHIFTED_POWER = Law(
     grid=product_grid(np.geomspace(0.02, 4.0, 24), np.geomspace(1e-3, 100.0, 11)),
     allows_zero=(True,),
 )
-r"""f(x) = D (x + x_0)^{-\alpha} + C. x >= 0: no pretraining is an observation like any other."""
+"""Mandelbrot's shift of Zipf's law; M2 with an offset. No pretraining (x = 0) is an observation like any other."""
 
 
 def _saturating_power(x: Sizes, eta: Rates) -> Values:
@@ -54,7 +51,6 @@ def _saturating_power(x: Sizes, eta: Rates) -> Values:
 SATURATING_POWER = Law(
     name="saturating-power",
     formula="D (1/x + 1/x_1)^alpha",
-    source="M3 of Alabdulmohsin et al. 2022",
     nonlinear=(
         Parameter("alpha", "rate before the gain ends", 0.0, 6.0),
         Parameter("x_1", "size at which the gain ends", 1e-2, 1e6, "log", size=0),
@@ -63,7 +59,7 @@ SATURATING_POWER = Law(
     form=one_term(_saturating_power, floor=False),
     grid=product_grid(np.concatenate([[0.0], np.geomspace(0.005, 5.0, 32)]), np.geomspace(0.03, 1e5, 16)),
 )
-r"""f(x) = D (1/x + 1/x_1)^{\alpha}. x > 0. Its floor is D x_1^{-\alpha}; with x_1 -> \infty it is the power law."""
+"""M3 of Alabdulmohsin et al. 2022. Its floor is D x_1^-alpha; with x_1 -> infinity it is the power law."""
 
 NEWTON_STEPS = 60
 
@@ -103,7 +99,6 @@ def _sigmoid(x: Sizes, eta: Rates) -> Values:
 SIGMOID = Law(
     name="sigmoid",
     formula="C + H z,  z / (1 - z)^a = (x / x_c)^-alpha",
-    source="M4 of Alabdulmohsin et al. 2022, with z = (f - C) / H and H = f(0) - C",
     nonlinear=(
         Parameter("alpha", "rate at large sizes", 0.02, 6.0),
         Parameter("x_c", "size at which the fall sets in", 1e-6, 1e4, "log", size=0),
@@ -114,7 +109,7 @@ SIGMOID = Law(
     grid=product_grid(np.geomspace(0.06, 4.0, 14), np.geomspace(1e-4, 30.0, 9), np.array([0.3, 1.0, 3.0])),
     allows_zero=(True,),
 )
-r"""f(x) = C + H z(x) with z / (1 - z)^a = (x / x_c)^{-\alpha}. x >= 0; f(0) = C + H. a = 1 is Hill's curve."""
+"""M4 of Alabdulmohsin et al. 2022, with z = (f - C) / H and H = f(0) - C. a = 1 is Hill's curve."""
 
 
 def _broken_power(x: Sizes, eta: Rates) -> Values:
@@ -135,7 +130,6 @@ def _broken_power(x: Sizes, eta: Rates) -> Values:
 BROKEN_POWER = Law(
     name="broken-power",
     formula="b x^-c_0 (1 + (x/d)^(1/f))^(-c_1 f) + C",
-    source="Caballero et al. 2023 (BNSL) with one break",
     nonlinear=(
         Parameter("c_0", "rate before the break", 0.0, 4.0),
         Parameter("c_1", "change of the rate at the break", -4.0, 4.0),
@@ -151,4 +145,4 @@ BROKEN_POWER = Law(
         np.array([0.15, 0.6, 1.8]),
     ),
 )
-r"""f(x) = b x^{-c_0} (1 + (x/d)^{1/f})^{-c_1 f} + C. x > 0. The only law here that can rise again (c_0 + c_1 < 0)."""
+"""Caballero et al. 2023 (BNSL) with one break. The only law here that can rise again (c_0 + c_1 < 0)."""

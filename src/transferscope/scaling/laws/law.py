@@ -63,7 +63,6 @@ class Law:
 
     name: str
     formula: str
-    source: str
     nonlinear: tuple[Parameter, ...]
     linear: tuple[Parameter, ...]
     form: Form

@@ -19,32 +19,29 @@ _GRID = product_grid(np.geomspace(0.02, 4.0, 32), np.linspace(0.0, 2.0, 31))
 FULL = Law(
     name="full",
     formula="delta (gamma + n^-alpha) s^-beta",
-    source="Mikami et al. 2021, eq. 2",
     nonlinear=_RATES,
     linear=_COEFFICIENTS,
     form=powers(((1, 1),), ((0, 0), (1, 1))),
     grid=_GRID,
     allows_zero=(False, False),
 )
-r"""f(n, s) = \delta (\gamma + n^{-\alpha}) s^{-\beta}, with the coefficients \delta\gamma and \delta. n, s > 0."""
+"""Mikami et al. 2021, eq. 2."""
 
 FULL_FLOOR = Law(
     name="full+floor",
     formula="delta (gamma + n^-alpha) s^-beta + E",
-    source="Mikami et al. 2021, eq. 2 with the irreducible loss E",
     nonlinear=_RATES,
     linear=(*_COEFFICIENTS, Parameter("E", "irreducible error")),
     form=powers(((1, 1),), ((0, 0), (1, 1)), ()),
     grid=_GRID,
     allows_zero=(False, False),
 )
-r"""f(n, s) = \delta (\gamma + n^{-\alpha}) s^{-\beta} + E. n, s > 0."""
+"""Mikami et al. 2021, eq. 2 with the irreducible loss E."""
 
 
 ADDITIVE = Law(
     name="additive",
     formula="A n^-alpha + B s^-beta + E",
-    source="Tripuraneni et al. 2020 with free rates; the form of Hoffmann et al. 2022, eq. 2",
     nonlinear=(
         Parameter("alpha", "pretraining rate", 0.02, 4.0),
         Parameter("beta", "fine-tuning rate", 0.02, 4.0),
@@ -58,13 +55,12 @@ ADDITIVE = Law(
     grid=product_grid(np.geomspace(0.02, 4.0, 28), np.geomspace(0.02, 4.0, 28)),
     allows_zero=(False, False),
 )
-r"""f(n, s) = A n^{-\alpha} + B s^{-\beta} + E. n, s > 0. The gain of pretraining is the same at every s."""
+"""Tripuraneni et al. 2020 with free rates; Hoffmann et al. 2022, eq. 2. Pretraining gains the same at every s."""
 
 
 PRODUCT = Law(
     name="product",
     formula="D n^-alpha s^-beta",
-    source="the full law with gamma = 0",
     nonlinear=(
         Parameter("alpha", "pretraining rate", 0.0, 4.0),
         Parameter("beta", "fine-tuning rate", 0.0, 4.0),
@@ -76,7 +72,7 @@ PRODUCT = Law(
     ),
     allows_zero=(False, False),
 )
-r"""f(n, s) = D n^{-\alpha} s^{-\beta}. n, s > 0."""
+"""The full law with gamma = 0."""
 
 
 def _effective_data(x: Sizes, eta: Rates) -> Values:
@@ -101,7 +97,6 @@ def _effective_data_in_unit(theta: Float[np.ndarray, "B p"], unit: Float[np.ndar
 EFFECTIVE_DATA = Law(
     name="effective-data",
     formula="E + d (s + k n^q)^-b",
-    source="after Hernandez et al. 2021, eq. 1.2, with an additive transfer of data",
     nonlinear=(
         Parameter("b", "rate in effective examples", 0.02, 4.0),
         Parameter("q", "how fast pretraining adds effective examples", 0.01, 3.0),
@@ -113,7 +108,7 @@ EFFECTIVE_DATA = Law(
     own_unit=_effective_data_in_unit,
     allows_zero=(True, False),
 )
-r"""f(n, s) = E + d (s + k n^q)^{-b}. n >= 0, s > 0. k n^q: the fine-tuning examples that pretraining on n is worth."""
+"""After Hernandez et al. 2021, eq. 1.2. k n^q are the fine-tuning examples that pretraining on n is worth."""
 
 
 def _coupled(x: Sizes, eta: Rates) -> Values:
@@ -139,7 +134,6 @@ def _coupled_in_unit(theta: Float[np.ndarray, "B p"], unit: Float[np.ndarray, " 
 COUPLED = Law(
     name="coupled",
     formula="c (n^-a + k s^-b)^g + E",
-    source="the additive law with one exponent for both sizes together; g = 1 is Hoffmann et al. 2022, eq. 2",
     nonlinear=(
         Parameter("a", "rate in n, over the coupling exponent", 0.02, 4.0),
         Parameter("b", "rate in s, over the coupling exponent", 0.02, 4.0),
@@ -154,17 +148,16 @@ COUPLED = Law(
     own_unit=_coupled_in_unit,
     allows_zero=(False, False),
 )
-r"""f(n, s) = c (n^{-a} + k s^{-b})^g + E. n, s > 0. With c = 1 it is (A' n^{-a} + B' s^{-b})^g + E."""
+"""The additive law with one exponent for both sizes together; with g = 1 it is Hoffmann et al. 2022, eq. 2."""
 
 
 OFFSET = Law(
     name="offset",
     formula="A (n + n_0)^-alpha + B s^-beta + E",
-    source="the additive law with what n leaves out, as parameters of embeddings (Pearce and Song 2024)",
     nonlinear=(*ADDITIVE.nonlinear, Parameter("n_0", "what n leaves out", 1e-4, 1e2, "log", size=0)),
     linear=ADDITIVE.linear,
     form=powers(((0, 0),), ((1, 1),), (), shift=(0, 2)),
     grid=product_grid(np.geomspace(0.04, 2.0, 10), np.geomspace(0.04, 2.0, 10), np.geomspace(0.003, 3.0, 6)),
     allows_zero=(True, False),
 )
-r"""f(n, s) = A (n + n_0)^{-\alpha} + B s^{-\beta} + E. n >= 0, s > 0. With n_0 -> 0 it is the additive law."""
+"""The additive law with what n leaves out, as parameters of embeddings (Pearce and Song 2024); n_0 -> 0 is that law."""
