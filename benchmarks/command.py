@@ -43,7 +43,7 @@ from transferscope.__main__ import main
 begin = command_line.main
 
 def imported():
-    import transferscope.analyses.compare.ask as question
+    import transferscope.analyses.compare.study_file as question
     import transferscope.analyses.compare.result
     import transferscope.analyses.compare.study_page as page
     import transferscope.study.run as run

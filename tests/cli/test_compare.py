@@ -9,7 +9,7 @@ import pytest
 
 from cli.called import Call
 from studies import write_npz
-from transferscope.analyses.compare import ask as ask_module
+from transferscope.analyses.compare import study_file
 from transferscope.cli import compare
 from transferscope.cli.execute import AnswerSoFar
 from transferscope.errors import SettingsError
@@ -64,7 +64,7 @@ def test_the_minutes_of_a_race_count_from_the_beginning_of_its_command(
 
     def ask(*given: Any, **options: Any) -> Any:
         heard.append(time.monotonic())
-        return ask_module.ask(*given, **options)
+        return study_file.ask(*given, **options)
 
     monkeypatch.setattr(compare, "execute", execute)
     monkeypatch.setattr(compare, "ask", ask)

@@ -13,7 +13,7 @@ from transferscope.wording import NO_BREAK, duration, number_words, sizes_in_wor
 
 _WIDTH, _LEAST_WIDTH = 80, 40
 _BAR, _SCORE, _LEAST_NAME = 13, 11, 8
-_MOST, _MOST_ARMS = 9, 6
+_MOST, _MOST_ARMS, _ALL_ARMS = 9, 6, 3
 _GAPS = (0, 2, 1, 2, 1, 2, 2, 1)  # before the columns of a row for each number of labels
 _ROOM_FOR_BASELINES = 64  # signs, from which a row names the best baseline too
 
@@ -50,9 +50,11 @@ def lines_of(
     decision = decided[sizes[0]]
     named = {decision.recommended, decision.best_transfer_arm, decision.best_baseline} - {None}
     most = _MOST * _WIDTH // width
-    if len(wrapped) + len(follow) > most - 1 - len(named):  # every arm that is named has its row, below the head
+    scored = sum(arm.mean is not None for arm in decision.arms)
+    least = scored if scored <= _ALL_ARMS else len(named)  # every arm that is named has its row, below the head
+    if len(wrapped) + len(follow) > most - 1 - least:
         follow = []
-    rows = max(most - len(wrapped) - len(follow), 1 + len(named))
+    rows = max(most - len(wrapped) - len(follow), 1 + least)
     return (*wrapped, *_rows(frames, decision, sizes[0], rows, width), *beside, *follow)
 
 
