@@ -45,17 +45,11 @@ def test_the_error_of_a_ratio_of_means_is_that_of_repeated_samples() -> None:
     assert ratio_of_means(np.array([1.0, np.inf]), np.ones(2)).status == "non_finite"
 
 
-def test_what_does_not_exist_is_undefined() -> None:
+def test_what_does_not_exist_is_undefined_and_has_no_standard_error_when_a_group_is_needed() -> None:
     assert jackknife(lambda _: float("nan"), 9).status == "undefined"
-
-
-def test_no_standard_error_when_a_group_is_needed() -> None:
+    assert jackknife(lambda index: float(len(index)), 2).stderr is None
     estimate = jackknife(lambda index: float("nan") if 0 not in index else 1.0, 9)
     assert (estimate.value, estimate.stderr, estimate.status) == (1.0, None, "ok")
-
-
-def test_two_examples_have_no_standard_error() -> None:
-    assert jackknife(lambda index: float(len(index)), 2).stderr is None
 
 
 @pytest.mark.parametrize(("n", "n_groups"), [(100, 20), (47, 20), (39, 39), (1, 1)])

@@ -43,18 +43,18 @@ def test_vectors_stay_orthogonal_on_an_ill_conditioned_matrix() -> None:
 
 @pytest.mark.parametrize(
     "values",
-    [np.zeros(12), np.full(12, 3.0), np.r_[5.0, 2.0, np.zeros(10)], np.r_[4.0, 4.0, 1.0, np.full(9, -1.0)]],
-    ids=["zero", "multiple of the identity", "rank two", "repeated"],
+    [
+        np.zeros(12),
+        np.full(12, 3.0),
+        np.r_[5.0, 2.0, np.zeros(10)],  # of rank two
+        np.r_[4.0, 4.0, 1.0, np.full(9, -1.0)],  # repeated
+        np.array([3.0, 1.0, -2.0, 0.5]),  # all of a small one
+    ],
 )
-def test_degenerate_matrices_are_exhausted(values: np.ndarray) -> None:
+def test_degenerate_and_small_matrices_are_exhausted(values: np.ndarray) -> None:
     pairs = _top(_symmetric(values), 4)
     assert pairs.status == "converged"
     np.testing.assert_allclose(pairs.values.numpy(), np.sort(values)[::-1][:4], atol=1e-10)
-
-
-def test_all_pairs_of_a_small_matrix() -> None:
-    pairs = _top(_symmetric(np.array([3.0, 1.0, -2.0])), 3)
-    np.testing.assert_allclose(pairs.values.numpy(), [3, 1, -2], atol=1e-12)
 
 
 def test_single_precision_converges_to_its_own_precision() -> None:

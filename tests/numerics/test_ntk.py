@@ -49,11 +49,12 @@ def test_duplicates_are_merged() -> None:
     np.testing.assert_allclose(examples.labels[:, 0], [1.0, 0.0, 0.25])
 
 
-def test_more_antipodal_pairs_than_dimensions_are_not_identified() -> None:
+@pytest.mark.parametrize("unit", [1e-3, 1.0, 1e3])
+def test_more_antipodal_pairs_than_dimensions_are_not_identified_in_any_unit_of_the_labels(unit: float) -> None:
     half = np.random.default_rng(2).standard_normal((20, 3))
     labels = np.random.default_rng(3).uniform(-1, 1, (40, 1))
-    target = kernel_examples(np.vstack([half, -half]), labels)
-    transfer = kernel_transfer(kernel_examples(SOURCE, Y_SOURCE), target)
+    target = kernel_examples(np.vstack([half, -half]), unit * labels)
+    transfer = kernel_transfer(kernel_examples(SOURCE, unit * Y_SOURCE), target)
     assert transfer.deviation_scratch.status == "not_identified"
     assert transfer.task_distance.status == "ok"
 

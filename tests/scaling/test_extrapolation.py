@@ -66,14 +66,11 @@ def test_the_unit_of_size_does_not_matter(unit: float) -> None:
     np.testing.assert_allclose(second.predicted, first.predicted, rtol=1e-5)
 
 
-def test_one_or_two_points_are_the_last_value_without_an_interval() -> None:
+def test_two_points_are_the_last_value_without_an_interval_and_three_have_one() -> None:
     result = extrapolate([1000, 2000], [0.5, 0.4], at=[4000])
     assert result.status == "too_few"
     assert result.predicted.tolist() == pytest.approx([0.4])
     assert np.isnan(result.low).all()
-
-
-def test_three_points_have_an_interval() -> None:
     result = extrapolate([1000, 2000, 4000], [0.5, 0.4, 0.35], at=[8000])
     assert result.status == "ok"
     assert result.low[0] < result.predicted[0] < result.high[0]

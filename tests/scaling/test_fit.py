@@ -58,10 +58,7 @@ def test_three_points_are_too_few_for_three_parameters() -> None:
     assert fit.notes == ("power+floor needs 4 different sizes and there are 3",)
     assert all(estimate.status == "too_few" for estimate in fit.estimates.values())
     assert np.isnan(fit.predict([1e5])).all()
-
-
-def test_equal_sizes_are_too_few() -> None:
-    assert fit_law([1000.0] * 6, [0.5, 0.4, 0.45, 0.41, 0.42, 0.5]).status == "too_few"
+    assert fit_law([1000.0] * 6, [0.5, 0.4, 0.45, 0.41, 0.42, 0.5]).status == "too_few"  # of one size
 
 
 def test_no_pretraining_is_an_observation_where_the_law_allows_it() -> None:

@@ -1,3 +1,4 @@
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +11,6 @@ from transferscope.scores import SCORES, TargetView, grouped_error, leave_groups
 from transferscope.testing.scores import classes_view
 
 FEATURES, LABELS = np.ones((3, 2)), np.array([0, 1, 0])
-THIRDS = np.full((3, 3), 1 / 3)
 NOT_FINITE = np.array([[1.0, np.nan], [1, 1], [1, 1]])
 BAD: list[tuple[tuple[Any, ...], str]] = [
     ((FEATURES[:0], LABELS[:0]), "features have shape (0, 2)"),
@@ -18,42 +18,30 @@ BAD: list[tuple[tuple[Any, ...], str]] = [
     ((FEATURES, np.array([[1.0], [np.inf], [0.0]])), "labels contain NaN or infinity"),
     ((FEATURES, LABELS, np.eye(3) * 4), "apply a softmax to logits"),
     ((FEATURES, LABELS, np.array([[2.0, -1], [1, 0], [1, 0]])), "rows of numbers from 0 that sum to 1"),
+    ((FEATURES, LABELS[:2]), "labels have shape (2,) and type int64; expected one row for each of 3 rows"),
+    (
+        (FEATURES, LABELS, np.full((2, 3), 1 / 3)),
+        "source_probabilities have shape (2, 3) and type float64; expected one row",
+    ),
+    ((FEATURES, np.array([0.5, 1.0, 0.0])), "for regression give shape (n, 1)"),  # were taken for classes
+    ((FEATURES, np.eye(3, dtype=np.int64)), "use .astype(float) or .astype(bool)"),  # were taken for regression
 ]
-
-
-@pytest.mark.parametrize(("arguments", "said"), BAD)
-def test_what_does_not_fit_is_refused(arguments: tuple[Any, ...], said: str) -> None:
-    with pytest.raises(DataError) as refused:
-        TargetView(*arguments)
-    assert said in str(refused.value)
 
 
 def unchecked(features: Any, labels: Any, source_probabilities: Any = None) -> TargetView:
     """A view made without the run-time types of the tests, which would speak first."""
     view = object.__new__(TargetView)
-    for field, array in {
-        "features": features,
-        "labels": labels,
-        "source_probabilities": source_probabilities,
-    }.items():
+    arrays = {"features": features, "labels": labels, "source_probabilities": source_probabilities}
+    for field, array in arrays.items():
         object.__setattr__(view, field, array)
     view.__post_init__()
     return view
 
 
-UNCLEAR = {
-    "numbers in one column": (np.array([0.5, 1.0, 0.0]), "for regression give shape (n, 1)"),
-    "counts in columns": (np.eye(3, dtype=np.int64), "use .astype(float) or .astype(bool)"),
-}
-
-
-@pytest.mark.parametrize("case", UNCLEAR)
-def test_labels_of_an_unclear_kind_are_refused(case: str) -> None:
-    """Numbers in one column were taken for classes, and indicators in whole numbers for regression."""
-    labels, message = UNCLEAR[case]
-    with pytest.raises(DataError) as refused:
-        unchecked(FEATURES, labels)
-    assert str(refused.value).endswith(message)
+@pytest.mark.parametrize(("arguments", "said"), BAD)
+def test_what_does_not_fit_is_refused(arguments: tuple[Any, ...], said: str) -> None:
+    with pytest.raises(DataError, match=re.escape(said)):
+        unchecked(*arguments)
 
 
 @pytest.mark.parametrize("name", SCORES)
@@ -64,13 +52,6 @@ def test_numbers_of_less_precision_are_not_computed_with(name: str) -> None:
     features, p32 = (view.features + 1e4).astype(np.float32), p.astype(np.float32)
     low = score.value(unchecked(features, view.labels.astype(np.uint8), p32))
     assert low == score.value(TargetView(features.astype(np.float64), view.labels, p32.astype(np.float64)))
-
-
-@pytest.mark.parametrize("name", ["labels", "source_probabilities"])
-def test_rows_that_do_not_match_are_refused(name: str) -> None:
-    arrays = {"features": FEATURES, "labels": LABELS, "source_probabilities": THIRDS}
-    with pytest.raises(DataError, match=rf"{name} have shape \(2.*3 rows"):
-        unchecked(**arrays | {name: arrays[name][:2]})
 
 
 def test_taking_examples_takes_all_that_belongs_to_them() -> None:

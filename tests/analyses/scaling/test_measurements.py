@@ -63,12 +63,6 @@ def test_a_group_of_two_points_does_not_spoil_the_others() -> None:
     assert analysis.curves[1].advice is not None
 
 
-def test_sizes_that_are_no_numbers_are_a_sentence() -> None:
-    with pytest.raises(DataError) as caught:
-        curves(table([1000, "2k", 4000], [0.5, 0.4, 0.3]), Columns())
-    assert str(caught.value) == "column n holds '2k' in row 2; expected plain numbers, such as 64000"
-
-
 def test_a_missing_column_names_the_nearest() -> None:
     with pytest.raises(UnknownNameError) as caught:
         curves(table([1], [0.5]), Columns(error="errors"))
@@ -182,6 +176,7 @@ def test_no_target_above_every_measured_quality_is_reached(target: float) -> Non
 @pytest.mark.parametrize(
     ("n", "error", "sentence"),
     [
+        ([1000, "2k", 4000], [0.5, 0.4, 0.3], "column n holds '2k' in row 2; expected plain numbers, such as 64000"),
         ([5e-324, 2000, 4000], [0.5, 0.4, 0.3], "a size = 4.94e-324 is out of range; expected 1e-30 to 1e+30"),
         ([1e300, 2000, 4000], [0.5, 0.4, 0.3], "a size = 1e+300 is out of range"),
         ([1000, 2000, 4000], [0.5, 1e-310, 0.3], "an error = 1e-310 is out of range"),
@@ -190,7 +185,9 @@ def test_no_target_above_every_measured_quality_is_reached(target: float) -> Non
         ([1000, 2000, 4000], [0.5, 0.4, 1e20], "the errors run from 0.4 to 1e+20, a factor above 1e+09"),
     ],
 )
-def test_numbers_out_of_range_are_a_sentence(n: list[object], error: list[object], sentence: str) -> None:
+def test_sizes_and_errors_that_cannot_be_used_are_a_sentence(
+    n: list[object], error: list[object], sentence: str
+) -> None:
     with pytest.raises(DataError, match=re.escape(sentence)):
         curves(table(n, error), Columns())
 
