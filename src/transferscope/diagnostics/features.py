@@ -17,9 +17,6 @@ def submodule(network: nn.Module, name: str) -> nn.Module:
 
     Args:
         name: Dotted name, such as "head" or "classifier.6".
-
-    Raises:
-        UnknownNameError: It does not exist; the message lists the nearest names.
     """
     modules: dict[str, nn.Module] = dict(network.named_modules())
     if name not in modules:

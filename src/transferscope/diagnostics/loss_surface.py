@@ -200,11 +200,7 @@ def _check(surface: LossSurface) -> None:
 
 
 def select(parameters: Mapping[str, Tensor], blocks: tuple[str, ...]) -> tuple[str, ...]:
-    """Return names of the parameters in `blocks` (all if empty), in the network's order.
-
-    Raises:
-        UnknownNameError: A block names no parameter.
-    """
+    """Return names of the parameters in `blocks` (all if empty), in the network's order."""
     for block in blocks:
         if not any(_belongs(name, block) for name in parameters):
             parents = {".".join(name.split(".")[:i]) for name in parameters for i in range(1, name.count(".") + 2)}

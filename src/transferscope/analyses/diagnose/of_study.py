@@ -29,9 +29,6 @@ def study_subject(
 
     Returns:
         The question with the file and data of the run, and the opened subject.
-
-    Raises:
-        TransferscopeError: The store or study does not exist, or no network of a transfer arm was kept.
     """
     with open_existing(str(place)) as store:
         name = one_study(store, str(place), study)

@@ -107,9 +107,6 @@ def measure_all(
 
     Returns:
         The measured diagnostics, and the reasons for those that could not be measured.
-
-    Raises:
-        TransferscopeError: As in `diagnose`, except for a diagnostic that fails while it is measured.
     """
     make_diagnostics(names, changes)  # mistakes in settings are said before anything is read
     if is_study(str(question.checkpoint)):

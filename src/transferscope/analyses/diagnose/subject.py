@@ -61,9 +61,6 @@ class FileQuestion(DiagnoseQuestion):
         network: The architecture that the weights belong to.
         against: Initial weights of the training; None for none. Of a file with another head, only the backbone is used.
         source: Source data, for diagnostics that compare two tasks; None for none.
-
-    Raises:
-        SettingsError: A number is out of range, or the scaling cannot be read.
     """
 
     checkpoint: Path
@@ -159,14 +156,7 @@ class FileSubject:
 
 
 def subject_of(question: FileQuestion) -> FileSubject:
-    """Read the files of a question.
-
-    Raises:
-        DataError: A file is missing or invalid, the data do not match the network, or the loss is undefined.
-        NetworkError: Weights do not belong to the architecture, or are not finite.
-        UnknownNameError: An unknown data set, transformation or submodule.
-        SettingsError: A setting is out of range, or the machine has no such device.
-    """
+    """Read the files of a question."""
     device = exact_device(question.device)
     data = _data(question)
     network = _trained(question, data, device)
@@ -201,9 +191,6 @@ def looked_at_in(
     Args:
         data: The data, with the training examples of the network.
         names: Display names of the network ("end") and its start.
-
-    Raises:
-        NetworkError: The loss is not finite.
     """
     device, (by, scale_from) = next(network.parameters()).device, scale
     subject = Subject(

@@ -91,11 +91,7 @@ def propose(
 
 
 def _others(frame: pd.DataFrame, task: str, tried: set[str]) -> pd.DataFrame:
-    """Return the rows of other tasks with at least two arms that are connected to the tried arms by common arms.
-
-    Raises:
-        DataError: They form several groups without a common arm, and nothing was tried.
-    """
+    """Return the rows of other tasks with at least two arms that are connected to the tried arms by common arms."""
     frame = frame[frame["task"] != task]
     frame = frame[frame.groupby("task")["arm"].transform("nunique") > 1]
     groups = groups_of(frame)
@@ -109,11 +105,7 @@ def _others(frame: pd.DataFrame, task: str, tried: set[str]) -> pd.DataFrame:
 
 
 def _measure(others: pd.DataFrame) -> tuple[str, bool]:
-    """Return the metric of the tasks, and whether higher is better.
-
-    Raises:
-        DataError: There are fewer than two tasks, or they have several metrics or directions.
-    """
+    """Return the metric of the tasks, and whether higher is better."""
     if others["measure"].nunique() > 1:
         raise DataError(
             f"the tasks have several metrics, {listed(sorted(others['measure'].unique()))}; keep the tasks of one, or "

@@ -41,9 +41,6 @@ def known_rows(place: str | Path | pd.DataFrame, columns: LabelColumns) -> tuple
         place: A table, a study file, the path or URL of a store (all studies are read), or the name of an included
             table.
         columns: Column by role.
-
-    Raises:
-        TransferscopeError: `place` cannot be used.
     """
     if not isinstance(place, pd.DataFrame):
         name, shipped = str(place), shipped_rows()
@@ -74,9 +71,6 @@ def study_rows(frames: StudyFrames) -> pd.DataFrame:
     """Return mean scores of the finished runs of a study, one row per arm and number of labels.
 
     The task is the target's data set; sources have the names of the study.
-
-    Raises:
-        DataError: No run is finished.
     """
     judged = frames.metric.judged
     final = frames.final(judged.record)
@@ -107,10 +101,6 @@ def table_rows(
     Args:
         columns: Column by role; numbers of labels are optional, and without a column of tasks all rows belong to a task
             named `origin`.
-
-    Raises:
-        SettingsError: A column cannot be found.
-        DataError: Rows of one arm and task repeat without seeds, or a score is not a number.
     """
     frame, named, said = read_scores(frame, columns, labelled=False)
     frame = frame.drop_duplicates()  # the same row twice is one run

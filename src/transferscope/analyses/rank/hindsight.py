@@ -53,10 +53,6 @@ def results_of(
 
     Returns:
         The results; None when no method of these has any for all candidates.
-
-    Raises:
-        UnknownNameError: The method does not exist.
-        SettingsError: The requested method lacks a result for a candidate.
     """
     final: dict[str, dict[str, float]] = {name: {} for name in HEADLINES}
     for i, name in enumerate(records.name):

@@ -64,12 +64,7 @@ class ScoreValues:
 
 
 def choose_scores(names: Sequence[str], *, kind: Kind) -> Chosen:
-    """Return the scores of these names, or by default all, that support such labels.
-
-    Raises:
-        UnknownNameError: A score does not exist.
-        DataError: No score supports such labels.
-    """
+    """Return the scores of these names, or by default all, that support such labels."""
     wanted = {name: SCORES[name] for name in (dict.fromkeys(names) or SCORES.own)}
     if kind in ("segmentation", "dense regression"):
         raise DataError(f"scores do not support a grid of labels ({kind}); use `transferscope compare`")
@@ -104,10 +99,6 @@ def rank_subsets(
         n_target: Number of examples in each subset.
         n_pool: Number of examples from which the subsets were drawn.
         networks_vary: Whether each subset has pretrained networks of its own.
-
-    Raises:
-        NetworkError: Features of a candidate are not finite.
-        DataError: No score has a value for two candidates.
     """
     seeds, rows = [], []
     for subset in subsets:
