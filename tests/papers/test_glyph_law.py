@@ -253,6 +253,30 @@ def test_scenes_transfer_nothing(script: ModuleType) -> None:
     assert (better, worse) == (0, 17)
 
 
+def test_52_kinds_of_solids_teach_no_more_than_13() -> None:
+    runs: Any = pd.read_csv(ROOT / "docs" / "results" / "runs" / "scenes-kinds.csv", comment="#").query(
+        "n_target in (0, 300)"
+    )
+    source = runs["source"].fillna("").str.split(" ").str[0]
+    at = ["method", "part", "source", "n_source"]
+    runs = 100 * runs.assign(source=source).pivot_table(index="seed", columns=at, values="value")
+    before = runs["pretrain", "source_test"]
+    runs = runs[["fine-tune", "scratch"]].droplevel(0, axis=1).sort_index(axis=1)
+    assert runs["target_train"].mean().mean() == pytest.approx(99.95, abs=0.0051)
+    assert (100 - runs["target_test", "", 0]).mean() == pytest.approx(66.95, abs=0.0051)
+    for row, cells in rows_of("syn2real.md", "52 kinds of solids").items():
+        name = f"{row.split(',')[0].split()[0]}-{row[-2:]}"
+        errors = 100 - runs["target_test", name]
+        assert [numbers(cell)[0] for cell in cells[:3]] == pytest.approx(errors.mean().tolist(), abs=0.051)
+        assert numbers(cells[5])[0] == pytest.approx(before[name, 16000].mean(), abs=0.051)
+        if row.endswith("13"):
+            continue
+        for cell, other in ((cells[3], ("", 0)), (cells[4], (f"{name[:-2]}13", 16000))):
+            gap = errors[16000] - (100 - runs["target_test", *other])
+            half = stats.t.ppf(1 - 0.05 / 8, 4) * gap.std(ddof=1) / np.sqrt(5)
+            assert numbers(cell) == pytest.approx([gap.mean(), gap.mean() - half, gap.mean() + half], abs=0.051)
+
+
 def test_how_varied_scenes_look_to_networks() -> None:
     runs = pd.read_csv(ROOT / "docs" / "results" / "runs" / "scene-entropy.csv")
     table = runs.pivot(index="network", columns="source", values="value")
