@@ -56,6 +56,15 @@ def check_settings(settings: object) -> None:
         raise SettingsError("; ".join(dict.fromkeys(wrong)))
 
 
+class Checked:
+    """Base of settings that are within the declarations of their fields; see `check_settings`."""
+
+    __slots__ = ()
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+
+
 def _numbers_of(value: Any) -> Iterator[Any]:
     if isinstance(value, tuple):
         for one in value:

@@ -135,6 +135,13 @@ def test_a_typed_password_of_any_signs_is_hidden_in_any_form(password: str, caps
     hide_passwords([])
 
 
+def test_a_typed_password_of_four_signs_or_more_is_hidden_without_its_url() -> None:
+    for password, expected in (("w0rd", "no ***"), ("w0r", "no w0r")):
+        hide_passwords([f"pg://ann:{password}@host"])
+        assert shown(f"no {password}") == expected
+    hide_passwords([])
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

@@ -1,7 +1,7 @@
 """The controls against other implementations of the same rules."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -330,6 +330,21 @@ def test_features_are_standardised_where_folds_say_so() -> None:
     z = (features - features.mean(axis=0)) / features.std(axis=0)
     own = LogisticRegression(C=1 / 2, max_iter=1000).fit(z, labels)  # two features: a squared distance of 2
     assert (logits[1][:, 1] - logits[1][:, 0]).numpy() == pytest.approx(own.decision_function(z), abs=1e-2)
+
+
+@pytest.mark.parametrize("weights", ["none", "balanced"])
+def test_classes_of_a_logistic_probe_count_as_the_training_says(weights: Literal["none", "balanced"]) -> None:
+    """Too few examples for folds, of which eleven are of one class and four of the other."""
+    features, labels = spread(30, 3, 0.0)
+    rows = np.sort(np.r_[np.flatnonzero(labels == 0)[:11], np.flatnonzero(labels == 1)[:4]])
+    part = LabelledSet(features[rows], labels[rows], ("a", "b"))
+    tensors = to_tensors(part, PixelScale(np.zeros(3, np.float32), np.ones(3, np.float32)))
+    x, training = torch.from_numpy(features[rows]), replace(BUDGET, class_weights=weights)
+    outputs = best_probe(x, tensors, part, training, seed=0, usual="logistic")[0](x).detach()
+    unit = np.square(features[rows] - features[rows].mean(axis=0)).sum(axis=1).mean()
+    equal = None if weights == "none" else weights
+    known = LogisticRegression(C=1 / unit, max_iter=1000, class_weight=equal).fit(features[rows], labels[rows])
+    assert (outputs[:, 1] - outputs[:, 0]).numpy() == pytest.approx(known.decision_function(features[rows]), abs=1e-2)
 
 
 @pytest.mark.parametrize("n_of_last", [3, 2])

@@ -96,30 +96,35 @@ def test_flips_begin_with_what_is_kept_of_each_image_and_its_mirror(found: list[
     )
 
 
+READ: list[int] = []
+
+
+class Counting(nn.Module):
+    """A block that notes in `READ`, whichever copy it is, how many examples it reads at once."""
+
+    def __init__(self, block: nn.Module) -> None:
+        super().__init__()
+        self.block = block
+
+    def forward(self, inputs: Tensor, **given: Tensor) -> Tensor:
+        READ.append(len(inputs))
+        outputs: Tensor = self.block(inputs, **given)
+        return outputs
+
+
 def test_a_frozen_block_runs_over_the_training_examples_once() -> None:
     task, start = images(), network()
-    read: list[int] = []
+    READ.clear()
     counted = start.copy()
-    counted.features[2].register_forward_hook(lambda _, inputs, __: read.append(len(inputs[0])))  # type: ignore[index]
+    counted.features[2].register_forward_hook(lambda _, inputs, __: READ.append(len(inputs[0])))  # type: ignore[index]
     FineTune(frozen_blocks=3).fit(task, counted, replace(OPTIONS, curve_examples=0))
-    watched = sum(read)  # someone looks at it, so that it runs in every step
-    assert watched >= 6 * 7
-
-    class Counting(nn.Module):
-        def __init__(self, block: nn.Module) -> None:
-            super().__init__()
-            self.block = block
-
-        def forward(self, inputs: Tensor) -> Tensor:
-            read.append(len(inputs))
-            outputs: Tensor = self.block(inputs)
-            return outputs
+    assert sum(READ) >= 6 * 7  # someone looks at it, so that it runs in every step
 
     start.features[2] = Counting(start.features[2])  # type: ignore[index, operator]
-    read.clear()
+    READ.clear()
     FineTune(frozen_blocks=3).fit(task, start, replace(OPTIONS, curve_examples=0))
     first_check, tried, computed, last_check = 1, 8 + 3 + 3, 3 * 8, 16  # 21 examples, filled up
-    assert sum(read) == first_check + tried + computed + last_check
+    assert sum(READ) == first_check + tried + computed + last_check
 
 
 @pytest.mark.parametrize("cut", [1, 4])
@@ -201,17 +206,7 @@ def test_second_texts_may_be_shorter_than_those_that_are_tried_out(found: list[F
 
 
 def test_a_frozen_block_reads_each_text_of_a_pair_once() -> None:
-    class Counting(nn.Module):
-        def __init__(self, layer: nn.Module) -> None:
-            super().__init__()
-            self.layer = layer
-
-        def forward(self, hidden: Tensor, **given: Tensor) -> Tensor:
-            read.append(len(hidden))
-            outputs: Tensor = self.layer(hidden, **given)
-            return outputs
-
-    read: list[int] = []
+    READ.clear()
     start = encoder_of_pairs()
     layers = start.features.get_submodule("encoder.layers")
     assert isinstance(layers, nn.ModuleList)
@@ -219,7 +214,7 @@ def test_a_frozen_block_reads_each_text_of_a_pair_once() -> None:
     FineTune(frozen_blocks=2).fit(pairs(), start, replace(OPTIONS, curve_examples=0))
     first_check, tried, computed = 2 * 1, 2 * (8 + 3 + 3), 2 * 3 * 8  # the last of 21 examples is filled up
     last_check = 2 * 16
-    assert sum(read) == first_check + tried + computed + last_check
+    assert sum(READ) == first_check + tried + computed + last_check
 
 
 class InTuples(nn.Module):

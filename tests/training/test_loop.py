@@ -3,7 +3,7 @@
 import random
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +13,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from methods.by_hand import KilledError
 from transferscope.data.task import LabelledSet
 from transferscope.estimate import Estimate
 from transferscope.records import Record
@@ -46,10 +47,11 @@ def module() -> nn.Module:
         return nn.Sequential(nn.Linear(4, 6), nn.ReLU(), nn.Dropout(0.2), nn.Linear(6, 3))
 
 
-def learner_of(network: nn.Module) -> Learner:
+def learner_of(network: nn.Module, before: Callable[[int], None] = lambda step: None) -> Learner:
     tensors = to_tensors(data(), pixel_scale(data()))
 
     def objective(batches: Mapping[str, Batch], step: int) -> torch.Tensor:
+        before(step)
         return task_loss(network(batches["target"].inputs), batches["target"].labels)
 
     return Learner(network, [ParameterGroup(list(network.parameters()))], {"target": Draw(tensors)}, objective)
@@ -94,21 +96,14 @@ def test_a_run_that_is_killed_goes_on_bit_for_bit(cut: int, tmp_path: Path) -> N
     whole = module()
     expected = train(learner_of(whole), SETTINGS, RunOptions(seed=4), n_steps=30, curve=curve_of(whole))
 
-    class KilledError(Exception):
-        pass
-
-    def objective_that_dies(learner: Learner) -> Learner:
-        def objective(batches: Mapping[str, Batch], step: int) -> torch.Tensor:
-            if step == cut:
-                raise KilledError
-            return learner.objective(batches, step)
-
-        return replace(learner, objective=objective)
+    def dies(step: int) -> None:
+        if step == cut:
+            raise KilledError
 
     options = RunOptions(seed=4, checkpoint=tmp_path / "run", checkpoint_seconds=0.0)
     first = module()
     with pytest.raises(KilledError):
-        train(objective_that_dies(learner_of(first)), SETTINGS, options, n_steps=30, curve=curve_of(first))
+        train(learner_of(first, dies), SETTINGS, options, n_steps=30, curve=curve_of(first))
     second = module()
     resumed = train(learner_of(second), SETTINGS, options, n_steps=30, curve=curve_of(second))
 
@@ -131,14 +126,7 @@ def test_a_run_that_is_stopped_at_a_check_keeps_where_it_stands(tmp_path: Path) 
         train(learner_of(first), SETTINGS, replace(options, on_progress=stop), n_steps=60, curve=curve_of(first))
     steps: list[int] = []
 
-    def counted(learner: Learner) -> Learner:
-        def objective(batches: Mapping[str, Batch], step: int) -> torch.Tensor:
-            steps.append(step)
-            return learner.objective(batches, step)
-
-        return replace(learner, objective=objective)
-
-    train(counted(learner_of(second)), SETTINGS, options, n_steps=60, curve=curve_of(second))
+    train(learner_of(second, steps.append), SETTINGS, options, n_steps=60, curve=curve_of(second))
     assert steps == list(range(50, 60))
     assert torch.equal(weights(second), weights(whole))
 

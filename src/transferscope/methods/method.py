@@ -14,7 +14,7 @@ from transferscope.errors import DataError
 from transferscope.estimate import Status
 from transferscope.methods.defaults import VARIANTS
 from transferscope.models.network import Network, device_of
-from transferscope.records import Cost, Record, check_settings
+from transferscope.records import Checked, Cost, Record
 from transferscope.settings.data import Value as Value  # of a searched setting
 from transferscope.training import PixelScale, RunOptions, TrainingSettings, outputs_of, to_tensors
 
@@ -102,7 +102,7 @@ SMALL_SHARE_RATES = (1.0, 5.0, 25.0)
 `RATES` and beyond, as far-off targets need it."""
 
 
-class Method(ABC):
+class Method(Checked, ABC):
     """A method to learn the target: a frozen dataclass whose fields are its settings.
 
     `fit` is a function of its arguments: it never changes the caller's network, its gradients, its mode or the global
@@ -124,9 +124,6 @@ class Method(ABC):
         if "name" in vars(cls) and "called" not in vars(cls):
             cls.called = cls.name
 
-    def __post_init__(self) -> None:
-        check_settings(self)
-
     @property
     @abstractmethod
     def start(self) -> Start:
@@ -146,10 +143,8 @@ class Method(ABC):
             NetworkError: The network does not accept the task's inputs.
         """
 
-    @property
-    def uses_source(self) -> bool:
-        """Whether `fit` reads `task.source`; False by default."""
-        return False
+    uses_source: ClassVar[bool] = False
+    """Whether `fit` reads `task.source`; False by default."""
 
     @property
     def needs_source(self) -> bool:
@@ -160,10 +155,8 @@ class Method(ABC):
         """
         return self.uses_source or self.start == "pretrained"
 
-    @property
-    def uses_network(self) -> bool:
-        """Whether it uses the study's network, rather than raw inputs."""
-        return True
+    uses_network: ClassVar[bool] = True
+    """Whether it uses the study's network, rather than raw inputs."""
 
     def own_network(self, few: LabelledSet) -> Network | None:
         """Return the network that it trains in the study's place, for inputs like `few`; None for the study's."""
@@ -174,15 +167,11 @@ class Method(ABC):
         """Name of its row in the table of recipes: fine-tuning or training from scratch, by its start."""
         return "fine-tune" if self.start == "pretrained" else "scratch"
 
-    @property
-    def takes_steps(self) -> bool:
-        """Whether it trains by steps of an optimiser, rather than in closed form or by a solver."""
-        return True
+    takes_steps: ClassVar[bool] = True
+    """Whether it trains by steps of an optimiser, rather than in closed form or by a solver."""
 
-    @property
-    def keeps_network(self) -> bool:
-        """Whether its result is a network of the study's architecture, which can be kept and exported."""
-        return True
+    keeps_network: ClassVar[bool] = True
+    """Whether its result is a network of the study's architecture, which can be kept and exported."""
 
     @property
     def is_diagnosed(self) -> bool:
@@ -199,7 +188,7 @@ class Method(ABC):
         """Maximum number of runs with the whole budget in a fit."""
         return 1
 
-    def check_task(self, target: Dataset, source: Dataset | None) -> None:  # noqa: B027  # most take all
+    def check_task(self, target: Dataset, source: Dataset | None) -> None:  # most take all
         """Refuse a task that it cannot learn, before any run; by default none except labels on a grid.
 
         Args:
@@ -209,7 +198,7 @@ class Method(ABC):
             DataError: It cannot learn this task from this source.
         """
 
-    def check_network(self, network: Network) -> None:  # noqa: B027  # likewise
+    def check_network(self, network: Network) -> None:  # likewise
         """Refuse a network that it cannot start from, before any run; by default none.
 
         Raises:

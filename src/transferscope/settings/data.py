@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from transferscope.errors import SettingsError
-from transferscope.records import Count, Says, check_settings
+from transferscope.records import Checked, Count, Says, check_settings
 
 Value = bool | int | float | str
 Draw = Literal["stratified", "balanced"]
@@ -16,16 +16,13 @@ TestLimit = Annotated[Count | None, Says("Test examples to keep", "None for all.
 
 
 @dataclass(frozen=True, slots=True)
-class DataSettings:
+class DataSettings(Checked):
     """A data set by name, with its transforms and limits."""
 
     data: Annotated[str, Says("Name of the data", 'As in "usps" or "npz:PATH".')]
     transforms: Transforms = ()
     limit: Limit = None
     test_limit: TestLimit = None
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +61,7 @@ class TargetSettings(DataSettings):
 
 
 @dataclass(frozen=True, slots=True)
-class TuningSettings:
+class TuningSettings(Checked):
     """Hyperparameter search, by cross-validation on the first seed's target training data, for all seeds."""
 
     grid: Annotated[
@@ -75,9 +72,6 @@ class TuningSettings:
             "(see `methods.tuning.search_grid`); {} tries nothing.",
         ),
     ] = None
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
 
 def check_distinct(**sizes: tuple[int, ...]) -> None:

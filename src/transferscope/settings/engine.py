@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from annotated_types import Ge, Le
 
 from transferscope.errors import SettingsError
-from transferscope.records import Positive, Says, check_settings
+from transferscope.records import Checked, Positive, Says, check_settings
 
 MOST_PROCESSES = 1024
 """Most workers or threads: more would overload the machine, and are probably a typing error."""
@@ -20,7 +20,7 @@ Keep = Literal["winners", "all", "none"]
 
 
 @dataclass(frozen=True, slots=True)
-class DecisionSettings:
+class DecisionSettings(Checked):
     """The margin of a decision, and the time that a point is worth."""
 
     margin: Annotated[
@@ -39,12 +39,9 @@ class DecisionSettings:
         ),
     ] = None
 
-    def __post_init__(self) -> None:
-        check_settings(self)
-
 
 @dataclass(frozen=True, slots=True)
-class RaceSettings:
+class RaceSettings(Checked):
     """A race: only those runs of the study file that decide its questions at the lowest cost."""
 
     runs: Annotated[Annotated[int, Ge(2)] | None, Says("Most runs in all", "None for no such limit.")] = None
@@ -58,9 +55,6 @@ class RaceSettings:
     run_minutes: Annotated[
         Positive | None, Says("Maximum expected minutes of one run", "A longer one is skipped. None for no such limit.")
     ] = None
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
 
 @dataclass(frozen=True, slots=True)

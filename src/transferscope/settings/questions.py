@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from annotated_types import Ge, Le
 
 from transferscope.errors import SettingsError
-from transferscope.records import Count, NotNegative, Positive, Says, check_settings
+from transferscope.records import Checked, Count, NotNegative, Positive, Says, check_settings
 
 LEAST, MOST = 1e-30, 1e30
 """Range of sizes and errors above 0."""
@@ -23,7 +23,7 @@ Better = Literal["lower", "higher"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class RankQuestion:
+class RankQuestion(Checked):
     """Settings of a ranking of pretrained networks."""
 
     labels: Annotated[
@@ -41,12 +41,9 @@ class RankQuestion:
     ] = None
     device: Annotated[str, Says('"auto", "cpu", "cuda" or "mps"')] = "auto"
 
-    def __post_init__(self) -> None:
-        check_settings(self)
-
 
 @dataclass(frozen=True, kw_only=True)
-class DiagnoseQuestion:
+class DiagnoseQuestion(Checked):
     """Settings of a diagnosis of a trained network."""
 
     labels: Annotated[
@@ -68,12 +65,9 @@ class DiagnoseQuestion:
     head: Annotated[str, Says('Name of the submodule whose input is "the features"')] = "head"
     device: Annotated[str, Says('"auto", "cpu", "cuda" or "mps"')] = "auto"
 
-    def __post_init__(self) -> None:
-        check_settings(self)
-
 
 @dataclass(frozen=True, kw_only=True)
-class PlanQuestion:
+class PlanQuestion(Checked):
     """Settings of a label plan."""
 
     target_score: Annotated[Finite | None, Says("Target score, in its unit", "None without one.")] = None
@@ -87,9 +81,6 @@ class PlanQuestion:
         Annotated[int, Ge(2)] | None,
         Says("Number of classes of a table, so that curves start at chance", "A study knows."),
     ] = None
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -121,19 +121,18 @@ def train(
         return _Loop(learner, settings, options, n_steps, curve, watch, held_out).run()
 
 
+@dataclass
 class _Loop:
-    def __init__(
-        self,
-        learner: Learner,
-        settings: TrainingSettings,
-        options: RunOptions,
-        n_steps: int,
-        curve: Curve | None,
-        watch: Watch | None,
-        held_out: HeldOut | None,
-    ) -> None:
-        self.learner, self.settings, self.options = learner, settings, options
-        self.n_steps, self.curve, self.watch, self.held_out = n_steps, curve, watch, held_out
+    learner: Learner
+    settings: TrainingSettings
+    options: RunOptions
+    n_steps: int
+    curve: Curve | None
+    watch: Watch | None
+    held_out: HeldOut | None
+
+    def __post_init__(self) -> None:
+        learner, settings, options, n_steps = self.learner, self.settings, self.options, self.n_steps
         self.device = next(iter(learner.draws.values())).data.device
         self.optimiser = make_optimiser(learner, settings)
         self.initial_lrs = [group["lr"] for group in self.optimiser.param_groups]
