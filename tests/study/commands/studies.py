@@ -39,19 +39,12 @@ def study_file(
     run: str = "",
     arms: str = ARMS,
     engine: str = "",
-    shell: bool = True,
+    shell: str = "true",
     name: str = "study.toml",
 ) -> Path:
     """A study file in a folder."""
     text = HEAD
-    given = {
-        "command": command,
-        "score": score,
-        "run": run,
-        "arms": arms,
-        "engine": engine,
-        "shell": str(shell).lower(),
-    }
+    given = {"command": command, "score": score, "run": run, "arms": arms, "engine": engine, "shell": shell}
     for key, value in given.items():
         text = text.replace("{" + key + "}", value)
     (folder / name).write_text(text)

@@ -85,7 +85,7 @@ def test_a_command_that_cannot_be_started_is_refused_before_anything_runs(
     tmp_path: Path, command: str, words: str
 ) -> None:
     (tmp_path / "a.sh").touch()
-    file = study_file(tmp_path, f"{command} {{base}} {{out}} {{source}}", shell=False)
+    file = study_file(tmp_path, f"{command} {{base}} {{out}} {{source}}", shell="false")
     with pytest.raises(SettingsError, match=words.replace("(", "\\(")):
         read_study_file(file)
 
@@ -134,7 +134,7 @@ def test_a_python_file_has_those_that_it_imports_with_it(tmp_path: Path, command
     (tmp_path / "app/parts/one.py").write_text("from .two import x")
     (tmp_path / "app/parts/two.py").write_text("from ......... import x")
     (tmp_path / "app/parts/other.py").write_text("")
-    file = study_file(tmp_path, f"{command} {{source}} {{seed}} {{out}}", shell=shell)
+    file = study_file(tmp_path, f"{command} {{source}} {{seed}} {{out}}", shell=str(shell).lower())
     first = keys(file)
     for name, counts in (("train", True), ("parts/one", True), ("parts/two", True), ("parts/other", False)):
         path = tmp_path / f"app/{name}.py"
@@ -149,7 +149,9 @@ def test_values_stay_one_word_with_and_without_a_shell(tmp_path: Path) -> None:
     value = "a b; touch '$(x)'"
     arms = f'[arms.a]\nsource = """{value}"""'
     for shell in (True, False):
-        (arm,) = read_commands(study_file(tmp_path, "printf %s {source} {seed} {out}", arms=arms, shell=shell)).arms
+        (arm,) = read_commands(
+            study_file(tmp_path, "printf %s {source} {seed} {out}", arms=arms, shell=str(shell).lower())
+        ).arms
         words = arm.job.words({"seed": 1, "n_target": 0}, out="o")
         said = subprocess.run(words, capture_output=True, text=True, check=True).stdout
         assert said == f"{value}1o"
