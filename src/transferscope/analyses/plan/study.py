@@ -2,8 +2,7 @@
 
 from transferscope.analyses.plan.facts import LabelPlan, make_plan
 from transferscope.analyses.plan.measurements import study_measurements
-from transferscope.analyses.plan.result import evidence
-from transferscope.analyses.plan.statements import sentences
+from transferscope.analyses.plan.result import PlanResult
 from transferscope.errors import DataError, SettingsError
 from transferscope.report.blocks import Points, Section
 from transferscope.report.page import Part
@@ -32,5 +31,7 @@ def study_part(frames: StudyFrames) -> Part | None:
         return None
     if plan.lead.curve is None:
         return None
-    headline, *rest = sentences(plan)
-    return Part("how much", headline, (Section("A plan of labels", "plan", (Points(tuple(rest)), *evidence(plan))),))
+    result = PlanResult(plan, frames.study.name)
+    verdict, (evidence,) = result.verdict, result.sections()
+    blocks = (Points(verdict.sentences), *evidence.blocks)
+    return Part("how much", verdict.headline, (Section("A plan of labels", "plan", blocks),))

@@ -42,7 +42,7 @@ class RankingResult(AnalysisResult):
     @property
     def verdict(self) -> Verdict:
         """The recommended network, or the candidates if it is undecided; then notes."""
-        return Verdict({}, _answer(self.ranking), WORDS.all_of(notes(self.ranking)))
+        return Verdict({}, WORDS.say(answer(self.ranking.rankings[-1])), WORDS.all_of(notes(self.ranking)))
 
     def table(self) -> pd.DataFrame:
         """Return one row per network, score and number of labels; see `ranking_rows`."""
@@ -62,7 +62,18 @@ class RankingResult(AnalysisResult):
 
     def sections(self) -> list[Section]:
         """Return table, figure and limitations."""
-        return [Section("Evidence", "ranking", _evidence(self.ranking))]
+        *fewer, most = self.ranking.rankings
+        hindsight = self.ranking.hindsight
+        folded = [
+            Folded(
+                f"With {one.n_target:,} labels",
+                (Text(WORDS.say(answer(one))), networks_table(one, hindsight)),
+            )
+            for one in fewer
+        ]
+        limits = Text(WORDS.say(state("limits")), "note")
+        blocks = (networks_table(most, hindsight), draw_ranking(most, hindsight), *folded, limits)
+        return [Section("Evidence", "ranking", blocks)]
 
     def answer(self) -> tuple[Block, ...]:
         """Return the output of the command: the answer per number of labels, the networks with the most, and notes."""
@@ -96,33 +107,14 @@ def study_part(frames: StudyFrames) -> Part | None:
     except StoreError as error:  # of another version of the package
         return unreadable_part("which", title, slug, "The ranking that was kept", error)
     changed = change_in_words(frames, ranking.runs, since="its sources were ranked", again="rank")
-    sentences = WORDS.all_of(notes(ranking))
+    result = RankingResult(ranking, frames.study.name)
+    verdict, (evidence,) = result.verdict, result.sections()
     blocks: list[Block] = [
         *([Text(changed, "warning")] if changed else []),
-        *([Points(sentences)] if sentences else []),
-        *_evidence(ranking),
+        *([Points(verdict.sentences)] if verdict.sentences else []),
+        *evidence.blocks,
     ]
-    return Part("which", _answer(ranking), (Section(title, slug, tuple(blocks), files=_files(ranking)),))
-
-
-def _answer(ranking: StudyRanking) -> str:
-    return WORDS.say(answer(ranking.rankings[-1]))
-
-
-def _evidence(ranking: StudyRanking) -> tuple[Block, ...]:
-    *fewer, most = ranking.rankings
-    return (
-        networks_table(most, ranking.hindsight),
-        draw_ranking(most, ranking.hindsight),
-        *(
-            Folded(
-                f"With {one.n_target:,} labels",
-                (Text(WORDS.say(answer(one))), networks_table(one, ranking.hindsight)),
-            )
-            for one in fewer
-        ),
-        Text(WORDS.say(state("limits")), "note"),
-    )
+    return Part("which", verdict.headline, (Section(title, slug, tuple(blocks), files=_files(ranking)),))
 
 
 def _files(ranking: StudyRanking) -> dict[str, pd.DataFrame]:
