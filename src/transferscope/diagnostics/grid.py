@@ -1,10 +1,9 @@
 """The loss on many points of a line or plane through the weights."""
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from time import monotonic
 
@@ -135,8 +134,8 @@ def grid_losses(
 ) -> Float[np.ndarray, "B G"]:
     """Return the mean loss of every batch at every point of a grid, without gradients.
 
-    Values are the same up to rounding as without the shortcuts for a first layer that is linear in its weights and for
-    pooling. Use it inside `evaluation_mode(network)`.
+    Values are the same up to rounding as without the shortcut for a first layer that is linear in its weights. Use it
+    inside `evaluation_mode(network)`.
 
     Args:
         points_per_call: Points evaluated in one vectorised call; None for 16, or 1 on a CPU and for recurrent networks,
@@ -153,7 +152,7 @@ def grid_losses(
     losses, done = store.read((len(batches), len(grid.coordinates)))
     first = find_linear_first_layer(grid.surface)
     for i, batch in enumerate(batches):
-        with torch.no_grad(), fast_max_pool(grid.surface.network):
+        with torch.no_grad():
             responses = first.responses(grid.surface, grid.directions, batch) if first else ()
             for start in range(0, len(grid.coordinates), at_once):
                 chunk = slice(start, start + at_once)
@@ -211,31 +210,3 @@ class _GridFile:
         np.savez(part, fingerprint=np.array(self.fingerprint), losses=losses, done=done)
         part.replace(self.path)
         self.written = monotonic()
-
-
-@contextmanager
-def fast_max_pool(network: nn.Module) -> Iterator[None]:
-    """Replace the plain 2 x 2 max-pooling of a network by element-wise maxima, which is exact.
-
-    Torch's own record the positions of maxima and take ten times as long on a CPU. Odd-sized maps and passes with
-    gradients (whose ties would be split differently) use the original modules.
-    """
-    with ExitStack() as stack:
-        for module in network.modules():
-            if type(module) is nn.MaxPool2d and _is_plain(module):
-                stack.enter_context(computing(module, partial(_pool, module)))
-        yield
-
-
-def _pool(module: nn.MaxPool2d, maps: Float[Tensor, "*batch H W"]) -> Tensor:
-    if torch.is_grad_enabled() or maps.shape[-1] % 2 or maps.shape[-2] % 2:
-        pooled: Tensor = nn.MaxPool2d.forward(module, maps)
-        return pooled
-    rows = torch.maximum(maps[..., ::2, :], maps[..., 1::2, :])
-    return torch.maximum(rows[..., ::2], rows[..., 1::2])
-
-
-def _is_plain(module: nn.MaxPool2d) -> bool:
-    by_two = all(value in (2, (2, 2)) for value in (module.kernel_size, module.stride))
-    unpadded = module.padding in (0, (0, 0)) and module.dilation in (1, (1, 1))
-    return by_two and unpadded and not module.return_indices and "forward" not in module.__dict__
