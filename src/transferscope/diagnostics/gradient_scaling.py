@@ -72,14 +72,12 @@ class LayerScaling:
 
     Attributes:
         norms: ||dL_i/dz_i|| of every example, shape (N,).
-        singular_values: Root mean squares of the gradients along their principal directions in the space of the layer's
-            units (channels), from the largest down, shape (U,).
-        projections: ||W' u|| of the layer's weight on each of these unit directions u, divided by ||W||_F / sqrt(U),
-            shape (U,): 1 on average over all directions, below 1 where the weight shrinks what is back-propagated.
+        projections: ||W' u|| of the layer's weight on each principal direction u of the gradients in the space of the
+            layer's units (channels), the largest first, divided by ||W||_F / sqrt(U), shape (U,): 1 on average over
+            all directions, below 1 where the weight shrinks what is back-propagated.
     """
 
     norms: Float[np.ndarray, " N"]
-    singular_values: Float[np.ndarray, " U"]
     projections: Float[np.ndarray, " U"]
 
 
@@ -187,11 +185,9 @@ def _by_unit(gradient: Float[Tensor, "n ..."], layer: nn.Module) -> Float[Tensor
 
 def _scaling(norms: Tensor, moment: Float[Tensor, "U U"], weight: Tensor) -> LayerScaling:
     if not torch.isfinite(moment).all():
-        nan = np.full(len(moment), np.nan)
-        return LayerScaling(norms.numpy(), nan, nan)
-    values, vectors = torch.linalg.eigh(moment)
-    projections = weight_projections(weight.double(), vectors.T.flip(0))
-    return LayerScaling(norms.numpy(), values.flip(0).clamp_min(0).sqrt().cpu().numpy(), projections.cpu().numpy())
+        return LayerScaling(norms.numpy(), np.full(len(moment), np.nan))
+    directions = torch.linalg.eigh(moment).eigenvectors.T.flip(0)
+    return LayerScaling(norms.numpy(), weight_projections(weight.double(), directions).cpu().numpy())
 
 
 def _mean(samples: Float[np.ndarray, " N"]) -> Estimate:
