@@ -10,7 +10,7 @@ from transferscope.analyses.plan.figures import draw_plan
 from transferscope.analyses.plan.statements import LIMITS, sentences
 from transferscope.analyses.plan.tables import arms_table, plan_rows
 from transferscope.analyses.result import AnalysisResult
-from transferscope.report.blocks import Section, Table, Text
+from transferscope.report.blocks import Block, Section, Table, Text
 from transferscope.report.page import Verdict
 from transferscope.wording import capitalised
 
@@ -46,5 +46,9 @@ class PlanResult(AnalysisResult):
     def sections(self) -> list[Section]:
         """Return figure, table, how the table was read, and limitations."""
         notes = (*(f"{capitalised(note)}." for note in self.plan.notes), LIMITS)
-        blocks = (draw_plan(self.plan), arms_table(self.plan), *(Text(note, "note") for note in notes))
+        blocks: tuple[Block, ...] = (
+            draw_plan(self.plan),
+            arms_table(self.plan),
+            *(Text(note, "note") for note in notes),
+        )
         return [Section("How many labels", "labels", blocks)]

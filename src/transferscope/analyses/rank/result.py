@@ -72,7 +72,7 @@ class RankingResult(AnalysisResult):
             for one in fewer
         ]
         limits = Text(WORDS.say(state("limits")), "note")
-        blocks = (networks_table(most, hindsight), draw_ranking(most, hindsight), *folded, limits)
+        blocks: tuple[Block, ...] = (networks_table(most, hindsight), draw_ranking(most, hindsight), *folded, limits)
         return [Section("Evidence", "ranking", blocks)]
 
     def answer(self) -> tuple[Block, ...]:
