@@ -122,9 +122,6 @@ def refuse_unused(given: Mapping[str, bool], why: str) -> None:
     Args:
         given: Whether each option or argument was given, by name.
         why: Reason, as in "a finished study says which networks are rated".
-
-    Raises:
-        SettingsError: One was given.
     """
     for name, is_given in given.items():
         if is_given:

@@ -45,12 +45,7 @@ def require_regular(path: Path, expected: str) -> None:
 
 
 def require_file(path: Path, kind: str, expected: str) -> None:
-    """Refuse a path without a regular file; kind as in "file of weights", `expected` as for `require_regular`.
-
-    Raises:
-        MissingDataError: There is no file.
-        DataError: As `require_regular`.
-    """
+    """Refuse a path without a regular file; kind as in "file of weights", `expected` as for `require_regular`."""
     require_regular(path, expected)
     if not path.is_file():
         raise missing_file(kind, path, f"expected {expected}")
@@ -156,9 +151,6 @@ def written_whole(path: Path) -> Iterator[Path]:
 
     Yields:
         Temporary path in the same folder with the same suffix.
-
-    Raises:
-        OSError: It cannot be written.
     """
     if path.exists() and not path.is_file():
         yield path

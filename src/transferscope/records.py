@@ -41,9 +41,6 @@ def check_settings(settings: object) -> None:
     Args:
         settings: A dataclass; a field whose type holds `Literal` texts takes no other text, and one of
             `Annotated[int, Ge(1)]` no smaller number, nor `tuple[Annotated[int, Ge(1)], ...]` a smaller one among its.
-
-    Raises:
-        SettingsError: A text is not one of the choices, or a number is NaN or out of range; the message lists all.
     """
     wrong = [
         f"{name} {f'= {one!r}' if one is value else f'holds {one!r}, which'} {why}"

@@ -35,9 +35,6 @@ def as_typed() -> str:
 def counted_progress(doing: str, unit: str, *, hidden: bool = False) -> Iterator[Callable[[float, int], None]]:
     """Show a progress bar with the time left on a terminal, and a line per tenth in a log; yields a function of (done,
     total).
-
-    Raises:
-        typer.Exit: Code 130: Ctrl-C was pressed.
     """
     console = Console(stderr=True, quiet=hidden)
     columns = Progress.get_default_columns()

@@ -43,12 +43,7 @@ class Command(TyperCommand):
     """Tables that `--set` can change; see `options.Settings`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
-        """Parse the arguments; see `click.Command.parse_args`.
-
-        Raises:
-            NoSuchOption: An option does not exist.
-            BadParameter: Values are invalid; the message lists all of them.
-        """
+        """Parse the arguments; see `click.Command.parse_args`."""
         typed = list(args)
         known = {name for one in self.get_params(ctx) for name in (*one.opts, *one.secondary_opts)}
         unknown = [name for word in typed if (name := word.partition("=")[0]).startswith("--") and name not in known]

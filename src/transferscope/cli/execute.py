@@ -40,10 +40,6 @@ def execute(
     Args:
         study: The study file, if the study comes from it alone; None otherwise.
         since: As in `run_study`.
-
-    Raises:
-        TransferscopeError: As in `run_study`.
-        typer.Exit: Code 130: Ctrl-C was pressed; the interim answer was printed.
     """
     stamp = stamp_of(study) if study is not None and isinstance(spec, StudySpec) else ""  # commands name other files
     stopped: str = ""
@@ -144,10 +140,6 @@ def report_on(study: Path, status: StudyStatus, *, json_of: str | None = None) -
 
     Args:
         json_of: The command whose answer is printed as JSON instead; None to print it as text.
-
-    Raises:
-        TransferscopeError: As `transferscope.analyses.compare.study_page.build_report`.
-        typer.Exit: Code 1: cells failed, which the report names.
     """
     # here, because figures take a while to import, and runs need none
     from transferscope.analyses.compare.study_page import build_report

@@ -108,11 +108,7 @@ class Settings:
             yield Parameter("set", Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[list[str] | None, told])
 
     def given(self, typed: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the tables of the given options, from all parameters by name.
-
-        Raises:
-            SettingsError: Keys, values or ranges are invalid (the message lists all), or one is given twice.
-        """
+        """Return the tables of the given options, from all parameters by name."""
         named = {
             short.key: (f"--{name.replace('_', '-')}", typed[name])
             for name, short in self.options.items()
@@ -229,11 +225,7 @@ def file_in(out: Path | None, name: str) -> Path:
 
 
 def named_columns(given: Sequence[str] | None, roles: Collection[str]) -> dict[str, str]:
-    """Parse ROLE=COLUMN arguments.
-
-    Raises:
-        SettingsError: An argument has another form, a role is unknown, or it is given twice.
-    """
+    """Parse ROLE=COLUMN arguments."""
     columns = pairs("--columns", given or ())
     for role in columns:
         if role not in roles:

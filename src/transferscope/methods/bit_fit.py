@@ -30,11 +30,7 @@ class BitFit(FewWeights):
     recipe: ClassVar[str] = "bitfit"
 
     def adapt(self, own: Network, options: FitOptions) -> Sequence[nn.Module]:
-        """Freeze all other weights.
-
-        Raises:
-            SettingsError: The backbone has neither biases nor normalisation layers.
-        """
+        """Freeze all other weights."""
         backbone = own.features
         trained = {
             id(parameter)

@@ -81,11 +81,7 @@ def domain(dataset: Dataset, options: FitOptions, network: Network | None = None
 
 
 def training_domain(dataset: Dataset, options: FitOptions, network: Network) -> Domain:
-    """Return the training data of the `domain`, without the examples held out for early stopping.
-
-    Raises:
-        DataError: The training settings cannot be used with these data.
-    """
+    """Return the training data of the `domain`, without the examples held out for early stopping."""
     check_data(options.training, dataset.train)
     whole = domain(dataset, options, network)
     if options.training.early_stopping is None:

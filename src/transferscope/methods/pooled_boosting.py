@@ -32,11 +32,7 @@ class SourceBoosting(Boosting):
     uses_source: ClassVar[bool] = True
 
     def check_task(self, target: Dataset, source: Dataset | None) -> None:
-        """Refuse what is not a table, and a source with other labels.
-
-        Raises:
-            DataError: The inputs are images or texts; or as `outputs_in_source`.
-        """
+        """Refuse what is not a table, and a source with other labels."""
         super().check_task(target, source)
         outputs_in_source(self.name, target, source)
 

@@ -44,9 +44,6 @@ def ridge_probe(
             labels, regressed as y - 1/2.
         weights: Weights of the examples in the squared loss, (N,), or (N, K) for each of several labels, whose
             penalties are then chosen for each on its own; None for 1.
-
-    Raises:
-        DataError: A feature is not finite.
     """
     device, features = features.device, features.detach().cpu()
     if not is_finite(features):
@@ -79,9 +76,6 @@ def logistic_probe(
 
     Returns:
         The head, and whether the solver reached its tolerance.
-
-    Raises:
-        DataError: Fewer than two classes are present.
     """
     several = labels.dtype == torch.bool
     present = torch.unique(labels).cpu().numpy()

@@ -237,9 +237,6 @@ class AnchoredFineTuning(FineTuning):
 def first_blocks(own: Network, n_blocks: int) -> Sequence[nn.Module]:
     """Return the blocks nearest to the input; for -1 those before the last of several layers, or else the last with
     weights.
-
-    Raises:
-        SettingsError: The backbone has fewer blocks, or no earlier block for -1.
     """
     blocks = own.blocks()
     if n_blocks > len(blocks):

@@ -111,11 +111,7 @@ def combinations(
 def with_settings(
     method: Method, training: TrainingSettings, settings: Mapping[str, Value]
 ) -> tuple[Method, TrainingSettings]:
-    """Return a method with its own settings of a combination, and the recipe with the others.
-
-    Raises:
-        SettingsError: One of them refuses its settings.
-    """
+    """Return a method with its own settings of a combination, and the recipe with the others."""
     names = {field.name for field in fields(method)}  # type: ignore[arg-type]
     own = {name: value for name, value in settings.items() if name in names}
     others = {name: value for name, value in settings.items() if name not in names}
@@ -153,9 +149,6 @@ def tune(
 
     Args:
         grid: Values to try for settings of the method or of the training.
-
-    Raises:
-        SettingsError: The method accepts no combination of the grid.
     """
     grid = dict(sorted(grid.items()))  # ties are decided by order, and stored tables come back in this one
     tried = combinations(grid, method, options.training)

@@ -14,11 +14,7 @@ def require(kept: object, sentence: str) -> None:
 
 
 def check_all(promises: Mapping[str, Callable[[T], None]], subject: T, name: str) -> None:
-    """Test every promise.
-
-    Raises:
-        AssertionError: Some are broken; the message has a line for each.
-    """
+    """Test every promise."""
     broken = []
     for promise, check in promises.items():
         try:

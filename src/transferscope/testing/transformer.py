@@ -27,9 +27,6 @@ def transformer(input_shape: tuple[int, ...]) -> nn.Module:
 
     Args:
         input_shape: Shape (C, H, W) of one image, of at least 8 pixels a side.
-
-    Raises:
-        NetworkError: The inputs are no such images.
     """
     if len(input_shape) != 3 or min(input_shape[1:]) < _PATCH:
         raise NetworkError(f"the transformer reads images of at least 8 x 8 pixels; it was given {input_shape}")

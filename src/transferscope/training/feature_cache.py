@@ -38,11 +38,7 @@ EfficientNet-lite0, whose weights are digested in as much."""
 
 
 def is_kept(features: nn.Module) -> bool:
-    """Return whether the features of a frozen backbone are cached.
-
-    Raises:
-        SettingsError: TRANSFERSCOPE_FEATURES is not a number of bytes.
-    """
+    """Return whether the features of a frozen backbone are cached."""
     return _room() > 0 and n_weights(features) >= LEAST_PARAMETERS
 
 

@@ -79,11 +79,7 @@ class PixelScale:
 
     @classmethod
     def from_notes(cls, notes: Mapping[str, str]) -> Self | None:
-        """Return the scale written by `as_notes`; None if there is none.
-
-        Raises:
-            SettingsError: The stored scale is invalid.
-        """
+        """Return the scale written by `as_notes`; None if there is none."""
         if SCALE_NOTE not in notes:
             return None
         try:
@@ -101,11 +97,7 @@ class PixelScale:
             ) from error
 
     def fitted_to(self, data: LabelledSet) -> Self:
-        """Return the scale with one number for each channel or feature of these data.
-
-        Raises:
-            SettingsError: It has another number of channels or features.
-        """
+        """Return the scale with one number for each channel or feature of these data."""
         n = data.inputs.shape[1]
         if len(self.mean) not in (1, n):
             raise SettingsError(
@@ -220,11 +212,7 @@ def _check_shape(images: LabelledSet, known: NetworkInput) -> None:
 
 
 def check_kind(data: LabelledSet, known: NetworkInput | None) -> None:
-    """Refuse texts for a network that reads numbers, numbers for one that reads texts, and unknown tokens.
-
-    Raises:
-        DataError: Data and network do not match.
-    """
+    """Refuse texts for a network that reads numbers, numbers for one that reads texts, and unknown tokens."""
     vocabulary = None if known is None else known.vocabulary
     if data.is_tokens != (vocabulary is not None):
         seen, read = ("texts", "numbers") if data.is_tokens else (f"inputs of shape {data.input_shape}", "texts")
@@ -371,9 +359,6 @@ def choose_device(name: str) -> torch.device:
 
     Args:
         name: "cpu", "cuda", "cuda:1", "mps", or "auto": the CPU, whose cores train small networks in parallel.
-
-    Raises:
-        SettingsError: The name is unknown, or the machine has no such device.
     """
     if name == "auto":
         name = "cpu"
@@ -400,11 +385,7 @@ def sent(tensor: Tensor, device: torch.device) -> Tensor:
 
 
 def exact_device(name: str) -> torch.device:
-    """Return the device of diagnostics, which need float64: the CPU instead of MPS.
-
-    Raises:
-        SettingsError: As in `choose_device`.
-    """
+    """Return the device of diagnostics, which need float64: the CPU instead of MPS."""
     device = choose_device(name)
     return torch.device("cpu") if device.type == "mps" else device
 
