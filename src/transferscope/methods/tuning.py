@@ -94,7 +94,7 @@ def combinations(
     """Return all valid combinations of a grid, in order.
 
     Combinations that the method or the training settings refuse are left out, since a setting may apply only with some
-    values of another, such as the rank of adapters.
+    values of another, such as hidden units with a random head.
 
     Args:
         grid: Values to try by setting; an empty grid has one combination, the unchanged settings.

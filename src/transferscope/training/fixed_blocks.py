@@ -131,7 +131,7 @@ class FixedBlocks:
 
         Args:
             batch: Batch of one training step, not blended, and augmented only by flips.
-        index: Positions in the cached outputs; mirror images follow all examples.
+            index: Positions in the cached outputs; mirror images follow all examples.
         """
         plain = self.features.forward
         watched = [module for part in (*self.skipped, self.last) for module in part.module.modules()]
