@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -134,10 +133,7 @@ def drawn_for_paper(figure: Figure, inches: float) -> "matplotlib.figure.Figure"
 
 
 def _harmless(value: object) -> object:
-    return _harmless_text(value) if isinstance(value, str) else value
-
-
-@lru_cache(maxsize=4096)  # names come again in every row
-def _harmless_text(value: str) -> str:
+    if not isinstance(value, str):
+        return value
     value = value.replace("\r\n", "\n").replace("\r", "\n")  # what a spreadsheet may take for the end of a row
     return f"'{value}" if _FORMULA.match(value) and not _NUMBER.fullmatch(value) else value

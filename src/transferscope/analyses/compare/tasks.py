@@ -98,7 +98,9 @@ class OverTasks:
         best = max(own, key=lambda i: means[:, i].mean() if self._can_be_averaged else -ranks[i]) if own else None
         vary = min(len(one[arm]) for one in tasks for arm in arms) > 1
         rng = np.random.default_rng(0)
-        drawn = [[_resampled(one[arm], rng) for arm in arms] for one in tasks]  # as rliable: runs within each task
+        drawn = [  # as rliable: runs within each task
+            [one[arm][rng.integers(0, len(one[arm]), (_DRAWS, len(one[arm])))] for arm in arms] for one in tasks
+        ]
         of_draws = np.array([[rows.mean(axis=1) for rows in one] for one in drawn])  # (task, arm, draw)
         rank_draws = rankdata(-of_draws, axis=1).mean(axis=0)
         rows = []
@@ -287,10 +289,6 @@ def improvement(one: Float[np.ndarray, "draws n"], other: Float[np.ndarray, "dra
     """Return the share of pairs of runs in which the first is better, ties count half: Mann and Whitney's U / (n m)."""
     difference = one[:, :, None] - other[:, None, :]
     return np.asarray((difference > 0).mean(axis=(1, 2)) + (difference == 0).mean(axis=(1, 2)) / 2)
-
-
-def _resampled(runs: Float[np.ndarray, " n"], rng: np.random.Generator) -> Float[np.ndarray, "draws n"]:
-    return runs[rng.integers(0, len(runs), (_DRAWS, len(runs)))]
 
 
 def _ci(ends: str) -> str:

@@ -97,7 +97,12 @@ def unused_deviation(table: pd.DataFrame, asked: "RunColumns") -> list[str]:
 def _columns(table: pd.DataFrame, asked: "RunColumns") -> tuple[str, str, str] | None:
     """Return the columns of numbers of runs, means and deviations; None if there is not one of each."""
     numeric = _numeric(table)
-    counts = [one for one in numeric if _is_count(words_in(one)) and (table[one].dropna() >= 1).all()]
+    counts = [
+        name
+        for name in numeric
+        if ((words := words_in(name)) & _SEVERAL or (words & REPEATS and words & COUNTS))
+        and (table[name].dropna() >= 1).all()
+    ]
     pairs = _pairs(table, asked)
     return (counts[0], *pairs[0]) if len(counts) == 1 and pairs else None
 
@@ -122,10 +127,6 @@ def _pairs(table: pd.DataFrame, asked: "RunColumns") -> list[tuple[str, str]]:
     if len(pairs) > 1:
         pairs = [pair for pair in pairs if pair[0] == asked.metric] or pairs
     return pairs
-
-
-def _is_count(words: set[str]) -> bool:
-    return bool(words & _SEVERAL or (words & REPEATS and words & COUNTS))
 
 
 def _half_digit(means: pd.Series) -> float:

@@ -162,32 +162,8 @@ def read_runs(
         given.
         DataError: Rows repeat, mix units, or have an invalid score, seed or number of labels.
     """
-    table, notes = rows_where(read.rows, asked.where), list(read.notes)
-    table, in_percent = _without_signs(table)
-    asked = replace(asked, wide="seeds") if asked.wide is None and _of_seeds_in(table, asked) else asked
-    if asked.wide is not None:
-        in_percent |= {str(asked.metric)} if in_percent else set()
-        table, asked, said_wide = _long(table, asked)
-        notes.append(said_wide)
-    of_means = runs_of_means(table, asked)
-    unused = [] if of_means is not None else unused_deviation(table, asked)
-    if of_means is not None:
-        table, asked, _, said_means = of_means
-        notes.append(said_means)
-    try:
-        score, measure_name, table = _score_column(table, asked)
-    except SeveralMetricsError as error:
-        then = _further(read, replace(asked, metric=error.first), without, folder=folder, predictions=predictions)
-        raise SettingsError(f"{error}{then}") from error
-    if score in in_percent and asked.unit is None:
-        asked = replace(asked, unit="%")
-    given = {role: getattr(asked, role) for role in _ROLES}
-    table = with_joined(table, asked.arm)
-    others = table.drop(columns=[score]).rename(columns=str)
-    others = others[[name for name in others if name in given.values() or (texts_of(others[name]) != "").any()]]
-    by_role, how_found = columns_by_role(others, _ROLES, given, optional=[role for role in _ROLES if role != "arm"])
-    columns = {role: column for role, column in by_role.items() if column is not None}
-    notes += unused if "seed" not in columns else []
+    form = _form(read, asked, without, folder=folder, predictions=predictions)
+    table, asked, columns, score, measure_name = form.table, form.asked, form.columns, form.score, form.measure
     naming = [columns[role] for role in ("seed", "arm") if role in columns]
     table, left = without_summaries(table, naming)
     table, of_rows = _each_once(table, columns)
@@ -198,7 +174,7 @@ def read_runs(
     values = numbers_in(known, score, "a score, such as 0.91, or nothing where there is none")
     states = _states(words, values)
     values = values.where(states == "done")
-    levels = values if of_means is None else of_means[2].reindex(values.index).where(values.notna())
+    levels = values if form.means is None else form.means.reindex(values.index).where(values.notna())
     check_one_measure(
         table.drop(columns={score, measure_name} & {*table}).assign(**{measure_name: levels}),
         measure_name,
@@ -240,14 +216,7 @@ def read_runs(
         of_seeds.append(
             f"{counted(planned, 'row')} without a final score {'is' if planned == 1 else 'are'} still to be run"
         )
-    joined = [name for name in columns["arm"].split("+") if "+" in columns["arm"] and name in table]
-    of_arms = table.loc[rows.drop_duplicates("method").index, joined] if joined else table.iloc[:0, :0]
-    parts = {rows["method"][row]: {*map(_text, cells)} for row, *cells in of_arms.itertuples(name=None)}
-    with_source = _with_source(rows, without, parts, has_column="source" in columns)
-    for method, source in rows[["method", "source"]].drop_duplicates().itertuples(index=False):
-        if source and Arm(method, source) not in with_source:  # such as scratch, whose source is "none"
-            own = (rows["method"] == method) & (rows["source"] == source)
-            rows.loc[own, ["method", "source"]] = [str(Arm(method, source)), ""]
+    with_source = _with_source(table, rows, without, columns)
     runs = Runs(
         rows.reset_index(drop=True),
         {},
@@ -256,9 +225,55 @@ def read_runs(
         names,
         table.reset_index(drop=True),
         {**columns, "score": score},
-        tuple(dict.fromkeys([*notes, *how_found, *left, *of_seeds])),
+        tuple(dict.fromkeys([*form.notes, *left, *of_seeds])),
     )
     return replace(runs, examples=_examples(runs, folder, predictions))
+
+
+@dataclass(frozen=True)
+class _Form:
+    """A table with one score per row, its columns by role, and the mean behind each row of a table of means."""
+
+    table: pd.DataFrame
+    asked: RunColumns
+    columns: dict[str, str]
+    score: str
+    measure: str
+    means: pd.Series | None
+    notes: list[str]
+
+
+def _form(
+    read: Frame, asked: RunColumns, without: Collection[str] | None, *, folder: Path, predictions: Path | None
+) -> _Form:
+    """Return the form of a table; arguments as for `read_runs`, to say what else must be given with the metric."""
+    table, notes = rows_where(read.rows, asked.where), list(read.notes)
+    table, in_percent = _without_signs(table)
+    asked = replace(asked, wide="seeds") if asked.wide is None and _of_seeds_in(table, asked) else asked
+    if asked.wide is not None:
+        in_percent |= {str(asked.metric)} if in_percent else set()
+        table, asked, said_wide = _long(table, asked)
+        notes.append(said_wide)
+    unused, means = unused_deviation(table, asked), None
+    if (of_means := runs_of_means(table, asked)) is not None:
+        unused = []
+        table, asked, means, said_means = of_means
+        notes.append(said_means)
+    try:
+        score, measure, table = _score_column(table, asked)
+    except SeveralMetricsError as error:
+        then = _further(read, replace(asked, metric=error.first), without, folder=folder, predictions=predictions)
+        raise SettingsError(f"{error}{then}") from error
+    if score in in_percent and asked.unit is None:
+        asked = replace(asked, unit="%")
+    given = {role: getattr(asked, role) for role in _ROLES}
+    table = with_joined(table, asked.arm)
+    others = table.drop(columns=[score]).rename(columns=str)
+    others = others[[name for name in others if name in given.values() or (texts_of(others[name]) != "").any()]]
+    by_role, how_found = columns_by_role(others, _ROLES, given, optional=[role for role in _ROLES if role != "arm"])
+    columns = {role: column for role, column in by_role.items() if column is not None}
+    notes += [*(unused if "seed" not in columns else ()), *how_found]
+    return _Form(table, asked, columns, score, measure, means, notes)
 
 
 def _of_seeds_in(table: pd.DataFrame, asked: RunColumns) -> dict[str, "re.Match[str]"]:
@@ -670,13 +685,16 @@ def _seeds(
 
 
 def _with_source(
-    rows: pd.DataFrame, without: Collection[str] | None, parts: Mapping[str, Collection[str]], *, has_column: bool
+    table: pd.DataFrame, rows: pd.DataFrame, without: Collection[str] | None, columns: Mapping[str, str]
 ) -> frozenset[Arm]:
     """Return the transfer arms: those with a source, or not among the named baselines.
 
-    Args:
-        parts: The texts in the joined columns of each arm, any of which names it.
+    The source of a named baseline, as of one that is called "none", becomes part of its method in `rows`.
     """
+    joined = [name for name in columns["arm"].split("+") if "+" in columns["arm"] and name in table]
+    of_arms = table.loc[rows.drop_duplicates("method").index, joined] if joined else table.iloc[:0, :0]
+    parts = {rows["method"][row]: {*map(_text, cells)} for row, *cells in of_arms.itertuples(name=None)}
+    has_column = "source" in columns
     pairs = rows[["method", "source"]].drop_duplicates().itertuples(index=False)
     arms = [Arm(method, source) for method, source in pairs]
     called = {arm: {str(arm), arm.method, arm.source, *parts.get(arm.method, ())} - {""} for arm in arms}
@@ -693,6 +711,10 @@ def _with_source(
         if name not in names and [*without] != ["none"]:
             raise unknown_name("arm of --without", name, names)
     named = {arm for arm in arms if called[arm] & set(without)}
+    for arm in named:
+        if arm.source:
+            own = (rows["method"] == arm.method) & (rows["source"] == arm.source)
+            rows.loc[own, ["method", "source"]] = [str(arm), ""]
     return frozenset(arm for arm in arms if arm not in named and (arm.source or not has_column))
 
 
