@@ -131,3 +131,14 @@ def test_runs_that_are_all_the_same_make_no_difference(level: float, n_arms: int
     assert found.expected.harms < 0.1
     assert found.expected.helps < 0.1
     assert all(arm.shortfall is not None and arm.shortfall < 1 for arm in found.arms)
+
+
+@pytest.mark.parametrize("n_ways", [1, 2])
+def test_of_runs_that_all_have_one_rounded_score_no_chance_is_told(n_ways: int) -> None:
+    """Three runs of .8 each, known to ten points: the arms may differ by that, and nothing says which way."""
+    found = decide(scores(np.full((n_ways + 1, 3), 80.0), n_ways, resolution=10.0, bounds=(0.0, 100.0)))
+    assert (found.outcome, found.why) == ("inconclusive", "alike")
+    assert found.expected is None
+    assert found.more_seeds is None
+    finer = decide(scores(np.full((n_ways + 1, 3), 80.0), n_ways, resolution=0.01, bounds=(0.0, 100.0)))
+    assert (finer.outcome, finer.why) == ("tie", "")

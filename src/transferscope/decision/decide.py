@@ -70,7 +70,7 @@ def decide(
     if now.gains is not None and best_transfer_arm is not None:
         difference = _difference(scores, now, int(np.flatnonzero(now.ways == best_transfer_arm)[0]))
     expected = None
-    if best_transfer_arm is not None and len(now.controls) and noise.n.max() >= 2:
+    if best_transfer_arm is not None and len(now.controls) and noise.n.max() >= 2 and now.why != "alike":
         expected = _expect(now.draws.means, now.ways, now.controls, best_transfer_arm, margin)
     by_gain = np.argsort(-noise.mean[now.ways], kind="stable")
     chance = float(chosen.chance[chosen.arm])

@@ -34,8 +34,8 @@ Call = Literal["better", "worse", "within the margin", "inconclusive", "not test
 Covers = Literal["seeds and test examples", "seeds", "test examples", "nothing"]
 """Coverage of intervals: other seeds, other test examples, both, or no interval."""
 
-Reason = Literal["one seed", "too few seeds", "unfinished", "unstable", "noise", "source is target", ""]
-"""Reason why a result or an outcome is not decided."""
+Reason = Literal["one seed", "alike", "too few seeds", "unfinished", "unstable", "noise", "source is target", ""]
+"""Reason why a result or an outcome is not decided; "alike" if all runs of all arms have one rounded score."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +205,7 @@ class Decision:
         best_baseline: The baseline with the highest mean; None without a run.
         difference: The gain of `best_transfer_arm` over `best_baseline`; None where one of them is None.
         expected: The chances that transfer helps or harms, and the expected gain; None if a transfer arm or a baseline
-            is missing, or every arm has one run.
+            is missing, every arm has one run, or all runs are "alike".
         helping: Transfer arms that are significantly better than every baseline, best first.
         harmful: Transfer arms that are significantly worse than the best baseline, worst first.
         arms: All arms, in the order given.

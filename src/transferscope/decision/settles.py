@@ -24,10 +24,10 @@ def what_settles(now: Standing, scores: Scores) -> MoreSeeds | None:
 
     True means and variances are drawn given the runs, then further runs are drawn, and each simulated study is decided
     by the same rule; arms with identical runs stay so except for seed effects. Seeds go to the arms that may still
-    matter. None if it is decided, no arm has two seeds, or an arm is unfinished or unstable.
+    matter. None if it is decided, no arm has two seeds, all runs are alike, or an arm is unfinished or unstable.
     """
     noise = now.noise
-    if now.outcome != "inconclusive" or now.why in ("unfinished", "unstable") or not (noise.df > 0).all():
+    if now.outcome != "inconclusive" or now.why in ("unfinished", "unstable", "alike") or not (noise.df > 0).all():
         return None
     rng = np.random.default_rng(7)
     variance = np.where(noise.fixed, noise.raw, now.draws.variance[:_FUTURES])  # what seeds give to all others alone

@@ -135,6 +135,8 @@ def _why(
     """Return what prevents an outcome, except unfinished arms."""
     if estimated.n.max() < 2:
         return "one seed"
+    if estimated.worst.min() == estimated.best.max():
+        return "alike"
     unstable = estimated.erratic[ways]
     stable = ways[~unstable], controls[~estimated.erratic[controls]]
     if not len(stable[0]) or not len(stable[1]):
