@@ -97,16 +97,10 @@ def test_every_class_counts_the_same_and_nothing_is_run_again(plain: ComparisonR
     with Store.open(plain.store) as store:
         assert {one.key: one.seconds for one in store.standings(NAME)} == before
         frames = read_study(store, NAME)
-    labels = np.load(folder / "target.npz")["y_test"]
     final = frames.final("balanced_accuracy").set_index("key")["value"]
-    assert len(final) == 9
-    for key, value in final.items():
-        assert value == pytest.approx(balanced_accuracy_score(labels, frames.predictions[str(key)]), abs=1e-12)
     means = final.groupby(frames.cells.set_index("key")["method"]).mean()
     for comparison in balanced.summary.comparisons:
         assert comparison.score.value == pytest.approx(means[comparison.method])
-    page = balanced.report(folder / "balanced.html").html.read_text(encoding="utf-8")
-    assert "Balanced accuracy" in page
     again = open_result(str(balanced.study))
     assert isinstance(again, ComparisonResult)
     assert again.summary.frames.metric.record == "balanced_accuracy"
@@ -115,11 +109,12 @@ def test_every_class_counts_the_same_and_nothing_is_run_again(plain: ComparisonR
 @pytest.mark.parametrize(
     ("metric", "title", "expected"),
     [
+        ("balanced-accuracy", "Balanced accuracy", balanced_accuracy_score),
         ("macro-f1", "Macro F1", lambda *both: f1_score(*both, average="macro")),
         pytest.param("matthews", "Matthews correlation", matthews_corrcoef, marks=pytest.mark.long),
     ],
 )
-def test_other_measures_of_classes(
+def test_measures_of_classes_are_those_of_scikit_learn(
     plain: ComparisonResult, folder: Path, metric: str, title: str, expected: Callable[..., float]
 ) -> None:
     found, record = asked(folder, metric), metric.replace("-", "_")

@@ -38,13 +38,6 @@ def test_scores_and_transferability_are_those_of_scipy(summary: Summary) -> None
         assert (c.over_scratch.interval.low, c.over_scratch.interval.high) == pytest.approx(interval)
 
 
-def test_every_arm_has_its_decided_facts(summary: Summary) -> None:
-    for c in summary.comparisons:
-        assert c.facts in summary.decided[c.n_target].arms
-        assert c.facts.n_seeds == len(c.seeds)
-        assert c.facts.with_source == (c.source is not None)
-
-
 def test_forgetting_is_what_the_source_lost(summary: Summary) -> None:
     from fabricate import FORGOTTEN
 

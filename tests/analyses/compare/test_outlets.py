@@ -27,13 +27,12 @@ from transferscope.analyses.compare.statements import (
     which,
 )
 from transferscope.analyses.compare.study_page import study_sections
-from transferscope.analyses.compare.summary import Summary, decision_facts, summarise_frames
+from transferscope.analyses.compare.summary import Summary, summarise_frames
 from transferscope.analyses.compare.tables import methods_section
 from transferscope.analyses.compare.words import words_of
 from transferscope.analyses.plan.study import plan_of_study
 from transferscope.decision import ArmFacts, Decision
 from transferscope.errors import DataError, SettingsError
-from transferscope.estimate import as_json
 from transferscope.methods import METHODS
 from transferscope.report.blocks import Overview, Section, Table
 from transferscope.report.page import render_blocks
@@ -65,6 +64,7 @@ def agree(summary: Summary) -> None:
     figure = draw_arms(summary)
     for n, decision in summary.decided.items():
         held = {arm["name"]: arm for arm in document["decisions"][str(n)]["arms"]}
+        assert document["decisions"][str(n)]["recommended"] == decision.recommended
         arms = {str(arm): arm for arm in arms_of(summary.frames, n)}
         of_rows = {(row["source"], row["method"]): row for row in document["rows"] if row["n_target"] == n}
         drawn_at: dict[tuple[str, str], Any] = {}
@@ -79,7 +79,8 @@ def agree(summary: Summary) -> None:
                 continue
             assert 100 * row["mean"] == pytest.approx(facts.mean) == pytest.approx(one["mean"])
             assert (row["call"], row["why"], row["chance"]) == (one["call"], one["why"], one["chance"])
-            assert (row["adjusted"], row["n_failed"]) == (one["adjusted"], one["n_failed"])
+            for name in ("adjusted", "n_failed", "n_seeds", "with_source"):
+                assert row[name] == one[name]
             assert row["gain"] == (None if facts.gain is None else pytest.approx(facts.gain.value))
             shown = metric.number(facts.mean / 100)
             assert shown in latex
@@ -172,10 +173,7 @@ def test_plan_and_export_read_the_same_decision(seed: int) -> None:
 @pytest.mark.parametrize("seed", DRAWN_SEEDS)
 def test_every_outlet_reads_the_same_decision(seed: int) -> None:
     summary = summarise_frames(drawn(seed))
-    rows = {(row.source, row.method, row.n_target): row for row in summary.table.itertuples()}
     agree(summary)
-    with_page = seed % 10 == 0  # which takes longest
-    figure = draw_arms(summary) if with_page else None
     for n, decision in summary.decided.items():
         arms = {str(arm): arm for arm in arms_of(summary.frames, n)}
         names = name_of(decision, summary, n)
@@ -188,32 +186,11 @@ def test_every_outlet_reads_the_same_decision(seed: int) -> None:
         assert answer.facts["arm"] == (chosen.method, chosen.source)
         assert names[decision.recommended].lower() in said.lower()
         facts = {arm.name: arm for arm in decision.arms}
-        # the table and the picture have the same calls
-        for name, arm in arms.items():
-            row = rows.get((arm.source, arm.method, n))
-            if row is None:
-                assert facts[name].mean is None
-                continue
-            assert row.call == facts[name].call
-            assert row.with_source == bool(arm.source)
-            assert row.n_seeds == facts[name].n_seeds
-        if figure is not None and decision.best_baseline is not None:
-            drawn_rows = figure.data[figure.data["n_target"] == n]
-            assert drawn_rows.loc[drawn_rows["recommended"], ["method", "source"]].to_numpy().tolist() == [
-                [chosen.method, chosen.source]
-            ]
-            best = drawn_rows.loc[~drawn_rows["with_source"], "score"].max()
-            assert best == pytest.approx(facts[decision.best_baseline].mean)
         if decision.outcome == "helps":
             assert answer.kind == "helps"
             shown = decision.recommended if decision.recommended in decision.helping else decision.best_transfer_arm
             assert f"{facts[str(shown)].gain.value:+.1f}".replace("-", "−") in said
     assert set(summary.verdict.outcomes.values()) == {one.outcome for one in summary.decided.values()}
-    # JSON holds the facts and reads back as it is
-    held = json.loads(json.dumps(as_json(decision_facts(summary.decided), nan=None)))
-    assert {n: one["recommended"] for n, one in held.items()} == {
-        str(n): one.recommended for n, one in summary.decided.items()
-    }
     lines = summary.verdict.lines
     if len(summary.decided) == 1:
         assert len(lines) <= 14
@@ -227,7 +204,7 @@ def test_every_outlet_reads_the_same_decision(seed: int) -> None:
             shown, level = summary.frames.tick_name(arm.method).split()[0], summary.frames.metric.level(mean)
             starts = f"{n:>6,}  " if len(summary.decided) > 1 else ""
             assert any(line.startswith(starts) and shown in line and level in line for line in lines)
-    if not with_page:
+    if seed % 10:  # a page takes longest
         return
     (overview,) = [block for block in study_sections(summary)[0].blocks if isinstance(block, Overview)]
     assert "\n".join((overview.headline, *overview.points)) == summary.verdict.headline

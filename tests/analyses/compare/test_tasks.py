@@ -1,6 +1,7 @@
 """Runs on several tasks: summary beside SciPy and by hand, a page for each task."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,7 @@ import pandas as pd
 import pytest
 from scipy.stats import mannwhitneyu, rankdata
 
-from transferscope.analyses.compare.tasks import compare_tasks, improvement
+from transferscope.analyses.compare.tasks import OverTasks, compare_tasks, improvement
 from transferscope.analyses.results.runs import RunColumns
 from transferscope.errors import DataError
 
@@ -28,6 +29,22 @@ def runs(seed: int = 0) -> pd.DataFrame:
     )
 
 
+def table(levels: Mapping[str, Mapping[str, float]], n_seeds: int, step: float = 0.001) -> pd.DataFrame:
+    """Runs of each arm at its level on each task, a step above one another."""
+    return pd.DataFrame(
+        [
+            {"dataset": task, "arm": arm, "seed": s, "accuracy": level + s * step}
+            for task, arms in levels.items()
+            for arm, level in arms.items()
+            for s in range(n_seeds)
+        ]
+    )
+
+
+def compared(frame: pd.DataFrame | Path, *baselines: str) -> OverTasks:
+    return compare_tasks(frame, columns=RunColumns(task="dataset"), without=baselines or ["scratch", "ridge"])
+
+
 def test_the_probability_of_improvement_is_u_over_the_pairs() -> None:
     rng = np.random.default_rng(1)
     one, other = rng.integers(0, 6, 7).astype(float), rng.integers(0, 6, 5).astype(float)
@@ -37,7 +54,7 @@ def test_the_probability_of_improvement_is_u_over_the_pairs() -> None:
 
 def test_mean_rank_and_improvement_over_tasks_are_those_worked_out_here() -> None:
     frame = runs()
-    found = compare_tasks(frame, columns=RunColumns(task="dataset"), without=["scratch", "ridge"])
+    found = compared(frame)
     table = found.table().set_index("arm")
     row = {str(arm): dict(one) for arm, one in table.iterrows()}
     means = frame.groupby(["dataset", "arm"])["accuracy"].mean().unstack()
@@ -64,13 +81,7 @@ def test_mean_rank_and_improvement_over_tasks_are_those_worked_out_here() -> Non
 
 def test_an_arm_that_is_ahead_in_every_run_is_not_certain_to_be_so() -> None:
     """A bootstrap of equal shares has ends that coincide: no interval is told, and no certainty."""
-    rows = [
-        {"task": task, "arm": arm, "seed": s, "accuracy": level + s / 100}
-        for task in ("one", "two")
-        for arm, level in (("scratch", 0.5), ("tuned", 0.8))
-        for s in range(4)
-    ]
-    found = compare_tasks(pd.DataFrame(rows), columns=RunColumns(task="task"), without=["scratch"])
+    found = compared(table({task: {"scratch": 0.5, "tuned": 0.8} for task in ("one", "two")}, 4, 0.01), "scratch")
     tuned = found.table().set_index("arm").loc["tuned"]
     assert tuned["improvement"] == 1
     assert np.isnan(tuned[["improvement_low", "improvement_high", "rank_low", "rank_high"]].astype(float)).all()
@@ -105,13 +116,7 @@ def test_means_of_tasks_are_those_of_their_pages() -> None:
 def test_arms_that_share_the_best_rank_are_named_beside_it() -> None:
     """Each of two leads one task; the third is last on both."""
     levels = {"x": {"scratch": 0.5, "one": 0.7, "two": 0.6}, "y": {"scratch": 0.5, "one": 0.6, "two": 0.7}}
-    rows = [
-        {"dataset": task, "arm": arm, "seed": s, "accuracy": level + s / 1000}
-        for task, arms in levels.items()
-        for arm, level in arms.items()
-        for s in range(3)
-    ]
-    found = compare_tasks(pd.DataFrame(rows), columns=RunColumns(task="dataset"), without=["scratch"])
+    found = compared(table(levels, 3), "scratch")
     assert found.table()["rank"].tolist() == [1.5, 1.5, 3.0]
     said = found.verdict.headline.partition(":")[0]
     assert "one" in said
@@ -122,7 +127,7 @@ def test_arms_that_share_the_best_rank_are_named_beside_it() -> None:
 def test_every_task_has_a_page_of_its_own_beside_that_over_all(tmp_path: Path) -> None:
     frame = runs()
     frame.to_csv(tmp_path / "r.csv", index=False)
-    found = compare_tasks(tmp_path / "r.csv", columns=RunColumns(task="dataset"), without=["scratch", "ridge"])
+    found = compared(tmp_path / "r.csv")
     written = found.report(tmp_path / "pages.html")
     pages = sorted(one.name for one in tmp_path.glob("*.html"))
     assert len(pages) == 4
@@ -135,7 +140,7 @@ def test_every_task_has_a_page_of_its_own_beside_that_over_all(tmp_path: Path) -
 def test_an_arm_that_a_task_lacks_is_left_out_and_named() -> None:
     frame = runs()
     frame = frame[(frame["arm"] != "probe") | (frame["dataset"] != "vehicle")]
-    found = compare_tasks(frame, columns=RunColumns(task="dataset"), without=["scratch", "ridge"])
+    found = compared(frame)
     assert "probe" not in found.arms
     assert any("probe" in line for line in found.verdict.lines)
     with pytest.raises(DataError, match="one task"):
@@ -144,7 +149,7 @@ def test_an_arm_that_a_task_lacks_is_left_out_and_named() -> None:
 
 def test_single_runs_have_no_interval() -> None:
     frame = runs()
-    found = compare_tasks(frame[frame["seed"] == 0], columns=RunColumns(task="dataset"), without=["scratch", "ridge"])
+    found = compared(frame[frame["seed"] == 0])
     ends = [f"{name}_{end}" for name in ("mean", "rank", "improvement") for end in ("low", "high")]
     assert found.table()[ends].isna().all().all()
     assert not found.table()[["mean", "rank"]].isna().any().any()
@@ -153,12 +158,8 @@ def test_single_runs_have_no_interval() -> None:
 def test_single_runs_are_counted_and_give_no_probability() -> None:
     """Ahead on one task, level on one, behind on one: ties count half."""
     levels = {"a": (0.5, 0.9), "b": (0.6, 0.6), "c": (0.7, 0.65)}
-    rows = [
-        {"task": task, "arm": arm, "accuracy": score}
-        for task, scores in levels.items()
-        for arm, score in zip(("scratch", "tuned"), scores, strict=True)
-    ]
-    found = compare_tasks(pd.DataFrame(rows), columns=RunColumns(task="task"), without=["scratch"])
+    arms = {task: {"scratch": own, "tuned": other} for task, (own, other) in levels.items()}
+    found = compared(table(arms, 1).drop(columns="seed"), "scratch")
     tuned = found.table().set_index("arm").loc["tuned"]
     assert (tuned["improvement"], tuned["ahead"], tuned["pairs"]) == (0.5, 1.5, 3)
     (row,) = (line for line in found.verdict.lines if line.startswith("tuned"))
@@ -168,7 +169,7 @@ def test_single_runs_are_counted_and_give_no_probability() -> None:
 
 def test_pages_of_names_that_a_file_system_takes_for_one_are_all_kept(tmp_path: Path) -> None:
     frame = runs().replace({"dataset": {"credit-g": "a b", "vehicle": "A b"}})
-    found = compare_tasks(frame, columns=RunColumns(task="dataset"), without=["scratch", "ridge"])
+    found = compared(frame)
     pages = found.pages(tmp_path / "r.html")
     assert len({page.name.casefold() for page in pages.values()}) == len(pages) == 3
 
@@ -177,7 +178,7 @@ def test_failed_runs_are_counted_beside_the_ranks() -> None:
     frame = runs()
     frame.loc[(frame["arm"] == "tuned") & (frame["seed"] > 2), "accuracy"] = np.nan
     frame["state"] = np.where(frame["accuracy"].isna(), "failed", "done")
-    found = compare_tasks(frame, columns=RunColumns(task="dataset"), without=["scratch", "ridge"])
+    found = compared(frame)
     assert any("tuned in 6 runs" in line for line in found.verdict.lines)
 
 
@@ -193,7 +194,7 @@ def test_errors_in_units_of_their_tasks_are_ranked_and_not_averaged() -> None:
             for s in range(3)
         ]
     )
-    found = compare_tasks(frame, columns=RunColumns(task="dataset"), without=["scratch", "ridge"])
+    found = compared(frame)
     table = found.table().set_index("arm")
     assert "mean" not in table
     assert table["rank"].to_dict() == pytest.approx({"tuned": 1, "ridge": 7 / 3, "scratch": 8 / 3})
@@ -203,17 +204,10 @@ def test_errors_in_units_of_their_tasks_are_ranked_and_not_averaged() -> None:
 @pytest.mark.parametrize("last", ["a", "c"])
 def test_shares_are_not_averaged_with_scores_in_another_unit(last: str) -> None:
     """700 is no accuracy in per cent: the mean of three tasks would be 285 %."""
-    table = pd.DataFrame(
-        [
-            (task, arm, seed, level + gain + seed / 1000)
-            for task, level in (("a", 0.7), ("b", 0.6), ("c", 0.8))
-            for arm, gain in (("scratch", 0.0), ("tuned", 0.05))
-            for seed in range(3)
-        ],
-        columns=["task", "arm", "seed", "accuracy"],
-    )
-    table.loc[table["task"] == last, "accuracy"] *= 1000
-    over = compare_tasks(table, columns=RunColumns(task="task"), without=["scratch"])
+    levels = {"a": 0.7, "b": 0.6, "c": 0.8}
+    frame = table({task: {"scratch": level, "tuned": level + 0.05} for task, level in levels.items()}, 3)
+    frame.loc[frame["dataset"] == last, "accuracy"] *= 1000
+    over = compared(frame, "scratch")
     assert "mean" not in over.table()
     assert "%" not in over.verdict.headline
     assert over.table().set_index("arm").loc["tuned", "rank"] == 1
@@ -221,7 +215,7 @@ def test_shares_are_not_averaged_with_scores_in_another_unit(last: str) -> None:
 
 def test_tasks_are_counted_and_not_their_numbers_of_labels() -> None:
     frame = pd.concat([runs().assign(labels=n) for n in (10, 100)])
-    found = compare_tasks(frame, columns=RunColumns(task="dataset"), without=["scratch", "ridge"])
+    found = compared(frame)
     assert set(found.table()["tasks"]) == {3}
     assert found.verdict.headline.startswith("Over 3 tasks and their numbers of labels, 6 in all, ")
 
@@ -229,7 +223,7 @@ def test_tasks_are_counted_and_not_their_numbers_of_labels() -> None:
 def test_a_task_that_cannot_be_read_is_left_out_and_named() -> None:
     frame = runs()
     frame = frame[(frame["dataset"] != "vehicle") | (frame["arm"] != "ridge")]
-    kept = compare_tasks(frame, columns=RunColumns(task="dataset"), without=["scratch", "ridge"])
+    kept = compared(frame)
     assert list(kept.results) == ["credit-g", "a/b"]
     assert kept.unreadable.keys() == {"vehicle"}
     (note,) = [line for line in kept.verdict.lines if "vehicle" in line]
@@ -242,7 +236,7 @@ def test_a_task_that_cannot_be_read_is_left_out_and_named() -> None:
 
 
 def test_the_summary_is_drawn_and_given_as_json() -> None:
-    found = compare_tasks(runs(), columns=RunColumns(task="dataset"), without=["scratch", "ridge"])
+    found = compared(runs())
     told, table = json.loads(json.dumps(found.to_dict(), allow_nan=False)), found.table()
     assert [row["arm"] for row in told["rows"]] == list(table["arm"])
     assert {name: one["verdict"]["headline"] for name, one in told["tasks"].items()} == {

@@ -1,15 +1,9 @@
 import io
 import re
-import shutil
-import subprocess
-from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import matplotlib as mpl
-import numpy as np
 import pytest
-from PIL import Image
 
 from transferscope.report.figures.style import (
     BASELINE_COLOUR,
@@ -24,7 +18,6 @@ from transferscope.report.figures.style import (
     tip,
     to_svg,
 )
-from transferscope.report.save import save_figure
 
 pytestmark = pytest.mark.drawn
 
@@ -134,24 +127,3 @@ def test_sizes_have_ordered_colours_and_the_mark_of_their_kind() -> None:
     assert len({found[name].mark for name in names if name.startswith("probe")}) == 1
     assert found["probe (300)"].mark != found["tune (3)"].mark
     assert len({(style.colour, style.mark) for style in found.values()}) == len(names)
-
-
-@pytest.mark.drawn
-def test_a_box_behind_text_leaves_no_line_in_a_pdf(tmp_path: Path) -> None:
-    """Counted in the picture that a reader of the PDF sees: an edge would be dark along two heights and two widths."""
-    rendering = shutil.which("pdftoppm")
-    if rendering is None:
-        pytest.skip("no pdftoppm is installed, so the PDF was not rendered")
-    dark = []
-    boxes: tuple[dict[str, Any] | None, ...] = (None, {**ON_PAPER})
-    for box in boxes:
-        with drawing():
-            figure = new_figure(3, 1)
-            figure.subplots().set_axis_off()
-            figure.text(0.5, 0.5, "Transfer arms", ha="center", color=INK, bbox=box)
-        _, pdf = save_figure(figure, to_svg(figure), tmp_path, "box")
-        subprocess.run([rendering, "-r", "150", "-gray", "-singlefile", str(pdf), str(tmp_path / "seen")], check=True)
-        with Image.open(tmp_path / "seen.pgm") as seen:
-            dark.append(int((np.asarray(seen) < 200).sum()))
-    assert dark[0] > 300
-    assert dark[1] == pytest.approx(dark[0], rel=0.02)
