@@ -6,13 +6,14 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from sqlalchemy import event
+from sqlalchemy import create_engine, event
 from sqlalchemy.engine.base import RootTransaction
+from sqlalchemy.exc import OperationalError
 
 from store.rows_for_tests import cell, change, outcome, study
 from transferscope.errors import StoreError, UnreachableError
 from transferscope.store import Owner, Store, StudyCounts, database
-from transferscope.store.database import connect, insert_many, sqlite_path, without_password
+from transferscope.store.database import Database, connect, insert_many, sqlite_path, without_password
 from transferscope.store.schema import meta
 
 
@@ -263,6 +264,24 @@ def _on_connect(store: Store, pragma: str) -> None:
 
 def _limit_pages(store: Store, pages: int) -> None:
     _on_connect(store, f"PRAGMA max_page_count = {pages}")
+
+
+@pytest.mark.parametrize(
+    ("statement", "is_invalidated", "kind"),
+    [(None, False, UnreachableError), ("SELECT 1", False, StoreError), ("SELECT 1", True, UnreachableError)],
+)
+def test_a_lost_connection_is_told_from_a_statement_that_fails(
+    statement: str | None, is_invalidated: bool, kind: type[StoreError]
+) -> None:
+    engine = create_engine("sqlite://")
+    engine.dialect.name = "postgresql"  # a SQLite file has no connection to lose
+
+    def ask() -> None:
+        raise OperationalError(statement, None, Exception("refused"), connection_invalidated=is_invalidated)
+
+    with pytest.raises(StoreError) as said, Database(engine, "the place").write():
+        ask()
+    assert type(said.value) is kind
 
 
 def test_a_server_that_does_not_answer_is_told_from_one_that_refuses() -> None:

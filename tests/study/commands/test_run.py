@@ -135,6 +135,7 @@ def test_the_folder_of_a_run_stays_where_it_is_to_be_kept(tmp_path: Path) -> Non
         ("prediction,label\\n0,0\\n0,1\\n", [1.0, 0.0]),
         ("score\\n0.25\\n0.75\\n", [0.25, 0.75]),
         ("prediction,label\\n0,0\\n0,0\\n", "the mean 1, but"),
+        ("score\\n0.25\\n0.76\\n", "the mean 0.505, but"),
         ("score\\n", "no rows"),
         ("score\\nx\\n1\\n", "not numbers"),
         ("guess,label\\n0,0\\n", "guess and label"),
