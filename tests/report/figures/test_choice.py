@@ -16,7 +16,7 @@ def test_what_was_left_out_is_said() -> None:
 
 
 def test_long_names_are_cut() -> None:
-    assert short("digit 8") == "digit 8"
+    assert short("digit 8", width=7) == "digit 8"
     assert short("a very long name of a class", width=8) == "a very …"
 
 
