@@ -21,13 +21,6 @@ Fit = Literal["stretch", "crop", "keep", "none"]
 """Conversion of non-square images to the input size; the first two are equal for square images."""
 
 
-def _fit(name: str) -> str:
-    """Return the name of a resizing mode; raises SettingsError for an unknown one."""
-    if name not in get_args(Fit):
-        raise unknown_name("way to the size of a network (fit)", name, list(get_args(Fit)))
-    return name
-
-
 @dataclass(frozen=True, slots=True)
 class NetworkInput:
     """The preprocessing of a network's inputs.
@@ -104,12 +97,13 @@ class NetworkInput:
             raise out_of_range("size", self.size, f"pixels from 1 to {_LARGEST}")
         if self.resize is not None and not (self.size is not None and self.size <= self.resize <= _LARGEST):
             raise out_of_range("resize", self.resize, f"pixels from size = {self.size} to {_LARGEST}")
-        if self.resample is not None and self.resample not in RESAMPLES:
-            raise unknown_name("interpolation (resample)", self.resample, list(RESAMPLES))
-        if self.fit is not None:
-            _fit(self.fit)
-        if self.centre not in (None, "down", "even"):
-            raise unknown_name("rounding of half a rest (centre)", self.centre, ["down", "even"])
+        for what, name, known in (
+            ("interpolation (resample)", self.resample, RESAMPLES),
+            ("way to the size of a network (fit)", self.fit, get_args(Fit)),
+            ("rounding of half a rest (centre)", self.centre, ("down", "even")),
+        ):
+            if name is not None and name not in known:
+                raise unknown_name(what, name, list(known))
         if self.vocabulary is not None:
             others = (self.size, self.mean, self.std, self.channels, self.scale)
             if self.vocabulary < 1 or any(other is not None for other in others):
