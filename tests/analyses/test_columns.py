@@ -11,11 +11,11 @@ import pytest
 import transferscope
 from transferscope.analyses.columns import ROLES, cell_text, measured_rows, size_in, texts_of
 from transferscope.analyses.plan.measurements import read_scores
-from transferscope.analyses.results.runs import RunColumns, read_runs
+from transferscope.analyses.results.runs import read_runs
 from transferscope.analyses.scaling.measurements import found_columns
 from transferscope.data.frame import Frame
 from transferscope.errors import DataError, SettingsError
-from transferscope.settings.questions import Columns, LabelColumns, ScalingQuestion
+from transferscope.settings.questions import Columns, LabelColumns, RunColumns, ScalingQuestion
 
 
 def compare(table: pd.DataFrame, role: str) -> object:

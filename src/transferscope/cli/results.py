@@ -10,7 +10,6 @@ from transferscope.analyses.compare import compare_results
 from transferscope.analyses.compare.statements import outcomes_in_words
 from transferscope.analyses.compare.tasks import compare_tasks
 from transferscope.analyses.results.readers import READERS
-from transferscope.analyses.results.runs import RunColumns
 from transferscope.cli.answer import as_typed, write_table_as
 from transferscope.cli.as_json import print_analysis, print_json
 from transferscope.cli.commands.report import Options
@@ -18,6 +17,7 @@ from transferscope.cli.options import file_in, named_columns, pairs
 from transferscope.cli.terminal import say
 from transferscope.errors import each_once, refuse_unused
 from transferscope.report.save import csv_text, file_name
+from transferscope.settings.questions import RunColumns
 from transferscope.study.decisions import MOST_SEEDS
 from transferscope.study.places import is_study
 from transferscope.study.tables import setting_names

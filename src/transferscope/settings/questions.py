@@ -1,12 +1,12 @@
-"""Settings of `rank`, `diagnose`, `plan` and `scaling`, with the same defaults in Python and on the command line."""
+"""Settings of the analyses, with the same defaults in Python and on the command line."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from annotated_types import Ge, Le
 
-from transferscope.errors import SettingsError
+from transferscope.errors import SettingsError, unknown_name
 from transferscope.records import Checked, Count, NotNegative, Positive, Says, check_settings
 
 LEAST, MOST = 1e-30, 1e30
@@ -20,6 +20,9 @@ Loss = Literal["log", "linear", "huber"]
 
 Better = Literal["lower", "higher"]
 """Which scores are better."""
+
+Wide = Literal["arms", "labels", "seeds"]
+"""Meaning of the columns of scores in a table with several scores per row."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,6 +158,49 @@ class LabelColumns:
             '"tasks" they are a task each, as on a leaderboard with a row for each model.',
         ),
     ] = False
+
+
+@dataclass(frozen=True)
+class RunColumns:
+    """The columns of a table of runs by role; None for the usual names (`columns.ROLES`).
+
+    Attributes:
+        arm: The arm; or only the method, with a column of sources. Several columns joined by + form one name.
+        source: The source, empty for a baseline.
+        seed: The seed, fold or split: runs of two arms that share it are a pair.
+        labels: The number of labelled target examples.
+        cost: Seconds of a run.
+        state: The state of a run, such as failed.
+        predictions: The file of predictions of each run (`by_example.scores_by_example`).
+        metric: The column of scores, or the metric in a table with a column of metrics.
+        better: Which scores are better; None to infer it from the name of the metric.
+        unit: Unit of the scores: "share" for fractions, "%", or any other; None to infer it from their size.
+        wide: What the columns of scores stand for; None for one score per row.
+        where: The rows to keep: a value by column.
+        task: The task of each run; tasks are compared separately (`compare.tasks.compare_tasks`).
+
+    Raises:
+        UnknownNameError: `better` or `wide` is unknown.
+    """
+
+    arm: str | None = None
+    source: str | None = None
+    seed: str | None = None
+    labels: str | None = None
+    cost: str | None = None
+    state: str | None = None
+    predictions: str | None = None
+    metric: str | None = None
+    better: Better | None = None
+    unit: str | None = None
+    wide: Wide | None = None
+    where: Mapping[str, str] = field(default_factory=dict)
+    task: str | None = None
+
+    def __post_init__(self) -> None:
+        for option, given, known in (("--better", self.better, Better), ("--wide", self.wide, Wide)):
+            if given not in (None, *get_args(known)):
+                raise unknown_name(f"value of {option}", str(given), get_args(known))
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ import pytest
 from scipy.stats import mannwhitneyu, rankdata
 
 from transferscope.analyses.compare.tasks import OverTasks, compare_tasks, improvement
-from transferscope.analyses.results.runs import RunColumns
 from transferscope.errors import DataError
+from transferscope.settings.questions import RunColumns
 
 ARMS = {"scratch": 0.70, "ridge": 0.72, "tuned": 0.75, "probe": 0.71}
 

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from transferscope.analyses.compare import compare_results
-from transferscope.analyses.results.runs import RunColumns
 from transferscope.errors import DataError, SettingsError
+from transferscope.settings.questions import RunColumns
 
 pytestmark = pytest.mark.real_data
 

@@ -18,9 +18,10 @@ from transferscope.analyses.columns import measured_rows
 from transferscope.analyses.compare import compare_results
 from transferscope.analyses.results.readers import READERS, events, read_place
 from transferscope.analyses.results.readers.run import Found, Run, arm_and_seed, frame_of
-from transferscope.analyses.results.runs import RunColumns, Runs, read_runs
+from transferscope.analyses.results.runs import Runs, read_runs
 from transferscope.decision import decide
 from transferscope.errors import CorruptDataError, DataError, MissingDataError, SettingsError, TransferscopeError
+from transferscope.settings.questions import RunColumns
 
 VALUES = drawn(3, n_seeds=3)
 RUNS = [(arm, seed, float(VALUES[at, seed]) / 100) for at, arm in enumerate((*CONTROLS, *WAYS)) for seed in range(3)]

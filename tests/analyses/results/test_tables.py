@@ -18,11 +18,12 @@ from transferscope.analyses.columns import measured_rows
 from transferscope.analyses.compare import ResultsComparison, compare_results
 from transferscope.analyses.compare.tasks import compare_tasks
 from transferscope.analyses.results.frames import frames_of
-from transferscope.analyses.results.runs import RunColumns, read_runs
+from transferscope.analyses.results.runs import read_runs
 from transferscope.decision import ArmFacts, Decision, decide, example_variance
 from transferscope.errors import DataError, MissingDataError, SettingsError, TransferscopeError, UnknownNameError
 from transferscope.estimate import Estimate
 from transferscope.records import Cost, Record
+from transferscope.settings.questions import RunColumns
 from transferscope.store import Outcome, PlannedCell, Store, StudyRow
 from transferscope.study.decisions import decisions
 from transferscope.study.frames import read_study

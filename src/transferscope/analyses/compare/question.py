@@ -19,12 +19,12 @@ from transferscope.analyses.compare.sources import Source
 from transferscope.analyses.compare.study_file import Question, ask
 from transferscope.analyses.compare.summary import summarise
 from transferscope.analyses.notebook import shown_in_notebook
-from transferscope.analyses.results.runs import RunColumns
 from transferscope.arguments import checks_arguments, under_headings
 from transferscope.data.memory import Data, InMemory, Task
 from transferscope.errors import SettingsError, refuse_unused
 from transferscope.methods.recipes import Protocol
 from transferscope.once import once
+from transferscope.settings.questions import RunColumns
 from transferscope.store import Store
 from transferscope.study.run import Event, ignore, run_study
 from transferscope.study.spec import NOTHING

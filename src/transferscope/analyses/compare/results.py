@@ -19,7 +19,7 @@ from transferscope.analyses.compare.words import words_of
 from transferscope.analyses.results.frames import frames_of
 from transferscope.analyses.results.means import SEED
 from transferscope.analyses.results.readers import read_place
-from transferscope.analyses.results.runs import RunColumns, Runs, read_runs
+from transferscope.analyses.results.runs import Runs, read_runs
 from transferscope.arguments import checks_arguments
 from transferscope.decision import next_runs
 from transferscope.errors import SettingsError
@@ -27,6 +27,7 @@ from transferscope.once import let_go
 from transferscope.report.blocks import Answer, Points, Section
 from transferscope.report.page import ReportFiles, Verdict, write_page
 from transferscope.report.save import PaperWidth
+from transferscope.settings.questions import RunColumns
 from transferscope.study.decisions import MOST_SEEDS, Arm, arms_of, asked_of, scores_of
 from transferscope.wording import ALL_LABELS, capitalised
 

@@ -16,7 +16,6 @@ from transferscope.analyses.columns import MEASURE_COLUMNS, measured_rows, rows_
 from transferscope.analyses.compare.results import ResultsComparison, compare_results
 from transferscope.analyses.result import json_rows
 from transferscope.analyses.results.readers import read_place
-from transferscope.analyses.results.runs import RunColumns
 from transferscope.decision import Scores
 from transferscope.errors import DataError, SettingsError, TransferscopeError, unknown_name
 from transferscope.report.blocks import Cell, Column, Figure, Points, Section, Table, Text
@@ -24,6 +23,7 @@ from transferscope.report.figures.choice import beside_axis
 from transferscope.report.figures.style import WITH_SOURCE, WITHOUT, drawing, new_figure
 from transferscope.report.page import ReportFiles, Verdict, write_page
 from transferscope.report.save import PaperWidth, file_name
+from transferscope.settings.questions import RunColumns
 from transferscope.study.decisions import scores_of
 from transferscope.study.measure import Measure
 from transferscope.wording import counted, few, probability_words, unit_kept

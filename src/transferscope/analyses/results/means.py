@@ -2,16 +2,13 @@
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from transferscope.analyses.columns import COUNTS, FALLING, REPEATS, RISING, numbers_in, words_in
 from transferscope.errors import DataError, SettingsError
-
-if TYPE_CHECKING:
-    from transferscope.analyses.results.runs import RunColumns
+from transferscope.settings.questions import RunColumns
 
 SEED = "run of a mean"
 """Column of run numbers, all different, so that runs are not paired."""
@@ -21,7 +18,7 @@ _DEVIATIONS, _ERRORS = frozenset(("std", "sd", "stdev")), frozenset(("stderr", "
 _MEANS = frozenset(("mean", "avg", "average"))
 
 
-def runs_of_means(table: pd.DataFrame, asked: "RunColumns") -> tuple[pd.DataFrame, "RunColumns", pd.Series, str] | None:
+def runs_of_means(table: pd.DataFrame, asked: RunColumns) -> tuple[pd.DataFrame, RunColumns, pd.Series, str] | None:
     """Return a table with a row for each run that a mean stands for.
 
     The runs of a row have its mean and its standard deviation, of which intervals of runs that share no seed are made.
@@ -84,7 +81,7 @@ def runs_of_means(table: pd.DataFrame, asked: "RunColumns") -> tuple[pd.DataFram
     return long, replace(asked, metric=metric, seed=SEED), means, note
 
 
-def unused_deviation(table: pd.DataFrame, asked: "RunColumns") -> list[str]:
+def unused_deviation(table: pd.DataFrame, asked: RunColumns) -> list[str]:
     """Return a note on a column of deviations in a table without one column of the number of runs."""
     if asked.seed is not None or asked.wide is not None or not (pairs := _pairs(table, asked)):
         return []
@@ -94,7 +91,7 @@ def unused_deviation(table: pd.DataFrame, asked: "RunColumns") -> list[str]:
     ]
 
 
-def _columns(table: pd.DataFrame, asked: "RunColumns") -> tuple[str, str, str] | None:
+def _columns(table: pd.DataFrame, asked: RunColumns) -> tuple[str, str, str] | None:
     """Return the columns of numbers of runs, means and deviations; None if there is not one of each."""
     numeric = _numeric(table)
     counts = [
@@ -111,7 +108,7 @@ def _numeric(table: pd.DataFrame) -> list[str]:
     return [str(name) for name in table.columns if pd.api.types.is_numeric_dtype(table[name])]
 
 
-def _pairs(table: pd.DataFrame, asked: "RunColumns") -> list[tuple[str, str]]:
+def _pairs(table: pd.DataFrame, asked: RunColumns) -> list[tuple[str, str]]:
     """Return pairs of a column of means and one of their deviations; of several, those of the metric."""
     numeric = _numeric(table)
     measures = [one for one in numeric if words_in(one) & (RISING | FALLING | _MEANS)]

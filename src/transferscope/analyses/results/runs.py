@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -35,13 +35,10 @@ from transferscope.data.arrays import check_spellings
 from transferscope.data.cells import is_text, without_summaries
 from transferscope.data.frame import Frame
 from transferscope.errors import DataError, SettingsError, TransferscopeError, missing_file, unknown_name
-from transferscope.settings.questions import Better
+from transferscope.settings.questions import RunColumns
 from transferscope.study.decisions import Arm
 from transferscope.study.measure import Measure
 from transferscope.wording import ALL_LABELS, counted, few, listed
-
-Wide = Literal["arms", "labels", "seeds"]
-"""Meaning of the columns of scores in a table with several scores per row."""
 
 _ROLES = {role: ROLES[role] for role in ("arm", "source", "seed", "labels", "cost", "state", "predictions")}
 
@@ -68,49 +65,6 @@ _FAR = 8.0
 _NO_SHARES = frozenset(("r2", "mcc", "kappa", "reward", "psnr", "quality"))
 """Metrics for which higher is better, but which are not shares of 1."""
 _SPREADS = frozenset(("std", "sd", "stderr", "se", "sem", "ci", "lower", "upper", "runtime", "second", "seconds"))
-
-
-@dataclass(frozen=True)
-class RunColumns:
-    """The columns of a table of runs by role; None for the usual names (`columns.ROLES`).
-
-    Attributes:
-        arm: The arm; or only the method, with a column of sources. Several columns joined by + form one name.
-        source: The source, empty for a baseline.
-        seed: The seed, fold or split: runs of two arms that share it are a pair.
-        labels: The number of labelled target examples.
-        cost: Seconds of a run.
-        state: The state of a run, such as failed.
-        predictions: The file of predictions of each run (`by_example.scores_by_example`).
-        metric: The column of scores, or the metric in a table with a column of metrics.
-        better: Which scores are better; None to infer it from the name of the metric.
-        unit: Unit of the scores: "share" for fractions, "%", or any other; None to infer it from their size.
-        wide: What the columns of scores stand for; None for one score per row.
-        where: The rows to keep: a value by column.
-        task: The task of each run; tasks are compared separately (`compare.tasks.compare_tasks`).
-
-    Raises:
-        UnknownNameError: `better` or `wide` is unknown.
-    """
-
-    arm: str | None = None
-    source: str | None = None
-    seed: str | None = None
-    labels: str | None = None
-    cost: str | None = None
-    state: str | None = None
-    predictions: str | None = None
-    metric: str | None = None
-    better: Better | None = None
-    unit: str | None = None
-    wide: Wide | None = None
-    where: Mapping[str, str] = field(default_factory=dict)
-    task: str | None = None
-
-    def __post_init__(self) -> None:
-        for option, given, known in (("--better", self.better, Better), ("--wide", self.wide, Wide)):
-            if given not in (None, *get_args(known)):
-                raise unknown_name(f"value of {option}", str(given), get_args(known))
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,7 @@ class Options:
     settings: Annotated[
         Mapping[str, Any],
         Settings(
-            {"": ("transferscope.analyses.results.runs:RunColumns",), "decision": (DecisionSettings,)},
+            {"": ("transferscope.settings.questions:RunColumns",), "decision": (DecisionSettings,)},
             {
                 "metric": Short("metric", str, "The column of scores, or a metric. [by name]"),
                 "wide": Short("wide", Literal["arms", "labels", "seeds"], "Meaning of several columns of scores."),
