@@ -226,7 +226,8 @@ def over_rho_and_lambda(runs: pd.DataFrame) -> list[str]:
 
 TABLES: dict[str, tuple[Callable[[pd.DataFrame], list[str]], ...]] = {
     "why": (accuracies, beside_scratch, landscapes, lengths, features),
-    "imagenet-why": (targets, landscapes),
+    "imagenet-why": (targets,),
+    "imagenet-why-landscapes": (landscapes,),
     "text": (
         partial(
             beside,

@@ -51,11 +51,13 @@ HEADINGS = {
     "network": "network",
     "inputs": "inputs",
     "labels": "labels",
+    "half_noise": "noise of half images",
     "batch": "examples a step",
     "length": "length",
     "rate": "learning rate",
     "fine_tuning": "fine-tuning at",
     "schedule": "schedule",
+    "statistics": "batch statistics",
     "landscape": "landscape",
     "seeds": "seeds",
     "fitted": "fitted",
@@ -93,6 +95,8 @@ def ours(study: dict[str, Any]) -> dict[str, str]:
     length = f"{training['steps']} steps" if "steps" in training else f"{training['epochs']} passes"
     share = study["methods"].get("fine-tune", {}).get("lr_scale", 1.0)
     landscape = study.get("diagnostics", {}).get("landscape-all", {})
+    names = [end.get("data", "") for end in (target, *study["sources"].values())]
+    noises = [name.partition("noise=")[2].partition("&")[0] or "0.2" for name in names if "half-images" in name]
     return {
         "network": Path(str(study["network"]["name"]).partition(":")[2] or study["network"]["name"]).name,
         "inputs": f"{size} pixels" if str(size).isdigit() else str(size),
@@ -102,6 +106,8 @@ def ours(study: dict[str, Any]) -> dict[str, str]:
         "rate": str(training.get("lr", 0.01)),
         "fine_tuning": f"{share:g} x the rate" if isinstance(share, float) and "tuning" not in study else "searched",
         "schedule": training.get("schedule", "cosine"),
+        "half_noise": ", ".join(dict.fromkeys(noises)),
+        "statistics": f"those of the {training.get('batch_norm', 'auto')}",
         "landscape": f"radius {landscape.get('radius', 0.5)}, {landscape.get('resolution')} points a side",
         "seeds": str(study["seeds"]),
     }

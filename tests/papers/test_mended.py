@@ -4,6 +4,7 @@ import itertools
 import math
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -337,13 +338,11 @@ def wide_networks() -> list[float]:
     return found
 
 
-def liu_table_2() -> list[float]:
+def over_targets(first: tuple[str, str], second: tuple[str, str]) -> list[float]:
     runs, found = raw("imagenet-why.csv"), []
     for target in ("cifar10", "svhn", "fashion-mnist", "usps", "mnist", "glyphs"):
-        arms = (
-            number(runs, *arm, study=f"imagenet-why-{target}") for arm in (("fine-tune", "imagenet"), ("scratch", ""))
-        )
-        found += ends(100 * (next(arms) - next(arms)), 6)
+        arms = [number(runs, *arm, study=f"imagenet-why-{target}") for arm in (first, second)]
+        found += ends(100 * (arms[0] - arms[1]), 6)
     return found
 
 
@@ -479,7 +478,8 @@ BY_HAND: dict[str, Callable[[], list[float]]] = {
     "Mikami et al. 2021: Figure 7": figure_7,
     "Shachaf et al. 2021: Figure 2b": figure_2b,
     "Shachaf et al. 2021: Table 1": shachaf_table_1,
-    "Liu et al. 2019: Table 2": liu_table_2,
+    "Liu et al. 2019: Table 2": partial(over_targets, ("fine-tune", "imagenet"), ("scratch", "")),
+    "Liu et al. 2019: Table 1, fine-tuning": partial(over_targets, ("fine-tune", "imagenet"), ("fixed", "imagenet")),
     "Liu et al. 2020: Figure 2a": merlin_figure_2a,
     "Liu et al. 2020: Table 2": merlin_table_2,
     "Liu et al. 2020: Table 3": merlin_table_3,

@@ -101,7 +101,10 @@ def test_the_page_of_protocols_is_what_studies_and_published_settings_make() -> 
     compared = {(row.paper, row.item, row.name): (row.published, row.ours) for row in script["settings"]()}
     assert compared["liu2019", "Table 2", "fine-tuning at"] == ("1 x the rate", "0.1 x the rate")
     assert compared["merlin2020", "Figure 1", "inputs"] == ("32 pixels", "16 pixels")
-    assert compared["liu2019", "Table 2", "fitted"][1] == "not kept"
+    assert compared["liu2019", "Table 2", "fitted"] == ("100 %", "58 %")  # from scratch on CIFAR-10
+    assert compared["liu2019", "Table 2", "batch statistics"] == ("not said", "those of the source")
+    assert compared["merlin2020", "Figure 1", "noise of half images"][1] == "0.2, 0.447"
+    assert compared["liu2019", "Figure 8c, d", "fitted"][1] == "not kept"
     assert compared["tahir2024", "Figure 1", "d"] == ("500", "60 (500 with --full)")
     assert compared["shachaf2021", "Table 1", "samples"] == ("25", "25")  # what its row sets
     assert compared["liu2019", "Theorem 3", "width"] == ("not said", "2048 (20000 with --full)")

@@ -146,7 +146,7 @@ WHY = module_of("studies/page_tables.py")
 @pytest.mark.parametrize("page", WHY.TABLES)
 def test_the_tables_of_why_are_those_of_the_runs(page: str) -> None:
     runs = WHY.read(RESULTS / "runs" / f"{page}.csv")
-    text = (RESULTS / f"{page.removesuffix('-more')}.md").read_text(encoding="utf-8")
+    text = (RESULTS / f"{page.removesuffix('-more').removesuffix('-landscapes')}.md").read_text(encoding="utf-8")
     for table in WHY.TABLES[page]:
         assert "\n".join(table(runs)) in text
 
@@ -182,6 +182,16 @@ def test_nearer_sources_and_frozen_layers(study: str, first: str, second: str) -
     said = (f"{value:.1f} points ({low:.1f} to {high:.1f})", f"{value:.1f} ({low:.1f} to {high:.1f})")
     page = (RESULTS / "why.md").read_text(encoding="utf-8")
     assert any(re.sub(r"\b0\.", ".", one).replace("-", "−") in page for one in said)
+
+
+def test_what_six_targets_read_of_their_training_labels() -> None:
+    runs = by_seed(finished_runs("imagenet-why.csv"), "study", "method", part="target_train").mean()
+    order = ("cifar10", "svhn", "fashion-mnist", "usps", "mnist", "glyphs")
+    text = (RESULTS / "imagenet-why.md").read_text(encoding="utf-8")
+    said = re.findall(r"\b\d\d\b", text.partition("fine-tuning reads ")[2].partition(". Fine-tuning")[0])
+    read = [runs[f"imagenet-why-{target}", arm] for arm in ("fine-tune", "scratch", "fixed") for target in order]
+    assert [one for one in said if one != "10"] == [f"{100 * one:.0f}" for one in read]
+    assert f"leaves {100 * (1 - runs['imagenet-why-svhn', 'fine-tune']):.0f} % of the training labels wrong" in text
 
 
 def test_one_network_and_six_targets() -> None:
