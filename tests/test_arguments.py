@@ -71,6 +71,7 @@ _DATA, _TABLE = Dataset("mine", _FEW, _FEW), pd.DataFrame({"n": [1, 2]})
         ),
         (lambda: DOOR.scaling(_TABLE, columns={"by": 3}), ["columns: by is given as int 3; expected a list of texts"]),
         (lambda: DOOR.scaling(_TABLE, columns={"pretrain": "n"}), ["setting of columns 'pretrain'", "'pretrain_size'"]),
+        (lambda: DOOR.compare("digits", {"a": "glyphs"}), ["sources is given as dict", "or a list of these"]),
         (lambda: DOOR.plan(_TABLE, score="f1"), ["plan accepts no score; give columns={'score': ...}"]),
         (lambda: DOOR.load_model(3), ["place is given as int 3"]),
     ],

@@ -46,7 +46,9 @@ def checks_arguments(verb: Callable[P, T]) -> Callable[P, T]:
         except TypeError:
             return verb(*args, **kwargs)  # which says what it takes
         for name, value in bound.arguments.items():
-            if isinstance(value, Mapping) and (record := next(filter(is_dataclass, _members(hints[name])), None)):
+            kinds = [kind for kind in _members(hints[name]) if kind is not NoneType]
+            record = next(filter(is_dataclass, kinds), None) if isinstance(value, Mapping) else None
+            if record and (len(kinds) == 1 or value.keys() <= get_type_hints(record).keys()):
                 bound.arguments[name] = _record(name, record, value)
                 continue
             if not _fits(value, hints[name]):
