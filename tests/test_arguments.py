@@ -141,7 +141,9 @@ def test_a_record_may_be_a_dict_and_a_result_prints_what_its_command_prints() ->
     table["error"] = 0.1 + table["images"] ** -0.3 + 0.05 * (table["model"] == "b")
     settings: dict[str, Any] = {"pretrain_size": "images", "by": ["model"]}
     said = DOOR.scaling(table, columns=settings, question={"target_score": 0.15})
-    same = DOOR.scaling(table, columns=Columns(**settings), question=ScalingQuestion(target_score=0.15))
+    same = DOOR.scaling(
+        table, columns=Columns(pretrain_size="images", by=("model",)), question=ScalingQuestion(target_score=0.15)
+    )
     assert repr(said) == str(same) == same.verdict.shown
     assert str(said.verdict) == repr(said.verdict) == "\n".join([said.verdict.headline, *said.verdict.sentences])
     assert len(repr(said)) < 2000

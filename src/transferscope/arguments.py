@@ -71,7 +71,11 @@ def _record(argument: str, kind: Any, values: Mapping[str, Any]) -> Any:
             raise unknown_name(f"setting of {argument}", name, hints)
         if not _fits(value, hints[name]):
             raise SettingsError(f"{argument}: {name} is given as {seen(value)}; expected {_expected(hints[name])}")
-    return kind(**values)
+    return kind(**{name: _tuples(value) for name, value in values.items()})
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
 class ReadableSignature(Signature):

@@ -300,7 +300,7 @@ def test_what_is_wrong_with_a_network_is_one_sentence(folder: Path, source: dict
         (
             {"method": "surgical", "block": "zzz"},
             {},
-            "[methods.fine-tune] block = 'zzz' is not a block of the backbone",
+            "[methods.fine-tune] unknown block of the backbone 'zzz': known are c1, c3, fc1",
         ),
     ],
 )
