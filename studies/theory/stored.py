@@ -25,7 +25,7 @@ KEYS = (
 COLUMNS = (*KEYS, "value")
 """Of every CSV that `studies/runs_csv.py` writes; those of before n_source was kept lack it."""
 
-UNFITTED = ("why.csv", "imagenet-why-landscapes.csv")
+UNFITTED = ("why.csv",)
 """Runs of before accuracies on training labels were kept: no verdict on arms that must have fitted rests on them."""
 
 

@@ -192,6 +192,9 @@ def test_what_six_targets_read_of_their_training_labels() -> None:
     read = [runs[f"imagenet-why-{target}", arm] for arm in ("fine-tune", "scratch", "fixed") for target in order]
     assert [one for one in said if one != "10"] == [f"{100 * one:.0f}" for one in read]
     assert f"leaves {100 * (1 - runs['imagenet-why-svhn', 'fine-tune']):.0f} % of the training labels wrong" in text
+    of_landscapes = by_seed(finished_runs("imagenet-why-landscapes.csv"), "method", part="target_train").mean()
+    tuned, scratch = (f"{100 * of_landscapes[arm]:.0f} %" for arm in ("fine-tune", "scratch"))
+    assert f"reads {tuned} of its training labels and training from scratch {scratch}" in text
 
 
 def test_one_network_and_six_targets() -> None:
