@@ -135,6 +135,7 @@ def test_a_column_is_read_in_its_unit_beside_others_of_the_name() -> None:
     assert runs.rows.to_dict("list") == {"params (M)": [70], "labels": [1000]}
 
 
+@pytest.mark.long
 def test_every_reader_takes_sizes_with_units_and_scores_with_errors() -> None:
     """The answers are those of the plain table."""
     n, d = np.meshgrid([70e6, 160e6, 410e6, 1.4e9], [2e9, 8e9, 30e9, 120e9])

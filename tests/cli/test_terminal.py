@@ -186,7 +186,7 @@ class Loud(Scratch):
 """
 
 
-@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize("workers", [0, pytest.param(1, marks=pytest.mark.long)])
 def test_what_workers_print_and_python_warns_of_steers_no_terminal(workers: int, tmp_path: Path) -> None:
     (tmp_path / "loud.py").write_text(WORK.replace("HIDDEN", HIDDEN))
     (tmp_path / "a.toml").write_text(STUDY.replace("[methods.scratch]", '[methods."loud.py:Loud"]'))

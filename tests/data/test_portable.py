@@ -51,6 +51,7 @@ def content(**surroundings: str) -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.mark.long
 def test_the_processor_and_the_threads_do_not_show() -> None:
     own = content(OMP_NUM_THREADS="1")
     assert len(own) == 7

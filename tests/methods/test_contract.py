@@ -36,7 +36,11 @@ def test_it_keeps_what_every_method_promises(case: str, promise: str) -> None:
 @every_method
 @pytest.mark.parametrize("network", NETWORKS, ids=lambda network: network.name.rpartition(":")[2])
 @pytest.mark.parametrize(
-    "promise", [pytest.param(one, marks=pytest.mark.slow) if "cut off" in one else one for one in ON_EVERY_NETWORK]
+    "promise",
+    [
+        pytest.param(one, marks=[pytest.mark.slow] * ("cut off" in one) + [pytest.mark.long] * ("resumes" in one))
+        for one in ON_EVERY_NETWORK
+    ],
 )
 def test_it_keeps_them_on_networks_with_batch_normalisation_or_attention(
     case: str, promise: str, network: NetworkSettings

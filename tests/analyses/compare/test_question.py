@@ -226,6 +226,7 @@ def test_a_study_file_that_was_edited_is_set_aside(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 3
 
 
+@pytest.mark.long
 def test_arrays_and_frames_in_memory_score_as_their_files_do(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     x, y = rng.normal(size=(120, 3)), np.arange(120) % 2

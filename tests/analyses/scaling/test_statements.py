@@ -110,6 +110,7 @@ def test_the_figure_draws_the_forecast_of_the_table() -> None:
         )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("share", "reached"), [(2.0, True), (0.5, False), (1.0, None)])
 def test_a_target_beside_a_budget_is_answered(share: float, reached: bool | None) -> None:
     """Of noisy errors on 3 s^-0.4 + n^-0.5 a target at twice what the split gives is met, and at half of it not."""
@@ -128,7 +129,8 @@ def test_a_target_beside_a_budget_is_answered(share: float, reached: bool | None
 BESIROGLU = (0.3478, 0.3658, 482.01, 2085.43, 1.8172)
 
 
-@pytest.mark.parametrize("loss", [pytest.param("log", marks=pytest.mark.long), "huber"])
+@pytest.mark.long
+@pytest.mark.parametrize("loss", ["log", "huber"])
 def test_a_budget_of_compute_is_answered_in_parameters_and_tokens(loss: str) -> None:
     frame = language_models()
     frame.loc[[4, 17], "loss"] *= [1.3, 0.8] if loss == "huber" else [1.0, 1.0]
@@ -248,6 +250,7 @@ def test_accuracies_are_answered_as_accuracies() -> None:
     assert picture.data["value"].max() > 90
 
 
+@pytest.mark.long
 def test_programs_read_the_numbers_of_the_answer() -> None:
     """As of the true laws, and as the functions give that the answer comes from."""
     frame = pd.DataFrame({"n": SIZES, "accuracy": 1 - STEEP})
@@ -328,6 +331,7 @@ def test_sizes_that_do_not_vary_apart_leave_a_law_over_one(fixed: str, kept: str
     assert curve.asked.predicted[0] == pytest.approx(1.7 + 400 * truth[0] ** -0.34 + 400 * truth[1] ** -0.28, rel=0.02)
 
 
+@pytest.mark.long
 def test_a_column_of_budgets_is_the_group_and_the_cost() -> None:
     generator = np.random.default_rng(0)
     budgets = np.repeat(np.geomspace(6e18, 1e20, 4), 7)

@@ -285,6 +285,7 @@ def test_arms_of_others_go_by_their_own_names_whatever_ours_are_called(folder: P
         assert not [one for one in {words, capitalised(words)} - {name} if one in shown]
 
 
+@pytest.mark.long
 def test_a_run_that_hangs_is_told_and_ended_by_its_timeout(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The last of four runs of an arm waits for a minute; the others take a moment."""
     monkeypatch.setattr("transferscope.study.run._SLOW_SECONDS", 0.5)
