@@ -199,6 +199,7 @@ def test_what_does_not_exist_is_null_and_infinity_is_text(capsys: pytest.Capture
     }
 
 
+@pytest.mark.long
 def test_what_other_code_prints_does_not_reach_the_standard_output(tmp_path: Path) -> None:
     """Not even what a library writes past Python."""
     code = (

@@ -61,6 +61,7 @@ def test_a_kind_without_second_runs_is_drawn_as_the_others_are(seeds: tuple[Any,
         assert np.array_equal(alike[:, arms], drawn[:, arms]) == (at not in own)
 
 
+@pytest.mark.long
 def test_the_gain_of_the_best_of_many_is_shrunk_and_its_ends_cover() -> None:
     """Six transfer arms with true means of standard deviation 1 against two baselines, three seeds."""
     off, plain, inside, helped, said, loss, end = [], [], [], [], [], [], []

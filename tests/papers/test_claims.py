@@ -25,7 +25,7 @@ COMPUTED = (
 )
 """Figures whose claims need no simulation: theory has a value for every point."""
 
-SLOW_TO_DRAW = ("shachaf2021-fig2a", "shachaf2021-fig2b")
+SLOW_TO_DRAW = ("shachaf2021-fig2a", "shachaf2021-fig2b", "tahir2024-fig5", "tahir2024-sparsification")
 
 
 def quick(name: str) -> TheoryFigure:

@@ -124,6 +124,7 @@ def test_runs_that_have_not_left_what_the_study_is_judged_by_now_are_refused(fol
         assert [word for word in words if word not in said] == []
 
 
+@pytest.mark.long
 def test_a_file_that_asks_for_another_score_than_the_study_is_judged_by_is_noted(folder: Path) -> None:
     file = study_file(folder)
     assert call("run", file, "-q")[0] == 0
