@@ -7,9 +7,11 @@ import pytest
 
 from fabricate import Fabrication, fabricate
 from transferscope.analyses.compare.next_step import next_step, run_command
+from transferscope.analyses.compare.page import study_parts
 from transferscope.analyses.compare.statements import completeness, lost_runs, notes, settling
 from transferscope.analyses.compare.summary import Summary, summarise
 from transferscope.analyses.compare.tables import methods_section
+from transferscope.decision.record import MoreSeeds
 from transferscope.errors import StoreError
 from transferscope.report.blocks import Table
 from transferscope.study.race_state import NotBegun, RaceState
@@ -93,6 +95,16 @@ def test_a_race_is_resumed_for_twice_what_its_next_run_takes(tmp_path: Path, sma
     vars(frames)["documents"] = {"race": asdict(RaceState("time", ()))}
     assert next_step(frames, found.decided, []).options == "--set race.minutes=2"
     assert next_step(frames, found.decided, unlikely).options is None  # more runs of these arms would be in vain
+
+
+def test_the_page_says_where_no_number_of_seeds_decides(tmp_path: Path, small: Fabrication) -> None:
+    with fabricate(tmp_path / "s.sqlite", replace(small, gains={"fashion": {"fine-tune": 0.08}}, n_seeds=2)) as store:
+        found = summarise(store, "usps")
+    for chance, is_said in ((0.0, True), (0.9, False)):
+        more = MoreSeeds(("scratch", "fine-tune from fashion"), 12, chance, of_examples=0.83)
+        decided = {n: replace(decision, more_seeds=more) for n, decision in found.decided.items()}
+        whether = study_parts(replace(found, decided=decided))[0]
+        assert (whether.question, "83 % of the variance" in whether.sentence) == ("whether", is_said)
 
 
 def test_an_arm_with_fewer_seeds_than_others_has_its_number_beside_its_score(

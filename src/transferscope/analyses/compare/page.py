@@ -10,6 +10,7 @@ from transferscope.analyses.compare.statements import (
     chances,
     labels_saved,
     losses,
+    settling,
     which,
 )
 from transferscope.analyses.compare.summary import Summary
@@ -49,7 +50,8 @@ def study_parts(summary: Summary, target: Found = None) -> list[Part]:
     )
     dots = () if frames.study.facts.get("of_means") else tuple(draw_runs(summary))
     every_run = (Section("Every run", "every-run", (Text(OF_RUNS, "note"), *dots)),) if dots else ()
-    said = words.all_of([*called(frames, decided), *(() if many else all_chances)])
+    in_vain = [] if many else [one for one in settling(frames, decided) if one.kind == "unlikely"]
+    said = words.all_of([*called(frames, decided), *(() if many else all_chances), *in_vain])
     parts = [
         Part("whether", " ".join(said), (*((by_labels,) if many else ()), methods_section(summary), *every_run)),
         Part("which", " ".join(words.all_of(arms)), tuple(section for section in of_which if section)),
