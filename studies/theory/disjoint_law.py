@@ -204,7 +204,7 @@ def classes_of(source: str) -> int:
 
 
 def draw(path: Path) -> None:
-    """Draw means over seeds with the law, a panel for each target and s; grey: from scratch."""
+    """Draw means and standard errors over seeds with the law, a panel for each target and s; grey: from scratch."""
     errors = {target: errors_of(study=study) for target, study in STUDIES.items()}
     sources = sorted(set(errors["MNIST"].index.get_level_values("source")), key=classes_of)
     styles = mark_styles([f"{classes_of(one)} classes" for one in sources], None)
@@ -213,17 +213,19 @@ def draw(path: Path) -> None:
     with drawing():
         canvas, axes = new_panels(len(panels))
         for drawn, (target, s) in zip(axes, panels, strict=True):
-            for source, style in zip(sources, styles.values(), strict=True):
-                own = errors[target].loc[source, s].mean(axis=1)
+            for place, (source, style) in enumerate(zip(sources, styles.values(), strict=True)):
+                runs = errors[target].loc[source, s]
+                own, beside = runs.mean(axis=1), runs.index * 1.08 ** (place - 1.5)  # bars do not cover each other
                 line = np.geomspace(own.index.min(), own.index.max(), 50)
-                drawn.plot(own.index, own, style.mark, color=style.colour, markersize=4)
+                bars = {"elinewidth": 0.8, "markersize": 4, "color": style.colour}
+                drawn.errorbar(beside, own, runs.sem(axis=1), fmt=style.mark, **bars)
                 predicted = [laws[target].predict(source, s, n) for n in line]
                 drawn.plot(line, predicted, color=style.colour, linewidth=1.1)
             alone = errors_of("scratch", study=STUDIES[target]).xs(s, level="s").mean(axis=1)
             drawn.axhline(alone.iloc[0], color="0.5", linestyle="--", linewidth=1)
             drawn.set_title(f"{target}, {s} labels")
-            log_axes(drawn, x_title="Pre-training images n", y_title="Target error")
-        add_legend(canvas, styles, title="Source (dashed: from scratch)")
+            log_axes(drawn, x_title="Pretraining images n", y_title="Target error")
+        add_legend(canvas, styles, title="Source (bars: standard error over seeds; dashed: from scratch)")
         canvas.savefig(path, dpi=110)
 
 
