@@ -63,11 +63,15 @@ def test_a_kind_without_second_runs_is_drawn_as_the_others_are(seeds: tuple[Any,
 
 @pytest.mark.long
 def test_the_gain_of_the_best_of_many_is_shrunk_and_its_ends_cover() -> None:
-    """Six transfer arms with true means of standard deviation 1 against two baselines, three seeds."""
+    """Six transfer arms with true means of standard deviation 1 against two baselines, three seeds.
+
+    Arms are taken to be more alike than these are, so that the gain is told too low, by less than .4 points.
+    """
     off, plain, inside, helped, said, loss, end = [], [], [], [], [], [], []
-    for _ in range(150):
-        mean = RNG.normal(size=8)
-        found = decide(scores(mean[:, None] + RNG.normal(size=(8, 3)) + 1.5 * RNG.normal(size=3), 6))
+    rng = np.random.default_rng(0)
+    for _ in range(600):
+        mean = rng.normal(size=8)
+        found = decide(scores(mean[:, None] + rng.normal(size=(8, 3)) + 1.5 * rng.normal(size=3), 6))
         assert found.expected is not None
         assert found.difference is not None
         truth = mean[int(str(found.best_transfer_arm)[4:])] - mean[6:].max()
@@ -79,10 +83,10 @@ def test_the_gain_of_the_best_of_many_is_shrunk_and_its_ends_cover() -> None:
         arm = found.arms[int(str(found.recommended)[4:])]
         loss.append(mean.max() - mean[int(arm.name[4:])] <= (arm.at_most or 0.0))
         end.append((arm.at_most or 0.0) >= (arm.shortfall or 0.0))
-    assert abs(np.mean(off)) < np.mean(plain)
-    assert np.mean(inside) == pytest.approx(0.9, abs=3 * np.sqrt(0.09 / 150))
+    assert -0.4 < np.mean(off) < np.mean(plain)
+    assert np.mean(inside) == pytest.approx(0.9, abs=3 * np.sqrt(0.09 / 600))
     assert np.mean(said) == pytest.approx(np.mean(helped), abs=0.12)
-    assert np.mean(loss) > 0.9 - 3 * np.sqrt(0.09 / 150)
+    assert np.mean(loss) > 0.9 - 3 * np.sqrt(0.09 / 600)
     assert all(end)
 
 

@@ -250,6 +250,7 @@ class _MerlinObjective:
             goal = Goal.of(batch, self.n_outputs)
             if self.trained_head is not None:
                 weight, bias = self.trained_head.weight, self.trained_head.bias
+                features = features.to(weight.dtype)
                 of_head = goal.part(slice(half)).squared_loss(F.linear(features[:half].detach(), weight, bias))
                 fixed = F.linear(features[half:], weight.detach(), None if bias is None else bias.detach())
                 return of_head + goal.part(slice(half, None)).squared_loss(fixed)
