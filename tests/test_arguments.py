@@ -72,6 +72,8 @@ _DATA, _TABLE = Dataset("mine", _FEW, _FEW), pd.DataFrame({"n": [1, 2]})
         (lambda: DOOR.scaling(_TABLE, columns={"by": 3}), ["columns: by is given as int 3; expected a list of texts"]),
         (lambda: DOOR.scaling(_TABLE, columns={"pretrain": "n"}), ["setting of columns 'pretrain'", "'pretrain_size'"]),
         (lambda: DOOR.compare("digits", {"a": "glyphs"}), ["sources is given as dict", "or a list of these"]),
+        (lambda: DOOR.compare("digits", {}), ["sources is given as dict"]),
+        (lambda: DOOR.scaling(_TABLE, columns={1: "n"}), ["setting of columns '1'"]),
         (lambda: DOOR.plan(_TABLE, score="f1"), ["plan accepts no score; give columns={'score': ...}"]),
         (lambda: DOOR.load_model(3), ["place is given as int 3"]),
     ],
@@ -145,5 +147,9 @@ def test_a_record_may_be_a_dict_and_a_result_prints_what_its_command_prints() ->
         table, columns=Columns(pretrain_size="images", by=("model",)), question=ScalingQuestion(target_score=0.15)
     )
     assert repr(said) == str(same) == same.verdict.shown
+    ways = (np.array([[1e5], [1e6]]), [[1e5], [1e6]], ((n,) for n in (1e5, 1e6)), ((1e5,), (1e6,)))
+    first, *others = (str(DOOR.scaling(table, columns=settings, question={"at": at}).verdict) for at in ways)
+    assert "at 1,000,000 expect" in first
+    assert set(others) == {first}
     assert str(said.verdict) == repr(said.verdict) == "\n".join([said.verdict.headline, *said.verdict.sentences])
     assert len(repr(said)) < 2000

@@ -47,9 +47,8 @@ def checks_arguments(verb: Callable[P, T]) -> Callable[P, T]:
             return verb(*args, **kwargs)  # which says what it takes
         for name, value in bound.arguments.items():
             kinds = [kind for kind in _members(hints[name]) if kind is not NoneType]
-            record = next(filter(is_dataclass, kinds), None) if isinstance(value, Mapping) else None
-            if record and (len(kinds) == 1 or value.keys() <= get_type_hints(record).keys()):
-                bound.arguments[name] = _record(name, record, value)
+            if isinstance(value, Mapping) and len(kinds) == 1 and is_dataclass(kinds[0]):
+                bound.arguments[name] = _record(name, kinds[0], value)
                 continue
             if not _fits(value, hints[name]):
                 single = any(_fits(value, one) for kind in _members(hints[name]) for one in _elements(kind))
@@ -68,14 +67,15 @@ def _record(argument: str, kind: Any, values: Mapping[str, Any]) -> Any:
     hints = get_type_hints(kind)
     for name, value in values.items():
         if name not in hints:
-            raise unknown_name(f"setting of {argument}", name, hints)
+            raise unknown_name(f"setting of {argument}", str(name), hints)
         if not _fits(value, hints[name]):
             raise SettingsError(f"{argument}: {name} is given as {seen(value)}; expected {_expected(hints[name])}")
     return kind(**{name: _tuples(value) for name, value in values.items()})
 
 
 def _tuples(value: Any) -> Any:
-    return tuple(map(_tuples, value)) if isinstance(value, list) else value
+    value = value.tolist() if isinstance(value, np.ndarray) else value
+    return tuple(map(_tuples, value)) if isinstance(value, list | tuple | Iterator) else value
 
 
 class ReadableSignature(Signature):

@@ -37,7 +37,8 @@ def test_a_recipe_of_another_version_is_refused() -> None:
     with pytest.raises(SettingsError) as error:
         PretrainRecipe.from_payload(payload)
     assert str(error.value) == (
-        "a stored NetworkSettings: unknown key 'depth': known are head, input, name, options, widths"
+        "a stored NetworkSettings (run the study file if another version planned it): unknown key 'depth': "
+        "known are head, input, name, options, widths"
     )
 
 

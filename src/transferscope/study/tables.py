@@ -162,7 +162,7 @@ def member_of(
 
 def settings_of(kind: type[T], plain: object) -> T:
     """Parse settings from their JSON values; raises SettingsError if they do not fit this version."""
-    mistakes = Mistakes(f"a stored {kind.__name__}")
+    mistakes = Mistakes(f"a stored {kind.__name__} (run the study file if another version planned it)")
     settings = read_table(kind, plain, "", mistakes)
     mistakes.raise_any()
     assert settings is not None
