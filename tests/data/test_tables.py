@@ -535,6 +535,9 @@ def test_a_class_may_be_called_as_gaps_are(tmp_path: Path, word: str) -> None:
         DataError, match=r"label column 'level' is empty, NA or infinite in 4 of 20 rows \(first: line 2"
     ):
         load(file, TableSettings(("level",)))
+    file.write_text("x,level\n" + "".join(f"{i}.5,\n" for i in range(20)))
+    with pytest.raises(DataError, match="label column 'level' is empty, NA or infinite in 20 of 20 rows"):
+        load(file, TableSettings(("level",)))
 
 
 def test_labels_may_be_called_as_gaps_are_among_truth_values_and_among_several(tmp_path: Path) -> None:

@@ -42,20 +42,22 @@ _MONTH = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
     r"|nov(?:ember)?|dec(?:ember)?)"
 )
-_TIME = (
+_CLOCK = (
     r"(?P<hour>\d{1,2})(?:[:h](?P<minute>\d{2})(?::(?P<second>\d{2})(?:[.,](?P<part>\d+))?)?|(?=\s?[ap]\.?m))"
-    r"\s?(?P<half>[ap]\.?m\.?)?\s?(?P<zone>[+-]\d{2}:?\d{2}|[a-z]{1,5})?"
+    r"\s?(?P<half>[ap]\.?m\.?)"
 )
+_ZONE = r"\s?(?P<zone>[+-]\d{2}:?\d{2}|[a-z]{1,5})?"
 _DATE = re.compile(
     r"(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?,?\s+)?"
     r"(?:(?P<y1>\d{4}(?=-\d{2}-\d{2})|(?:1[89]|2[01])\d{2})[-/.](?P<m1>\d{1,2})[-/.](?P<d1>\d{1,2})"
     rf"|(?P<d2>\d{{1,2}})[ .-]{{0,2}}(?P<m2>{_MONTH})\.?[ ,-]{{0,2}}(?P<y2>\d{{4}}|\d{{2}})"
     rf"|(?P<m3>{_MONTH})\.? (?P<d3>\d{{1,2}})(?:st|nd|rd|th)?,? ?(?P<y3>\d{{4}})"
     r"|(?P<first>\d{1,2})[./-](?P<second_number>\d{1,2})[./-](?P<y4>\d{4}|\d{2}))"
-    rf"(?:[T ,]+{_TIME})?",
+    rf"(?:[T ,]+{_CLOCK}?{_ZONE})?",
     re.IGNORECASE,
 )
-_TIME_OF_DAY = re.compile(_TIME, re.IGNORECASE)
+_TIME_OF_DAY = re.compile(_CLOCK + _ZONE, re.IGNORECASE)
+"""With AM or PM: "10:30" alone may be a duration, a score or a ratio."""
 _UTC = ("z", "utc", "gmt")
 _EPOCH = datetime.datetime(1970, 1, 1)
 

@@ -390,7 +390,7 @@ def _refuse_one_value_in_two_spellings(column: pd.Series, path: Path) -> None:
 def _checked_labels(labels: pd.DataFrame, kind: Kind, path: Path) -> np.ndarray:
     for name in labels.columns:
         missing = labels[name].isna().to_numpy()
-        if not is_text(labels[name]):
+        if not missing.all() and not is_text(labels[name]):
             missing = missing | labels[name].isin([np.inf, -np.inf]).to_numpy()
         if missing.any():
             raise DataError(
