@@ -126,7 +126,11 @@ class GradientScaling(Diagnostic):
     batch_norm: BatchNorm = "running"
 
     def layers(self, subject: Subject) -> Mapping[str, LayerScaling]:
-        """Return gradients at every weighted layer that is called once, in the order of the forward pass."""
+        """Return gradients at every weighted layer that is called once, in the order of the forward pass.
+
+        Raises:
+            NetworkError: No weighted layer is called exactly once.
+        """
         norms: dict[str, list[Tensor]] = {}
         moments: dict[str, Tensor] = {}
         n = min(self.n_examples, len(subject.examples))

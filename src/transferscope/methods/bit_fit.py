@@ -30,7 +30,11 @@ class BitFit(FewWeights):
     recipe: ClassVar[str] = "bitfit"
 
     def adapt(self, own: Network, options: FitOptions) -> Sequence[nn.Module]:
-        """Freeze all other weights."""
+        """Freeze all other weights.
+
+        Raises:
+            SettingsError: The backbone has neither biases nor normalisation layers.
+        """
         backbone = own.features
         trained = {
             id(parameter)

@@ -43,14 +43,22 @@ class Boosting(Control):
     uses_network: ClassVar[bool] = False
 
     def check_task(self, target: Dataset, source: Dataset | None) -> None:
-        """Refuse data other than tables."""
+        """Refuse data other than tables.
+
+        Raises:
+            DataError: The inputs are images or texts.
+        """
         if target.train.is_image or target.train.is_tokens:
             seen = "texts" if target.train.is_tokens else "images"
             raise unsupported(self.name, "columns of a table", f"{target.name} is {seen}")
 
     @torch.no_grad()
     def fit(self, task: TransferTask, network: Network, options: FitOptions) -> Fitted:
-        """See `Method.fit`; the fitted network is the trees, and reads inputs as they are."""
+        """See `Method.fit`; the fitted network is the trees, and reads inputs as they are.
+
+        Raises:
+            DataError: The inputs are images or texts.
+        """
         Boosting.check_task(self, task.target, task.source)
         started = time.perf_counter()
         reader = Network(nn.Flatten(), nn.Identity(), task.target.train.input_shape[0], input=AS_THEY_ARE)

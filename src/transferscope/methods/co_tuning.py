@@ -36,7 +36,11 @@ class CoTuning(FineTuning):
     version: ClassVar[int] = 1
 
     def check_task(self, target: Dataset, source: Dataset | None) -> None:
-        """Refuse tasks without classes on both sides."""
+        """Refuse tasks without classes on both sides.
+
+        Raises:
+            DataError: Target or source is not a classification, or there are no source data.
+        """
         for data in (target, source):
             if data is None:
                 raise DataError(

@@ -139,7 +139,11 @@ class LoRA(FewWeights):
         return list(layers.values()) if takes_all else read_by_attention
 
     def adapt(self, own: Network, options: FitOptions) -> Sequence[nn.Module]:
-        """Add the low-rank changes to trained weights."""
+        """Add the low-rank changes to trained weights.
+
+        Raises:
+            SettingsError: As in `check_network`, or no trained weight belongs to a layer to change.
+        """
         self.check_network(own)
         backbone, of_weight = own.features, dict[int, LowRank]()
         free = [parameter for parameter in backbone.parameters() if parameter.requires_grad]

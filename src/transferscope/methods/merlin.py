@@ -126,7 +126,12 @@ class Merlin(Method):
         return searched_shares(self.lr_scale) if self.initial == "pretrained" else super().searched_rates(training)
 
     def fit(self, task: TransferTask, network: Network, options: FitOptions) -> Fitted:
-        """See `Method.fit`."""
+        """See `Method.fit`.
+
+        Raises:
+            DataError: There are fewer than 4 target examples to split.
+            SettingsError: The training has weights of classes and the head is unrolled.
+        """
         if self.inner == "unrolled" and options.training.class_weights != "none":
             raise SettingsError(
                 'inner = "unrolled" does not support class_weights; use inner = "ridge", or leave them out'

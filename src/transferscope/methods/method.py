@@ -256,6 +256,9 @@ def check_task(method: Method, target: Dataset, source: Dataset | None) -> None:
 
     Args:
         source: The source; None for a pretrained network without data.
+
+    Raises:
+        DataError: The method cannot learn this task from this source.
     """
     if target.train.grid is not None and not method.learns_grids:
         raise DataError(

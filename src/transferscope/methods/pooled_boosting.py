@@ -32,7 +32,11 @@ class SourceBoosting(Boosting):
     uses_source: ClassVar[bool] = True
 
     def check_task(self, target: Dataset, source: Dataset | None) -> None:
-        """Refuse what is not a table, and a source with other labels."""
+        """Refuse what is not a table, and a source with other labels.
+
+        Raises:
+            DataError: The inputs are images or texts; or as `outputs_in_source`.
+        """
         super().check_task(target, source)
         outputs_in_source(self.name, target, source)
 

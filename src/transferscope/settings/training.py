@@ -103,7 +103,11 @@ class TrainingSettings:
             raise SettingsError(f"{seen} of steps and epochs are given; give exactly one, as in steps = 3000")
 
     def check_labels(self, *, on_grid: bool) -> None:
-        """Refuse augmentation for labels on a grid over each image, which would move images but not labels."""
+        """Refuse augmentation for labels on a grid over each image, which would move images but not labels.
+
+        Raises:
+            SettingsError: Labels are on a grid and images are augmented.
+        """
         if on_grid and self.augment != "none":
             raise SettingsError(f"augment = {self.augment!r} moves pixels but not the grid of labels; leave it out")
 

@@ -125,6 +125,9 @@ def measure(outputs: Float[Tensor, "N K ..."], labels: Tensor, *, part: str, ste
 
     Returns:
         Records and predictions; a non-finite loss has status "non_finite".
+
+    Raises:
+        DataError: Regression targets or booleans are not of the shape of the outputs.
     """
     outputs, labels = outputs.cpu(), labels.cpu()  # once
     exact, of_numbers = outputs.to(torch.float64), labels.is_floating_point()

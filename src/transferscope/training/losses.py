@@ -12,7 +12,11 @@ from transferscope.training.tensors import Batch, TensorSet
 
 
 def check_data(settings: TrainingSettings, train: LabelledSet) -> None:
-    """Refuse settings that do not apply to this kind of training examples."""
+    """Refuse settings that do not apply to this kind of training examples.
+
+    Raises:
+        DataError: Class weights are requested for examples without classes.
+    """
     weighs = f'class_weights = "{settings.class_weights}" weighs'
     if settings.class_weights != "none" and train.kind == "regression":
         raise DataError(f"{weighs} classes, but the labels are numbers; leave class_weights out")
@@ -59,6 +63,9 @@ def batch_loss(outputs: Float[Tensor, "n K ..."], batch: Batch) -> Float[Tensor,
 
     Args:
         outputs: Logits, or regression values; (n, K, h, w) on a grid.
+
+    Raises:
+        DataError: As in `task_loss`.
     """
     return task_loss(outputs, batch.drawn, batch.weights)
 
@@ -73,6 +80,9 @@ def class_weights(labels: Tensor, n_outputs: int) -> Float[Tensor, "..."]:
         N / (K n_c) for each class, with the K classes that occur, and 0 for others, shape (n_outputs,); or, for several
         labels, N / (2 n) for its absence and its presence, shape (2, n_outputs), and 1 for a label that all examples
         have, or none. The weights of all examples have mean 1.
+
+    Raises:
+        DataError: The labels are numbers.
     """
     if labels.is_floating_point():
         raise wrong_shape(
@@ -100,7 +110,11 @@ def example_weights(labels: Tensor, weights: Float[Tensor, "..."]) -> Float[Tens
 
 
 def check_targets(targets: Tensor, shape: tuple[int, ...]) -> None:
-    """Refuse targets of another shape, since (n,) and (n, 1) would be broadcast."""
+    """Refuse targets of another shape, since (n,) and (n, 1) would be broadcast.
+
+    Raises:
+        DataError: The shapes differ.
+    """
     if tuple(targets.shape) != shape:
         raise wrong_shape("targets", targets, f"numbers of the outputs' shape {shape}")
 

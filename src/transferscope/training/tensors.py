@@ -79,7 +79,11 @@ class PixelScale:
 
     @classmethod
     def from_notes(cls, notes: Mapping[str, str]) -> Self | None:
-        """Return the scale written by `as_notes`; None if there is none."""
+        """Return the scale written by `as_notes`; None if there is none.
+
+        Raises:
+            SettingsError: The stored scale is invalid.
+        """
         if SCALE_NOTE not in notes:
             return None
         try:
@@ -97,7 +101,11 @@ class PixelScale:
             ) from error
 
     def fitted_to(self, data: LabelledSet) -> Self:
-        """Return the scale with one number for each channel or feature of these data."""
+        """Return the scale with one number for each channel or feature of these data.
+
+        Raises:
+            SettingsError: It has another number of channels or features.
+        """
         n = data.inputs.shape[1]
         if len(self.mean) not in (1, n):
             raise SettingsError(
@@ -359,6 +367,9 @@ def choose_device(name: str) -> torch.device:
 
     Args:
         name: "cpu", "cuda", "cuda:1", "mps", or "auto": the CPU, whose cores train small networks in parallel.
+
+    Raises:
+        SettingsError: The name is unknown, or the machine has no such device.
     """
     if name == "auto":
         name = "cpu"
@@ -385,7 +396,11 @@ def sent(tensor: Tensor, device: torch.device) -> Tensor:
 
 
 def exact_device(name: str) -> torch.device:
-    """Return the device of diagnostics, which need float64: the CPU instead of MPS."""
+    """Return the device of diagnostics, which need float64: the CPU instead of MPS.
+
+    Raises:
+        SettingsError: As in `choose_device`.
+    """
     device = choose_device(name)
     return torch.device("cpu") if device.type == "mps" else device
 
