@@ -331,6 +331,10 @@ def test_a_test_part_of_ones_own_is_checked(tmp_path: Path) -> None:
     frame[:200].to_csv(tmp_path / "a.csv", index=False)
     frame[200:].to_csv(tmp_path / "b.csv", index=False)
     assert len(load(f"{spec}&group=patient&time=seen").test) == 40
+    days = pd.DataFrame({"x": np.arange(80) % 7, "day": np.arange(80) // 4, "y": np.arange(80) % 2})
+    days.to_csv(tmp_path / "days.csv", index=False)
+    by_day = load(f"csv:{tmp_path}/days.csv?label=y&group=day&time=day")  # the rows of a day are one group
+    assert (len(by_day.train), len(by_day.test)) == (64, 16)
 
 
 @pytest.mark.parametrize("form", ["arrays", "frame", "pair", "texts"])

@@ -159,7 +159,7 @@ def load_table(
     others, _ = read_labels(test, settings, kind, test_path, names=names)
     both = (encoding.apply(train, path, np.float32), encoding.apply(test, test_path, np.float32))
     parts = to_parts(both, (own, others), name=str(path), kind=kind, label_names=names)
-    apart = list(filter(None, (settings.group, settings.time)))
+    apart = list(dict.fromkeys(filter(None, (settings.group, settings.time))))
     parts = apart_by(pd.concat([train[apart], test[apart]]), settings, path).kept(parts)
     notes = (*notes, *filter(None, [parts.words, "" if settings.group else group_note(train[features])]))
     if shared is None:
