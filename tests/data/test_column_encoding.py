@@ -356,6 +356,10 @@ def test_dates_that_can_only_be_one_are_read(forms: list[str], expected: list[st
     np.testing.assert_allclose(encoding.apply(rows(x=forms), FILE)[:, 0], since, rtol=1e-12)
 
 
+def test_columns_that_are_all_left_out_give_no_features() -> None:
+    assert fit_encoding(rows(x=[5] * 20), FILE).apply(rows(x=[5, 6, 7]), FILE).shape == (3, 0)
+
+
 def test_minutes_and_seconds_a_score_or_a_ratio_are_no_time_of_day() -> None:
     for forms in (["0:00", "10:30", "1:05"], ["2:01", "3:12", "1h30"]):
         assert fit_encoding(rows(x=forms * 10), FILE).columns[0].kind == "category"

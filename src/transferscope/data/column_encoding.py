@@ -182,12 +182,12 @@ class TableEncoding:
         """
         used = [one for one in self.columns if one.features]
         read = [_read(table[one.name], one, path, kind) for one in used]
-        ends = np.cumsum([len(one.features) for one in used])
+        ends = np.cumsum([0, *(len(one.features) for one in used)])
         made: np.ndarray = np.empty((len(table), len(self.features)), dtype=kind)  # in large pages, unlike zeros
         for start in range(0, len(table), _ROWS_AT_ONCE):  # whose features stay in the cache
             rows = slice(start, start + _ROWS_AT_ONCE)
             made[rows] = 0.0
-            for one, (values, missing), begin, end in zip(used, read, [0, *ends[:-1]], ends, strict=True):
+            for one, (values, missing), begin, end in zip(used, read, ends[:-1], ends[1:], strict=True):
                 _write_features(made[rows, begin:end], one, values[rows], missing[rows])
         return made
 
