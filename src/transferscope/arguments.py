@@ -62,7 +62,7 @@ def checks_arguments(verb: Callable[P, T]) -> Callable[P, T]:
     return checked
 
 
-def _record(argument: str, kind: Any, values: Mapping[str, Any]) -> Any:
+def _record(argument: str, kind: Any, values: Mapping[Any, Any]) -> Any:
     """Return a record of these fields."""
     hints = get_type_hints(kind)
     for name, value in values.items():
