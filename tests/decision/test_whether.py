@@ -1,5 +1,6 @@
 """Noise and calls beside SciPy, loops written out, and simulated truths."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -97,15 +98,11 @@ def test_an_arm_is_called_where_it_beats_each_of_those_without() -> None:
     assert said.best_baseline == "arm 5"
 
 
-def bert(seeds: int) -> Scores:
-    """Two baselines that draw nothing, as scikit-learn's, and a network ten points above them."""
-    values = np.array([[71.0], [72.0], [82.0]]) + np.array([[0.0], [0.0], [1.5]]) * RNG.normal(size=(3, seeds))
-    return scores(values[::-1], 1)
-
-
 @pytest.mark.parametrize("seeds", [3, 5, 10])
 def test_baselines_without_noise_do_not_hide_a_gain(seeds: int) -> None:
-    said = [decide(bert(seeds)) for _ in range(25)]
+    """Two baselines that draw nothing, as scikit-learn's, and a network ten points above them."""
+    drawn = np.array([[82.0], [72.0], [71.0]]) + np.array([[1.5], [0.0], [0.0]]) * RNG.normal(size=(25, 3, seeds))
+    said = [decide(scores(values, 1)) for values in drawn]
     assert np.mean([one.outcome == "helps" for one in said]) > 0.9
     assert all(one.unstable == () and one.recommended == "arm 0" for one in said)
 
@@ -173,6 +170,15 @@ def test_an_unstable_arm_is_named_and_hides_no_other() -> None:
     assert (collapsed.helping, collapsed.arms[1].call, collapsed.arms[1].why) == (("arm 0",), "not tested", "unstable")
 
 
+def five_arms(
+    seeds: int = 5, gain: float = 8.0, noise: float = 1.0, n_ways: int = 3, unfinished: Sequence[int] = (0,) * 5
+) -> Scores:
+    values = noise * np.random.default_rng(4).normal(size=(5, seeds)) + 70
+    values[:3] += gain
+    cost = np.array([50.0, 60, 70, 1, 2])
+    return scores(values, n_ways, unfinished=np.array(unfinished, dtype=bool), cost=cost)
+
+
 CASES: dict[str, tuple[dict[str, Any], str, str]] = {
     "a clear gain": ({}, "helps", ""),
     "one seed": ({"seeds": 1}, "inconclusive", "one seed"),
@@ -191,20 +197,7 @@ CASES: dict[str, tuple[dict[str, Any], str, str]] = {
 @pytest.mark.parametrize("name", CASES)
 def test_outcomes(name: str) -> None:
     change, outcome, why = CASES[name]
-    settings: dict[str, Any] = {
-        "seeds": 5,
-        "gain": 8.0,
-        "noise": 1.0,
-        "n_ways": 3,
-        "unfinished": [0, 0, 0, 0, 0],
-        **change,
-    }
-    values = settings["noise"] * np.random.default_rng(4).normal(size=(5, settings["seeds"])) + 70
-    values[:3] += settings["gain"]
-    cost = np.array([50.0, 60, 70, 1, 2])
-    said = decide(
-        scores(values, settings["n_ways"], unfinished=np.array(settings["unfinished"], dtype=bool), cost=cost)
-    )
+    said = decide(five_arms(**change))
     assert (said.outcome, said.why) == (outcome, why)
     if why == "unfinished":
         assert {arm.why for arm in said.arms if arm.with_source} == {"unfinished"}

@@ -116,6 +116,7 @@ def _draw_alike(
 
     Means that differ by no more than their errors are shrunk towards each other. Centre (the median) and tau are those
     of the arms that may be the best; the others lie far below, and are drawn with their own distance as the spread.
+    The likelihood of tau counts one arm fewer than there are, since the centre is estimated from them.
     The variance of pairs beyond v_a / n_a + v_b / n_b, from test examples and unshared seeds, is split by arm.
     """
     k = len(noise.mean)
