@@ -20,17 +20,11 @@ def test_golden_values_with_the_published_D(loss: str, alpha: float, C: float) -
     assert fit.estimates["C"].value == pytest.approx(C, abs=1e-6)
 
 
-def test_golden_values_of_the_power_law_are_those_of_a_straight_line() -> None:
+def test_the_power_law_has_the_values_and_standard_errors_of_a_straight_line() -> None:
     fit = fit_law(SIZES, OBJDET, law="power")
     slope, offset = np.polyfit(np.log(SIZES), np.log(OBJDET), 1)
     assert fit.estimates["alpha"].value == pytest.approx(-slope, rel=1e-7)
     assert fit.estimates["D"].value == pytest.approx(np.exp(offset), rel=1e-7)
-    assert fit.estimates["D"].value == pytest.approx(0.98876877, abs=1e-6)
-    assert fit.estimates["alpha"].value == pytest.approx(0.00487792, abs=1e-6)
-
-
-def test_standard_errors_are_those_of_a_linear_regression() -> None:
-    fit = fit_law(SIZES, OBJDET, law="power")
     design = np.stack([-np.log(SIZES), np.ones(7)], axis=1)
     variance = (fit.residuals**2).sum() / 5
     expected = np.sqrt(variance * np.linalg.inv(design.T @ design)[0, 0])

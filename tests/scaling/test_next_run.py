@@ -71,28 +71,21 @@ def _design(sizes: np.ndarray) -> np.ndarray:
     return np.column_stack([np.ones(len(sizes)), np.log(sizes)])
 
 
-def test_the_next_run_over_both_sizes_is_that_of_least_squares(surface: Surface) -> None:
+@pytest.mark.parametrize("costs", [None, Costs(per_pretrain=1.0, per_run=1000.0)])
+def test_the_next_run_over_both_sizes_is_that_of_least_squares_by_time_or_cost(
+    surface: Surface, costs: Costs | None
+) -> None:
     n, s = surface.largest
-    found = next_surface_run(surface, target_error=1e-4)
+    found = next_surface_run(surface, target_error=1e-4, costs=costs)
     assert (*found.plan, found.reached) == (100 * n, s, 0.0)
     runs = candidate_runs(surface, most_n=100 * n, most_s=s)
     shares = closed_form(runs, _design(np.array([[100 * n, s]]))[0])
-    per_time = np.where(shares >= shares.max() / 4, shares / runs.sum(axis=1), 0)
+    price = runs.sum(axis=1) if costs is None else runs[:, 0] + 1000
+    per_price = np.where(shares >= shares.max() / 4, shares / price, 0)
     place = (runs == found.run.sizes).all(axis=1)
-    assert per_time[place] > 0.8 * per_time.max()
+    assert per_price[place] > 0.8 * per_price.max()
     assert found.run.information == pytest.approx(float(shares[place][0]), abs=0.05)
-    assert found.run.cost is None
-
-
-def test_costs_turn_the_choice_as_they_should(surface: Surface) -> None:
-    n, s = surface.largest
-    found = next_surface_run(surface, target_error=1e-4, costs=Costs(per_pretrain=1.0, per_run=1000.0))
-    runs = candidate_runs(surface, most_n=100 * n, most_s=s)
-    shares, costs = closed_form(runs, _design(np.array([[100 * n, s]]))[0]), runs[:, 0] + 1000
-    per_cost = np.where(shares >= shares.max() / 4, shares / costs, 0)
-    place = (runs == found.run.sizes).all(axis=1)
-    assert per_cost[place] > 0.8 * per_cost.max()
-    assert found.run.cost == costs[place]
+    assert found.run.cost == (None if costs is None else price[place])
 
 
 @pytest.mark.long
