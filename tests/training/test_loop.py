@@ -113,7 +113,10 @@ def test_a_run_that_is_killed_goes_on_bit_for_bit(cut: int, tmp_path: Path) -> N
     assert resumed.cost.steps == 30
 
 
-def test_a_run_that_is_stopped_at_a_check_keeps_where_it_stands(tmp_path: Path) -> None:
+def test_a_run_that_is_stopped_at_a_check_keeps_where_it_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("transferscope.training.loop._TELL_SECONDS", float("inf"))
     whole = module()
     train(learner_of(whole), SETTINGS, RunOptions(seed=4), n_steps=60, curve=curve_of(whole))
 
@@ -239,7 +242,8 @@ def test_a_layer_may_begin_to_be_trained_late() -> None:
     assert torch.allclose(weights(network), weights(by_hand), atol=1e-7)
 
 
-def test_progress_is_told() -> None:
+def test_progress_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("transferscope.training.loop._TELL_SECONDS", float("inf"))  # a slow machine tells more often
     told: list[tuple[int, int]] = []
     options = RunOptions(seed=4, on_progress=lambda done, total: told.append((done, total)))
     train(learner_of(module()), SETTINGS, options, n_steps=120)

@@ -17,7 +17,7 @@ from transferscope.data.counter_random import check_seed
 from transferscope.data.places import data_folder, find_path
 from transferscope.data.readers import FONTS, READERS, Reader
 from transferscope.data.spec import NETWORK_FILE, TABLES, DataSpec, holds_name, parse_spec, path_options
-from transferscope.data.splits import few_shot
+from transferscope.data.splits import TEST_SHARE, few_shot
 from transferscope.data.task import Dataset, LabelledSet
 from transferscope.data.transforms import apply_transforms, check_transforms
 from transferscope.errors import DataError, SettingsError, TransferscopeError, UnknownNameError, unknown_name
@@ -231,10 +231,11 @@ def _limited(examples: LabelledSet, limit: int | None, seed: int) -> LabelledSet
 @made_once(lambda spec, seed: (spec.text, seed), passing=True)
 def _read(spec: DataSpec, seed: int) -> Dataset:
     if spec.kind in CATALOGUE:
-        spec.allow(())
+        entry = CATALOGUE[spec.kind]
+        spec.allow(("test_share",) if entry.is_drawn else ())
         if spec.path:
             raise SettingsError(f"{spec.text!r} has a path; give {spec.kind} by name alone")
-        return read_entry(CATALOGUE[spec.kind], seed=seed)
+        return read_entry(entry, seed=seed, share=spec.share("test_share") or TEST_SHARE)
     if spec.kind in READERS:
         return READERS[spec.kind](spec, seed)
     plugin, spec = _plugin(spec)

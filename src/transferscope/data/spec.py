@@ -120,6 +120,11 @@ def holds_name(function: object) -> bool:
     return getattr(function, "holds_name", False) is True
 
 
+def with_option(text: str, option: str) -> str:
+    """Return a data name with a further option, as in "test_share=0.5"; unchanged if the option is empty."""
+    return f"{text}{'&' if parse_spec(text).options else '?'}{option}" if option else text
+
+
 def parse_spec(text: str) -> DataSpec:
     """Parse a data name.
 

@@ -1,5 +1,6 @@
 """Selection of examples: nested few-shot subsets, a test part, folds for cross-validation."""
 
+import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +19,20 @@ from transferscope.wording import counted
 
 TEST_SHARE = 0.2
 """Default share of the test set, for data without one."""
+
+MOST_TEST_SHARE, ENOUGH_TESTS, POOL = 0.5, 1000, 3
+"""Largest share and number of test examples where few labels are asked, and the least multiple of those labels from
+which they are drawn, since seeds would else draw mostly the same ones."""
+
+
+def share_for_labels(n: int, labels: int) -> float:
+    """Return the share of a drawn test set where at most `labels` of `n` examples are used as labels.
+
+    What the labels leave is tested instead of unused: the variance that the draw of the test examples adds to every
+    difference, which no further seed reduces, is inverse to their number.
+    """
+    most = min(MOST_TEST_SHARE, ENOUGH_TESTS / n, 1 - POOL * labels / n)
+    return max(TEST_SHARE, math.floor(100 * most) / 100)
 
 
 def few_shot(train: LabelledSet, n: int, *, seed: int, draw: Draw = "stratified") -> LabelledSet:

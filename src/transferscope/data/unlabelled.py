@@ -18,7 +18,7 @@ from transferscope.data.places import find_path
 from transferscope.data.readers import READERS
 from transferscope.data.readers.images import image_form
 from transferscope.data.readers.tables import table_encoding, table_form
-from transferscope.data.spec import TABLES, DataSpec, parse_spec
+from transferscope.data.spec import TABLES, DataSpec, parse_spec, with_option
 from transferscope.data.tables import read_features
 from transferscope.data.task import Dataset, LabelledSet
 from transferscope.data.texts import read_texts, text_settings, tokenizer_of
@@ -210,7 +210,7 @@ def input_form(data: str, transforms: tuple[str, ...], dataset: Dataset) -> Inpu
     parsed = parse_name(data)
     pinned = data
     if parsed.kind in _OF_IMAGES and "size" in dataset.provenance:
-        pinned = f"{data}{'&' if parsed.options else '?'}size={dataset.provenance['size']}"
+        pinned = with_option(data, f"size={dataset.provenance['size']}")
     encoding = table_encoding(parsed, 0) if parsed.kind in TABLES else None
     columns = () if encoding is None else encoding.features
     shape = dataset.train.input_shape

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from transferscope.data.input_form import table_of_network
 from transferscope.data.load import load
 from transferscope.data.readers.tables import table_encoding
-from transferscope.data.spec import TABLES, parse_spec
+from transferscope.data.spec import TABLES, parse_spec, with_option
 from transferscope.data.task import Dataset
 from transferscope.errors import DataError
 from transferscope.models import NetworkSettings, Pretrained
@@ -157,7 +157,7 @@ def _with_encoding(name: str, encoding: str) -> str:
 
 
 def _with_option(name: str, option: str, value: str) -> str:
-    return f"{name}{'&' if '?' in name else '?'}{option}={quote(value, safe='/: ')}"
+    return with_option(name, f"{option}={quote(value, safe='/: ')}")
 
 
 def check_tokenizer(dataset: Dataset, networks: Sequence[NetworkSettings]) -> None:

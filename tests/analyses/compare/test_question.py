@@ -226,6 +226,38 @@ def test_a_study_file_that_was_edited_is_set_aside(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 3
 
 
+@pytest.mark.parametrize(
+    ("n", "labels", "n_test"),
+    [
+        (500, [10], 250),  # half
+        (500, [10, 120], 140),  # three times as many as the most labels are left: 360
+        (500, [160], 100),  # a fifth, as usual
+        (500, [], 100),
+        (2600, [20], 988),  # 38 %, of which whole percents stay below 1,000
+        (6000, [20], 1200),
+    ],
+)
+def test_what_few_labels_leave_is_tested(n: int, labels: list[int], n_test: int, tmp_path: Path) -> None:
+    x, y = np.random.default_rng(0).normal(size=(n, 3)), np.arange(n) % 2
+    np.savez(tmp_path / "t.npz", x=x, y=y)
+    tables = tables_of("digits", target=f"npz:{tmp_path}/t.npz", labels=labels, network="mlp", folder=tmp_path)
+    assert len(load(tables["target"]["data"]).test) == n_test
+
+
+def test_a_test_part_that_was_not_drawn_for_want_of_another_stays(tmp_path: Path) -> None:
+    x, y = np.random.default_rng(0).normal(size=(500, 3)), np.arange(500) % 2
+    np.savez(tmp_path / "parts.npz", x_train=x[:400], y_train=y[:400], x_test=x[400:], y_test=y[400:])
+    np.savez(tmp_path / "whole.npz", x=x, y=y, day=np.arange(500.0))
+    own = "def own(spec, seed):\n    from transferscope.data import load\n    return load(f'npz:{PATH!r}')\n"
+    (tmp_path / "mine.py").write_text(own.replace("{PATH!r}", str(tmp_path / "whole.npz")))
+    for name in ("npz:parts.npz", "npz:whole.npz?time=day", "npz:whole.npz?test_share=0.2", "mine.py:own"):
+        kind, _, path = name.partition(":")
+        data = f"{tmp_path}/{name}" if kind == "mine.py" else f"{kind}:{tmp_path}/{path}"
+        tables = tables_of("digits", target=data, labels=[10], network="mlp", folder=tmp_path)
+        assert tables["target"]["data"] == data
+        assert len(load(data).test) == 100
+
+
 @pytest.mark.long
 def test_arrays_and_frames_in_memory_score_as_their_files_do(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)

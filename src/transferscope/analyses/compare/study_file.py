@@ -27,6 +27,8 @@ from transferscope.data.image_folder import size_at_most
 from transferscope.data.load import load, parse_name, seen_from
 from transferscope.data.memory import AS_TYPED, Data, InMemory, write_in_memory
 from transferscope.data.places import find_path
+from transferscope.data.spec import with_option
+from transferscope.data.splits import TEST_SHARE, share_for_labels
 from transferscope.data.task import Dataset
 from transferscope.errors import (
     DataError,
@@ -42,7 +44,7 @@ from transferscope.methods.recipes import Protocol
 from transferscope.methods.tuning import runs_of_a_search, search_grid
 from transferscope.models import Pretrained, open_pretrained
 from transferscope.models.build import seen_from as network_seen_from
-from transferscope.settings.data import TuningSettings
+from transferscope.settings.data import TargetSettings, TuningSettings
 from transferscope.study.decisions import MOST_SEEDS
 from transferscope.study.facts import shape_as_read
 from transferscope.study.read_alike import in_tokens_of
@@ -222,6 +224,9 @@ def study_tables(question: Question) -> tuple[dict[str, Any], StudySpec]:
     spec = parse_spec(seen_from_folder(tables, folder.absolute()), place="the comparison")
     named = {key: one.data for key, one in spec.sources.items() if one.data is not None} | {keys[-1]: spec.target.data}
     data = {key: load(name) for key, name in named.items()}
+    option, data[keys[-1]] = _tested_on_more(data[keys[-1]], spec.target)
+    tables["target"]["data"] = with_option(tables["target"]["data"], option)
+    spec = replace(spec, target=replace(spec.target, data=with_option(spec.target.data, option)))
     on_grid = data[keys[-1]].train.grid is not None
     if on_grid:
         tables["methods"] = _without_head(tables["methods"])
@@ -235,6 +240,22 @@ def study_tables(question: Question) -> tuple[dict[str, Any], StudySpec]:
     left_out = () if question.methods is not None else _untaught(spec.methods, list(data.values()), networks)
     tables = _fitted_to(data, tables, without=left_out)
     return tables, _as_fitted(spec, tables)
+
+
+def _tested_on_more(data: Dataset, target: TargetSettings) -> tuple[str, Dataset]:
+    """Return the option of a larger test part than the usual share, and the target with it; "" to leave it as it is.
+
+    Only a test part that is drawn by seed from all examples is enlarged, and where few labels are asked.
+    """
+    n, options = len(data.train) + len(data.test), parse_name(target.data).options
+    drawn = abs(len(data.test) - TEST_SHARE * n) <= max(1, len(data.train.classes or ()))
+    if target.labels and drawn and not options.keys() & {"test_share", "test", "split", "time"}:
+        option = f"test_share={share_for_labels(n, max(target.labels)):g}"
+        with suppress(TransferscopeError):  # data that have a test part of their own refuse the option
+            more = load(with_option(target.data, option))
+            if len(more.test) > len(data.test):
+                return option, more
+    return "", data
 
 
 def _as_fitted(spec: StudySpec, tables: Mapping[str, Any]) -> StudySpec:
@@ -503,7 +524,7 @@ def _at_most(name: str, side: int) -> str:
     option = ""
     with suppress(TransferscopeError):  # what loads the data says what is wrong
         option = size_at_most(find_path(parsed.path), side)
-    return f"{name}{'&' if parsed.options else '?'}{option}" if option else name
+    return with_option(name, option)
 
 
 def _specify(data: Data, question: Question, role: str) -> str:

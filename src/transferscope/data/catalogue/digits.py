@@ -8,22 +8,21 @@ import numpy as np
 
 from transferscope.data.arrays import Parts
 from transferscope.data.catalogue.entry import CatalogueEntry
-from transferscope.data.splits import split_off_test
+from transferscope.data.splits import TEST_SHARE, split_off_test
 from transferscope.data.task import LabelledSet
 
 _CLASSES = tuple("0123456789")
-_TEST_SHARE = 0.2
 _BRIGHTEST = 16
 
 
-def _decode(files: Mapping[str, Path], seed: int) -> Parts:
+def _decode(files: Mapping[str, Path], seed: int, share: float = TEST_SHARE) -> Parts:
     package = find_spec("sklearn")  # imported here, since the import is slow
     assert package is not None
     assert package.origin is not None
     table = np.loadtxt(Path(package.origin).parent / "datasets/data/digits.csv.gz", delimiter=",")
     pixels = np.rint(table[:, :-1].reshape(-1, 1, 8, 8) * (255 / _BRIGHTEST)).astype(np.uint8)
     whole = LabelledSet(pixels, table[:, -1].astype(np.int64), _CLASSES)
-    return split_off_test(whole, _TEST_SHARE, seed=seed)
+    return split_off_test(whole, share, seed=seed)
 
 
 ENTRY = CatalogueEntry(
@@ -34,4 +33,5 @@ ENTRY = CatalogueEntry(
     classes=_CLASSES,
     files=(),
     decode=_decode,
+    is_drawn=True,
 )

@@ -14,13 +14,14 @@ from tqdm import tqdm
 from transferscope.data.arrays import Parts
 from transferscope.data.npz import load_npz
 from transferscope.data.places import cache_folder, data_folder
+from transferscope.data.splits import TEST_SHARE
 from transferscope.data.task import Dataset
 from transferscope.errors import CorruptDataError, DataError, MissingDataError
 
 if TYPE_CHECKING:
     import requests
 
-Decoder = Callable[[Mapping[str, Path], int], Parts]
+Decoder = Callable[[Mapping[str, Path], int], Parts] | Callable[[Mapping[str, Path], int, float], Parts]
 """Reads the original files of a data set: takes the path of each `RemoteFile.name`, and the seed of the split for a
 data set without one; returns the training and the test set. Raises CorruptDataError for a file of another format."""
 
@@ -49,6 +50,7 @@ class CatalogueEntry:
         home: The page that describes the data.
         classes: The name of each class in label order.
         files: The original files; none for data that come with a package.
+        is_drawn: Whether the test part is drawn by seed; `decode` then takes its share as a third argument.
     """
 
     name: str
@@ -58,6 +60,7 @@ class CatalogueEntry:
     classes: tuple[str, ...]
     files: tuple[RemoteFile, ...]
     decode: Decoder
+    is_drawn: bool = False
 
 
 _RETRIES = 2
@@ -223,7 +226,7 @@ def _md5(path: Path) -> str:
         return hashlib.file_digest(stream, "md5").hexdigest()
 
 
-def read_entry(entry: CatalogueEntry, *, seed: int) -> Dataset:
+def read_entry(entry: CatalogueEntry, *, seed: int, share: float = TEST_SHARE) -> Dataset:
     """Read a data set of the catalogue from the first place that has it, downloaded if none does; raises as `fetch`.
 
     Raises:
@@ -242,7 +245,7 @@ def read_entry(entry: CatalogueEntry, *, seed: int) -> Dataset:
             )
         parts = Parts(*(replace(part, classes=entry.classes) for part in (parts.train, parts.test)))
     else:
-        parts = entry.decode(location.files, seed)
+        parts = entry.decode(location.files, seed, *([share] if entry.is_drawn else []))
     if location.form == "original":
         about["address"] = " ".join(file.addresses[0] for file in entry.files if file.addresses) or entry.home
         about["checksum"] = " ".join(f"md5:{file.md5}" for file in entry.files)
