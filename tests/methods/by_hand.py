@@ -1,15 +1,18 @@
 """What the tests that write the first step of a method by hand begin from."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
+from sklearn.linear_model import LogisticRegression, RidgeCV
 from torch import Tensor, nn
 
 from cases_of_methods import BUDGET, blobs
 from transferscope.data.task import Dataset, TransferTask
 from transferscope.methods import FitOptions
 from transferscope.models import Network, NetworkSettings, build_network, new_head
+from transferscope.numerics.leave_one_out import RIDGE_GRID
 from transferscope.training import pixel_scale, stream_seed, to_tensors
 
 ONE_STEP = replace(BUDGET, steps=1, batch_size=64, momentum=0.0, weight_decay=0.0, schedule="constant")
@@ -53,3 +56,18 @@ def images(n: int = 12) -> TransferTask:
 def convolutions() -> Network:
     """A small residual network, with batch normalisation, for `images`."""
     return build_network(NetworkSettings("resnet20", (2, 2, 3)), (3, 16, 16), 4, seed=0)
+
+
+def unit(features: np.ndarray) -> float:
+    """The mean squared distance of features from their mean, in units of which penalties are given."""
+    return float(np.square(features - features.mean(axis=0)).sum(axis=1).mean())
+
+
+def ridge(features: np.ndarray, targets: np.ndarray, **fitted: Any) -> Any:
+    """Scikit-learn's ridge regression, with the penalty of the least leave-one-out error."""
+    return RidgeCV(RIDGE_GRID * unit(features)).fit(features, targets, **fitted)
+
+
+def logistic(features: np.ndarray, labels: np.ndarray, penalty: float = 1.0, **settings: Any) -> Any:
+    """Scikit-learn's logistic regression with this penalty."""
+    return LogisticRegression(C=1 / penalty / unit(features), max_iter=1000, **settings).fit(features, labels)

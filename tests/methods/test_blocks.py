@@ -3,17 +3,15 @@
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from sklearn.linear_model import RidgeCV
 from torch import nn
 from torch.nn import functional as F
 
 from cases_of_methods import BUDGET, classification_task, network_for, regression_task
-from methods.by_hand import ONE_STEP, OPTIONS, convolutions, images
+from methods.by_hand import ONE_STEP, OPTIONS, convolutions, images, ridge, whole
 from transferscope.data.splits import folds
 from transferscope.data.task import TransferTask
 from transferscope.errors import SettingsError
@@ -21,9 +19,8 @@ from transferscope.methods import AllLayersProbe, FineTune, LinearProbe, Surgica
 from transferscope.methods.all_layers_probe import FRACTIONS
 from transferscope.models import Network
 from transferscope.models.network import seeded
-from transferscope.numerics.leave_one_out import RIDGE_GRID
 from transferscope.testing.methods import same, weights_of
-from transferscope.training import pixel_scale, stream_seed, to_tensors
+from transferscope.training import stream_seed
 
 
 @pytest.mark.long
@@ -31,11 +28,10 @@ def test_the_first_step_moves_the_named_block_and_the_head() -> None:
     task = classification_task()
     network = network_for(task, Surgical())
     names = list(network.named_blocks())
-    tensors = to_tensors(task.target.train, pixel_scale(task.target.train))
-    batch = tensors.batch(torch.arange(12))
+    inputs, labels = whole(task.target)
     probe = LinearProbe().fit(task, network, OPTIONS).network.head
     block = network.named_blocks()[names[0]]
-    loss = F.cross_entropy(probe(network.features(batch.inputs)), batch.labels)
+    loss = F.cross_entropy(probe(network.features(inputs)), labels)
     before = [*block.parameters(), *probe.parameters()]
     gradients = torch.autograd.grad(loss, before)
     fitted = Surgical(block=names[0], lr_scale=0.5).fit(task, network, OPTIONS)
@@ -53,10 +49,9 @@ def block_weights(network: Network, name: str) -> dict[str, torch.Tensor]:
 def test_the_chosen_block_has_the_largest_relative_gradient_and_the_others_keep_their_statistics() -> None:
     task, network = images(24), convolutions()
     probe = LinearProbe().fit(task, network, OPTIONS).network
-    tensors = to_tensors(task.target.train, pixel_scale(task.target.train))
-    batch = tensors.batch(torch.arange(24))
+    inputs, labels = whole(task.target)
     own = probe.copy().eval()
-    F.cross_entropy(own(batch.inputs), batch.labels).backward()  # type: ignore[no-untyped-call]
+    F.cross_entropy(own(inputs), labels).backward()  # type: ignore[no-untyped-call]
     norms = []
     for block in own.blocks():
         gradient = np.concatenate([p.grad.double().numpy().ravel() for p in block.parameters() if p.grad is not None])
@@ -109,9 +104,7 @@ def test_blocks_before_the_last_are_frozen_by_minus_one(
         with pytest.raises(SettingsError, match="this backbone has one block"):
             method.check_network(network)
         return
-    fitted = FineTune(frozen_blocks=-1, lr_scale=1.0).fit(
-        classification_task(), network, replace(OPTIONS, training=BUDGET)
-    )
+    fitted = replace(method, lr_scale=1.0).fit(classification_task(), network, replace(OPTIONS, training=BUDGET))
     before, after = network.state_dict(), fitted.network.state_dict()
     changed = {
         name.split(".")[1] for name in before if "features" in name and not torch.equal(before[name], after[name])
@@ -156,11 +149,6 @@ def layer_by_layer(network: Network, task: TransferTask) -> tuple[np.ndarray, np
     return (train - train.mean(axis=0)) / scale, (test - train.mean(axis=0)) / scale
 
 
-def ridge(train: np.ndarray, labels: np.ndarray) -> Any:
-    scale = np.square(train - train.mean(axis=0)).sum(axis=1).mean()
-    return RidgeCV(alphas=RIDGE_GRID * scale).fit(train, labels)
-
-
 @pytest.mark.parametrize("fraction", [1.0, 0.4])
 @pytest.mark.parametrize("kind", ["classification", "regression"])
 def test_the_head_is_the_ridge_on_the_numbers_with_the_largest_weights(
@@ -199,8 +187,7 @@ def test_the_share_is_the_best_over_folds_of_training_examples() -> None:
     task = task.with_target_train(replace(task.target.train, inputs=noisy))
     network = network_for(task, AllLayersProbe())
     numbers, _ = layer_by_layer(network, task)
-    tensors = to_tensors(task.target.train, pixel_scale(task.target.train))
-    last = network.features(tensors.batch(torch.arange(60)).inputs).detach().double().numpy()
+    last = network.features(whole(task.target)[0]).detach().double().numpy()
     labels = task.target.train.labels
     wrong = dict.fromkeys(FRACTIONS, 0)
     for fold in folds(task.target.train, 4, seed=stream_seed(3, "held out")):
@@ -220,8 +207,8 @@ def test_the_share_is_the_best_over_folds_of_training_examples() -> None:
 
 def test_what_only_a_lower_layer_knows_is_found() -> None:
     """A network whose last block has thrown the labels away: only a probe below it can read them."""
-    network = network_for(classification_task(n_target=60), AllLayersProbe())
     task = classification_task(n_target=60)
+    network = network_for(task, AllLayersProbe())
     *_, last = (layer for layer in network.features.modules() if isinstance(layer, nn.Linear))
     with torch.no_grad():
         last.weight.zero_()

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import torch
 from sklearn.ensemble import GradientBoostingClassifier, GradientBoostingRegressor
-from sklearn.linear_model import RidgeCV
 
 from cases_of_methods import BUDGET, classification_task, network_for, regression_task, with_classes
+from methods.by_hand import ridge
 from transferscope.data.task import LabelledSet, TransferTask
 from transferscope.methods import (
     Boosting,
@@ -22,7 +22,6 @@ from transferscope.methods import (
     SourceBoosting,
 )
 from transferscope.methods.trees import boosted
-from transferscope.numerics.leave_one_out import RIDGE_GRID
 from transferscope.training import TrainingSettings, scale_of, stream_seed
 
 OPTIONS = FitOptions(BUDGET, seed=3, device="cpu")
@@ -84,12 +83,9 @@ def test_the_mean_of_trees_and_ridge_regression_is_that_of_both() -> None:
     assert outputs(Boosting(), task) == pytest.approx(
         predict(regressors(train.inputs, train.labels), test.inputs), abs=1e-4
     )
-    models = []
-    for factor in (train.inputs.std(axis=0), np.ones(5)):
-        unit = np.square((train.inputs - train.inputs.mean(axis=0)) / factor).sum(axis=1).mean()
-        models.append((factor, RidgeCV(RIDGE_GRID * unit).fit(train.inputs / factor, train.labels)))
-    factor, ridge = max(models, key=lambda model: model[1].best_score_)
-    both = (outputs(Boosting(), task) + ridge.predict(test.inputs / factor)) / 2
+    models = [(factor, ridge(train.inputs / factor, train.labels)) for factor in (train.inputs.std(axis=0), np.ones(5))]
+    factor, model = max(models, key=lambda one: one[1].best_score_)
+    both = (outputs(Boosting(), task) + model.predict(test.inputs / factor)) / 2
     assert outputs(BoostingRidge(), task) == pytest.approx(both, abs=1e-4)
 
 

@@ -1,18 +1,20 @@
 """The controls against other implementations of the same rules."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 import pytest
 import torch
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.model_selection import LeaveOneOut, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from torch import nn
 
 from cases_of_methods import BUDGET, classification_task, network_for, regression_task, with_classes
+from methods.by_hand import logistic, ridge
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
 from transferscope.errors import DataError
 from transferscope.methods import (
@@ -34,8 +36,7 @@ from transferscope.methods.raw import COUNTED, Counted, TfIdf, best_counted, spe
 from transferscope.methods.source_labels import calibrated
 from transferscope.models import Network, NetworkInput
 from transferscope.models.neighbours import NeighbourHead
-from transferscope.numerics.leave_one_out import RIDGE_GRID
-from transferscope.training import PixelScale, outputs_of, pixel_scale, scale_of, to_tensors
+from transferscope.training import PixelScale, TensorSet, outputs_of, pixel_scale, scale_of, to_tensors
 
 OPTIONS = FitOptions(BUDGET, device="cpu")
 
@@ -52,9 +53,8 @@ def test_raw_is_ridge_regression_on_inputs_scaled_as_leave_one_out_prefers(size:
     mean, std = train.inputs.mean(axis=0), train.inputs.std(axis=0)
     models: list[tuple[float, Any]] = []
     for factor in (std, np.ones_like(std)):
-        seen = (train.inputs - mean) / factor
-        ridge: Any = RidgeCV(RIDGE_GRID * np.square(seen).sum(axis=1).mean()).fit(seen, train.labels)
-        models.append((ridge.best_score_, ridge.predict((test.inputs - mean) / factor)))
+        model = ridge((train.inputs - mean) / factor, train.labels)
+        models.append((model.best_score_, model.predict((test.inputs - mean) / factor)))
     fitted = Raw().fit(task, Network(nn.Flatten(), nn.Linear(30, 1), 30), OPTIONS)
     expected = max(models, key=lambda model: model[0])[1]
     assert fitted.predict(test)[:, 0] == pytest.approx(expected.reshape(-1), abs=1e-4)
@@ -75,18 +75,12 @@ def test_neighbours_are_those_of_sklearn(kind: str) -> None:
     scoring = "neg_mean_squared_error" if numbers else "accuracy"
     k = int(fitted.notes["neighbours"])
     assert k in NEIGHBOURS
+    labels, cosine = task.target.train.labels, {"metric": "cosine", "algorithm": "brute"}
     errors = [
-        -cross_val_score(
-            model(n, metric="cosine", algorithm="brute"),
-            train,
-            task.target.train.labels,
-            cv=LeaveOneOut(),
-            scoring=scoring,
-        ).mean()
-        for n in (k, 1)
+        -cross_val_score(model(n, **cosine), train, labels, cv=LeaveOneOut(), scoring=scoring).mean() for n in (k, 1)
     ]
     assert errors[0] <= errors[1] + 1e-9  # no worse than the single nearest
-    expected = model(k, metric="cosine", algorithm="brute").fit(train, task.target.train.labels).predict(test)
+    expected = model(k, **cosine).fit(train, labels).predict(test)
     agree = np.isclose(fitted.predict(task.target.test), expected, atol=1e-5)
     assert agree.mean() > (0.999 if numbers else 0.9)  # sklearn breaks ties of votes by the order of classes
 
@@ -111,10 +105,7 @@ def test_random_features_are_those_of_the_network_as_its_seed_has_drawn_it() -> 
     network = network_for(task, method)
     fitted = method.fit(task, network, OPTIONS)
     train, test = features_of(network, task)
-    labels = task.target.train.labels
-    scale = np.square(train - train.mean(axis=0)).sum(axis=1).mean()
-    model = RidgeCV(alphas=RIDGE_GRID * scale).fit(train, np.eye(3)[labels] - 1 / 3)
-    expected = model.predict(test).argmax(axis=1)
+    expected = ridge(train, np.eye(3)[task.target.train.labels] - 1 / 3).predict(test).argmax(axis=1)
     assert fitted.predict(task.target.test).tolist() == expected.tolist()
     assert fitted.source_head is None
 
@@ -230,8 +221,7 @@ def test_the_ridge_probe_is_that_of_scikit_learn(
     labels = torch.from_numpy(design[:, :1] + draw.standard_normal((n, n_outputs))).float()
     weights = np.append(draw.uniform(0.2, 3.0, n - 1), 0.0) if weighted else None
     exact, targets = features.double().numpy(), labels.double().numpy()
-    scale = np.square(exact - exact.mean(axis=0)).sum(axis=1).mean()
-    expected: Any = RidgeCV(alphas=RIDGE_GRID * scale).fit(exact, targets, sample_weight=weights)
+    expected = ridge(exact, targets, sample_weight=weights)
     monkeypatch.setattr("transferscope.methods.ridge_fit.AT_ONCE", 150)
     monkeypatch.setattr("sklearn.linear_model.RidgeCV", None)  # it is not asked
     found = ridge_probe(features, labels, n_outputs, None if weights is None else torch.from_numpy(weights))
@@ -268,9 +258,14 @@ def test_large_images_are_shrunk_for_the_control_on_raw_inputs(monkeypatch: pyte
     assert (whole.network.n_features, found.network.n_features) == (288, 32)
     scaled = (images / 255 - found.scale.mean[:, None, None]) / found.scale.std[:, None, None]
     averaged = scaled.reshape(50, 2, 4, 3, 4, 3).mean(axis=(3, 5)).reshape(50, -1)
-    scale = np.square(averaged - averaged.mean(axis=0)).sum(axis=1).mean()
-    expected: Any = RidgeCV(alphas=RIDGE_GRID * scale).fit(averaged, np.eye(2)[labels] - 0.5)
-    assert found.outputs(part).numpy() == pytest.approx(expected.predict(averaged), abs=1e-4)
+    expected = ridge(averaged, np.eye(2)[labels] - 0.5).predict(averaged)
+    assert found.outputs(part).numpy() == pytest.approx(expected, abs=1e-4)
+
+
+def unscaled(part: LabelledSet) -> TensorSet:
+    """Features as they are."""
+    width = part.inputs.shape[1]
+    return to_tensors(part, PixelScale(np.zeros(width, np.float32), np.ones(width, np.float32)))
 
 
 def spread(n: int, width: int, size: float) -> tuple[np.ndarray, np.ndarray]:
@@ -288,31 +283,24 @@ def test_the_linear_model_with_fewer_errors_over_folds_is_taken(size: float, exp
     """Squared error is drawn to examples that lie far off on the right side, and the log-odds are not."""
     features, labels = spread(80, 6, size)
     part = LabelledSet(features, labels, ("a", "b"))
+    fits: dict[str, Callable[[np.ndarray, np.ndarray], Any]] = {
+        "ridge": lambda x, y: ridge(x, 2.0 * y - 1),
+        "logistic": logistic,
+        "logistic, a tenth": partial(logistic, penalty=0.1),
+    }
 
-    def ridge(x: np.ndarray, y: np.ndarray) -> Any:
-        unit = np.square(x - x.mean(axis=0)).sum(axis=1).mean()
-        return RidgeCV(RIDGE_GRID * unit).fit(x, 2.0 * y - 1)
-
-    def logistic(penalty: float) -> Any:
-        def fit(x: np.ndarray, y: np.ndarray) -> Any:
-            unit = np.square(x - x.mean(axis=0)).sum(axis=1).mean()
-            return LogisticRegression(C=1.0 / penalty / unit, max_iter=1000).fit(x, y)
-
-        return fit
-
-    def n_wrong(fit: Any) -> int:
+    def n_wrong(fit: str) -> int:
         folds = stratified_folds(part, 5, seed=0)
-        models = [(fit(features[fold.fit], labels[fold.fit]), fold.validate) for fold in folds]
+        models = [(fits[fit](features[fold.fit], labels[fold.fit]), fold.validate) for fold in folds]
         return sum(int(((model.predict(features[left]) > 0) != labels[left]).sum()) for model, left in models)
 
-    best = min((ridge, logistic(1.0), logistic(0.1)), key=n_wrong)
-    assert ("ridge" if best is ridge else "logistic") == expected
-    tensors = to_tensors(part, PixelScale(np.zeros(6, np.float32), np.ones(6, np.float32)))
-    head, solver, _ = best_probe(torch.from_numpy(features), tensors, part, BUDGET, seed=0)
+    best = min(fits, key=n_wrong)
+    assert best.partition(",")[0] == expected
+    head, solver, _ = best_probe(torch.from_numpy(features), unscaled(part), part, BUDGET, seed=0)
     assert solver == expected
-    by_hand = best(features, labels)
+    model = fits[best](features, labels)
     margin = head(torch.from_numpy(features)).detach() @ torch.tensor([-1.0, 1.0])
-    known = by_hand.predict(features) if expected == "ridge" else by_hand.decision_function(features)
+    known = model.predict(features) if expected == "ridge" else model.decision_function(features)
     assert margin.numpy() == pytest.approx(known, rel=2e-2, abs=2e-2)
 
 
@@ -321,15 +309,14 @@ def test_features_are_standardised_where_folds_say_so() -> None:
     draw, labels = np.random.default_rng(0), np.arange(80) % 2
     features = np.column_stack([1e4 * draw.normal(size=80), labels + 0.1 * draw.normal(size=80)]).astype(np.float32)
     part = LabelledSet(features, labels, ("a", "b"))
-    tensors = to_tensors(part, PixelScale(np.zeros(2, np.float32), np.ones(2, np.float32)))
-    x, given = torch.from_numpy(features), (tensors, part, BUDGET)
+    x, given = torch.from_numpy(features), (unscaled(part), part, BUDGET)
     logits = [best_probe(x, *given, seed=0, usual="logistic", standardises=s)[0](x).detach() for s in (False, True)]
     right = [float((one.argmax(1).numpy() == labels).mean()) for one in logits]
     assert right[0] < 0.8
     assert right[1] == 1.0
     z = (features - features.mean(axis=0)) / features.std(axis=0)
-    own = LogisticRegression(C=1 / 2, max_iter=1000).fit(z, labels)  # two features: a squared distance of 2
-    assert (logits[1][:, 1] - logits[1][:, 0]).numpy() == pytest.approx(own.decision_function(z), abs=1e-2)
+    own = logistic(z, labels).decision_function(z)
+    assert (logits[1][:, 1] - logits[1][:, 0]).numpy() == pytest.approx(own, abs=1e-2)
 
 
 @pytest.mark.parametrize("weights", ["none", "balanced"])
@@ -337,14 +324,12 @@ def test_classes_of_a_logistic_probe_count_as_the_training_says(weights: Literal
     """Too few examples for folds, of which eleven are of one class and four of the other."""
     features, labels = spread(30, 3, 0.0)
     rows = np.sort(np.r_[np.flatnonzero(labels == 0)[:11], np.flatnonzero(labels == 1)[:4]])
-    part = LabelledSet(features[rows], labels[rows], ("a", "b"))
-    tensors = to_tensors(part, PixelScale(np.zeros(3, np.float32), np.ones(3, np.float32)))
-    x, training = torch.from_numpy(features[rows]), replace(BUDGET, class_weights=weights)
-    outputs = best_probe(x, tensors, part, training, seed=0, usual="logistic")[0](x).detach()
-    unit = np.square(features[rows] - features[rows].mean(axis=0)).sum(axis=1).mean()
-    equal = None if weights == "none" else weights
-    known = LogisticRegression(C=1 / unit, max_iter=1000, class_weight=equal).fit(features[rows], labels[rows])
-    assert (outputs[:, 1] - outputs[:, 0]).numpy() == pytest.approx(known.decision_function(features[rows]), abs=1e-2)
+    features, labels = features[rows], labels[rows]
+    part = LabelledSet(features, labels, ("a", "b"))
+    x, training = torch.from_numpy(features), replace(BUDGET, class_weights=weights)
+    outputs = best_probe(x, unscaled(part), part, training, seed=0, usual="logistic")[0](x).detach()
+    known = logistic(features, labels, class_weight=None if weights == "none" else weights)
+    assert (outputs[:, 1] - outputs[:, 0]).numpy() == pytest.approx(known.decision_function(features), abs=1e-2)
 
 
 @pytest.mark.parametrize("n_of_last", [3, 2])
@@ -354,28 +339,23 @@ def test_few_labels_are_told_by_directions(n_of_last: int) -> None:
     features = np.eye(5)[labels] + 0.2 * draw.normal(size=(len(labels), 5))
     features = (features * draw.uniform(0.2, 20, size=(len(labels), 1))).astype(np.float32)
     part = LabelledSet(features, labels, ("a", "b", "c", "d"))
-    tensors = to_tensors(part, PixelScale(np.zeros(5, np.float32), np.ones(5, np.float32)))
-    given = (torch.from_numpy(features), tensors, part, BUDGET)
+    given = (torch.from_numpy(features), unscaled(part), part, BUDGET)
     head, solver, _ = best_probe(*given, seed=0, directions=True)
     length = np.linalg.norm(features, axis=1)
     rows = features / length[:, None]
-    unit = np.square(rows - rows.mean(axis=0)).sum(axis=1).mean()
-    known: Any
     if n_of_last == 3:
         assert solver == "logistic"
-        known = LogisticRegression(C=10 / unit, max_iter=1000).fit(rows, labels).decision_function(rows)
+        known = logistic(rows, labels, penalty=0.1).decision_function(rows)
     else:
         assert solver == "ridge"
-        known = RidgeCV(RIDGE_GRID * unit).fit(rows, np.eye(4)[labels] - 1 / 4).predict(rows)
+        known = ridge(rows, np.eye(4)[labels] - 1 / 4).predict(rows)
     said = head(torch.from_numpy(rows * length.mean()).float()).detach().numpy()
     assert said - said.mean(axis=1, keepdims=True) == pytest.approx(known - known.mean(axis=1, keepdims=True), abs=1e-2)
     broken = torch.full_like(given[0], torch.nan)
     with pytest.raises(DataError, match="NaN"):
         best_probe(broken, *given[1:], seed=0, directions=True)
-    plain, _, _ = best_probe(*given, seed=0)
-    assert plain.weight.detach().numpy() == pytest.approx(
-        ridge_probe(given[0], tensors.labels, 4).weight.detach().numpy()
-    )
+    plain, by_ridge = best_probe(*given, seed=0)[0], ridge_probe(given[0], torch.from_numpy(labels), 4)
+    assert plain.weight.detach().numpy() == pytest.approx(by_ridge.weight.detach().numpy())
 
 
 @pytest.mark.parametrize(
@@ -415,26 +395,7 @@ class _AsNumbers(nn.Module):
         return inputs.float()
 
 
-PIECES = (
-    "",
-    "",
-    "",
-    "",
-    "",
-    "pay",
-    "##ing",
-    "##ments",
-    "my",
-    "card",
-    "lost",
-    "##t",
-    "top",
-    "up",
-    "fee",
-    "##s",
-    "the",
-    "a",
-)
+PIECES = (*[""] * 5, "pay", "##ing", "##ments", "my", "card", "lost", "##t", "top", "up", "fee", "##s", "the", "a")
 """A vocabulary like BERT's, whose first five tokens stand for no part of a text."""
 
 
@@ -471,9 +432,8 @@ def test_of_texts_the_control_is_logistic_regression_where_folds_do_not_tell() -
     fitted = Raw().fit(TransferTask(Dataset("texts", few, whole)), Network(nn.Flatten(), nn.Linear(24, 2), 24), OPTIONS)
     assert fitted.notes == {"logistic": 1.0}
     rows = fitted.network.features(torch.from_numpy(whole.inputs)).numpy().astype(np.float64)
-    unit = np.square(rows[:4] - rows[:4].mean(axis=0)).sum(axis=1).mean()
-    known = LogisticRegression(C=100.0 / unit, max_iter=1000).fit(rows[:4], few.labels)
-    assert fitted.predict(whole).tolist() == known.predict(rows).tolist()
+    known = logistic(rows[:4], few.labels, penalty=0.01).predict(rows)
+    assert fitted.predict(whole).tolist() == known.tolist()
     one = whole.take(np.arange(0, 8, 2))
     fitted = Raw().fit(TransferTask(Dataset("texts", one, whole)), Network(nn.Flatten(), nn.Linear(24, 2), 24), OPTIONS)
     assert (fitted.notes, set(fitted.predict(whole).tolist())) == ({}, {0})
@@ -485,9 +445,7 @@ def test_what_is_counted_in_texts_has_the_least_leave_one_out_error() -> None:
     errors = {}
     for counted in COUNTED:
         rows = TfIdf(part, counted)(torch.from_numpy(part.inputs)).numpy().astype(np.float64)
-        unit = np.square(rows - rows.mean(axis=0)).sum() / len(rows)
-        targets = 1.0 * (part.labels == 1)
-        errors[counted] = -RidgeCV(RIDGE_GRID * unit).fit(rows, targets).best_score_
+        errors[counted] = -ridge(rows, 1.0 * (part.labels == 1)).best_score_
     best = min(errors, key=lambda counted: errors[counted])
     found = best_counted(part)
     assert (found.analyser, found.vectoriser.ngram_range) == best
