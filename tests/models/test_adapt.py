@@ -1,4 +1,5 @@
 import copy
+from collections import OrderedDict
 
 import pytest
 import torch
@@ -6,6 +7,7 @@ from torch import Tensor, nn
 
 from transferscope.errors import NetworkError
 from transferscope.models import adapt, build_network
+from transferscope.models.adapt import find_blocks
 
 
 class Two(nn.Module):
@@ -27,18 +29,13 @@ class Wrapped(nn.Module):
         return outputs
 
 
-def test_the_network_computes_what_the_module_does() -> None:
+@pytest.mark.parametrize(("head", "kind"), [("classifier.1", nn.Linear), ("classifier", nn.Sequential)])
+def test_the_network_computes_what_the_module_does(head: str, kind: type[nn.Module]) -> None:
     module = Wrapped(nn.Identity()).eval()
-    network = adapt(module, "classifier.1", input_shape=(1, 8, 8))
+    network = adapt(module, head, input_shape=(1, 8, 8)).eval()
     inputs = torch.rand(4, 1, 8, 8)
-    assert network.n_features == 108
+    assert (type(network.head), network.n_features) == (kind, 108)
     torch.testing.assert_close(network(inputs), module(inputs))
-
-
-def test_a_whole_classifier_can_be_the_head() -> None:
-    network = adapt(Wrapped(nn.Identity()), "classifier", input_shape=(1, 8, 8))
-    assert isinstance(network.head, nn.Sequential)
-    assert network.n_features == 108
 
 
 def test_batch_normalisation_and_shortcuts_are_adapted() -> None:
@@ -89,6 +86,14 @@ def test_blocks_are_in_the_order_in_which_they_run() -> None:
     assert list(network.named_blocks()) == ["first", "middle.0", "middle.1", "last"]
     assert torch.equal(next(network.blocks()[0].parameters()), module.first.weight)
     assert not any(part._forward_pre_hooks for part in network.modules())
+
+
+@pytest.mark.parametrize(("width", "blocks"), [(4, ["body", "last"]), (5, ["body.0", "body.1", "last"])])
+def test_a_group_with_more_than_nine_tenths_of_the_weights_is_several_blocks(width: int, blocks: list[str]) -> None:
+    """Of 10 weights it has 4 + 5, or of 11 it has 5 + 5."""
+    body = nn.Sequential(nn.Linear(width, 1, bias=False), nn.Linear(1, 5, bias=False))
+    features = nn.Sequential(OrderedDict(body=body, last=nn.Conv1d(1, 1, 1, bias=False)))
+    assert list(find_blocks(features)) == blocks
 
 
 @pytest.mark.parametrize(

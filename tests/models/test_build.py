@@ -84,6 +84,15 @@ def test_a_residual_block_starts_with_the_shortcut_of_option_a() -> None:
     torch.testing.assert_close(block(x), expected)
 
 
+def test_the_second_and_third_stage_of_a_residual_network_begin_by_halving_their_maps() -> None:
+    """He et al. 2016, section 4.2: sides of 32, 16 and 8 pixels."""
+    maps, sides = torch.rand(1, *IMAGE), []
+    for block in build_network("resnet20", IMAGE, 2, seed=0).blocks():
+        maps = block(maps)
+        sides.append(maps.shape[-1])
+    assert sides == [32] * (1 + 3) + [16] * 3 + [8] * 3
+
+
 def test_widths_are_settings() -> None:
     network = build_network(NetworkSettings("mlp", widths=(7, 5, 3)), (4,), 2, seed=0)
     assert network.n_features == 3

@@ -44,10 +44,10 @@ class Small(nn.Module):
         return self.classifier["out"](self.classifier["drop"](self.norm(x).mean((2, 3))))
 
 
-def trained():
+def trained(kind=Small):
     with torch.random.fork_rng():
         torch.manual_seed(7)
-        return Small()
+        return kind()
 
 
 def in_part():
@@ -73,9 +73,7 @@ class Shifted(nn.Module):
 
 
 def trained_token():
-    with torch.random.fork_rng():
-        torch.manual_seed(7)
-        return token()
+    return trained(token)
 
 
 def softmax():
@@ -154,6 +152,12 @@ def named(code: Path, what: str, **settings: object) -> NetworkSettings:
     return NetworkSettings(f"{code}:{what}", **settings)  # type: ignore[arg-type]
 
 
+def drawn(settings: NetworkSettings, seed: int) -> nn.Module:
+    """The module itself, with weights of a seed."""
+    assert settings.module is not None
+    return settings.module.random(seed)
+
+
 def same(first: nn.Module, second: nn.Module) -> bool:
     one, other = first.state_dict(), second.state_dict()
     return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
@@ -183,8 +187,7 @@ def test_parameters_outside_of_all_blocks_belong_to_the_first() -> None:
 
 def test_weights_of_a_file_give_the_outputs_of_the_module(code: Path, tmp_path: Path) -> None:
     settings = named(code, "Small", input=SCALED)
-    assert settings.module is not None
-    module = settings.module.random(3)
+    module = drawn(settings, 3)
     torch.save(module.state_dict(), tmp_path / "net.pt")
     opened = open_pretrained(Pretrained(settings, tmp_path / "net.pt"), SHAPE, head="either")
     inputs = torch.randn(4, *SHAPE)
@@ -194,37 +197,35 @@ def test_weights_of_a_file_give_the_outputs_of_the_module(code: Path, tmp_path: 
     assert opened.report.backbone == backbone
 
 
+def stem(network: Network) -> nn.Parameter:
+    return network.features.get_submodule("stem").get_parameter("weight")
+
+
 def test_a_function_that_loads_weights_is_a_source_and_starts_from_scratch_at_random(code: Path) -> None:
     settings = named(code, "trained", input=SCALED)
     opened = open_pretrained(Pretrained(settings), SHAPE, head="either")
     with torch.random.fork_rng():
         torch.manual_seed(7)
         expected = nn.Conv2d(1, 4, 3).weight
-    torch.testing.assert_close(
-        opened.network.features.get_submodule("stem").get_parameter("weight"), expected, rtol=0, atol=0
-    )
+    torch.testing.assert_close(stem(opened.network), expected, rtol=0, atol=0)
     fresh = build_network(settings, SHAPE, 3, seed=0)
-    assert not torch.equal(fresh.features.get_submodule("stem").get_parameter("weight"), expected)
+    assert not torch.equal(stem(fresh), expected)
     assert same(fresh, build_network(settings, SHAPE, 3, seed=0))
 
 
 def test_drawn_again_nothing_of_the_weights_is_left(code: Path) -> None:
-    module = NetworkSettings(f"{code}:Small").module
-    assert module is not None
-    first, second = (adapt(module.random(seed), input_shape=SHAPE) for seed in (1, 2))
-    with torch.no_grad():
-        first.features.get_submodule("norm").get_buffer("running_mean").fill_(5.0)
+    first, second = (adapt(drawn(named(code, "Small"), seed), input_shape=SHAPE) for seed in (1, 2))
+    kept = first.features.get_submodule("norm").get_buffer("running_mean").fill_(5.0)
     assert not same(first, second)
     before = torch.get_rng_state()
     assert same(reinitialise(first, seed=9), reinitialise(second, seed=9))
     assert torch.equal(torch.get_rng_state(), before)
-    assert float(first.features.get_submodule("norm").get_buffer("running_mean")[0]) == 5.0  # the caller's is as it was
+    assert float(kept[0]) == 5.0  # the caller's is as it was
 
 
 def test_a_fraction_of_the_weights_is_taken_only_when_that_is_said(code: Path, tmp_path: Path) -> None:
     settings = named(code, "Small", input=SCALED)
-    assert settings.module is not None
-    state = settings.module.random(3).state_dict()
+    state = drawn(settings, 3).state_dict()
     del state["stages.1.weight"]
     torch.save(state, tmp_path / "part.pt")
     with pytest.raises(
@@ -248,11 +249,7 @@ def test_a_function_that_loads_a_part_of_the_weights_is_found_out(code: Path) ->
         ("broken", {}, r"broken cannot be made: no such depth$"),
         ("number", {}, r"number returns int; expected a torch.nn.Module$"),
         ("Small", {"options": {"depth": 3}}, r"Small cannot be made: .*unexpected keyword argument 'depth'$"),
-        (
-            "softmax",
-            {},
-            r"network's head is unknown.*0.classifier.out \(3 outputs\)\); name it",
-        ),
+        ("softmax", {}, r"network's head is unknown.*0.classifier.out \(3 outputs\)\); name it"),
         ("Small", {"head": "clasifier"}, r"no submodule 'clasifier': did you mean 'classifier'"),
         ("trained_token", {}, r"needs reset_parameters\(\), but stem.token lacks it"),
     ],
@@ -303,30 +300,36 @@ def test_inputs_are_read_as_the_formula_says() -> None:
     byte = 200
     assert (byte / 255 - mean[0]) / std[0] == pytest.approx((byte - 127) / 128, rel=1e-5)
     assert NetworkInput(size=32).over(known) == NetworkInput(32, 127, 128, None, 1)
-    wrong: list[dict[str, Any]] = [{"mean": (0.1, 0.2), "std": (1, 1, 1)}, {"std": 0}, {"size": 0}, {"channels": 2}]
-    for given in wrong:
-        with pytest.raises(SettingsError) as caught:
-            NetworkInput(**given)
-        assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        *({"mean": (0.1, 0.2), "std": (1, 1, 1)}, {"std": 0}, {"size": 0}, {"channels": 2}),
+        *({"size": 224, "resize": 200}, {"resize": 200}, {"resample": "cubic"}),
+    ],
+)
+def test_an_input_that_cannot_be_is_refused_in_one_sentence(given: dict[str, Any]) -> None:
+    with pytest.raises(SettingsError) as caught:
+        NetworkInput(**given)
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("form", ["pt", "safetensors"])
-def test_tied_weights_are_read_from_whatever_wrote_them(form: str, tmp_path: Path) -> None:
+def test_tied_weights_are_read_from_whatever_wrote_them(form: str, code: Path, tmp_path: Path) -> None:
     """The truth is `safetensors.torch.load_model`, and the module itself."""
-    (tmp_path / "nets.py").write_text(CODE)
-    settings = NetworkSettings(f"{tmp_path / 'nets.py'}:Tied", input=SCALED)
-    assert settings.module is not None
-    module, file = settings.module.random(3), tmp_path / f"tied.{form}"
+    settings, inputs = named(code, "Tied", input=SCALED), torch.ones(1, *SHAPE)
+    module, file = drawn(settings, 3), tmp_path / f"tied.{form}"
     if form == "pt":
         torch.save(module.state_dict(), file)
     else:
         save_model(module, str(file))
         assert len(load_file(file)) == len(module.state_dict()) - 1
-        again = settings.module.random(4)
+        again = drawn(settings, 4)
         load_model(again, str(file))
-        assert torch.equal(again(torch.ones(1, *SHAPE)), module(torch.ones(1, *SHAPE)))
+        assert torch.equal(again(inputs), module(inputs))
     network = open_pretrained(Pretrained(settings, file), SHAPE, head="either").network.eval()
-    assert torch.equal(network(torch.ones(1, *SHAPE)), module(torch.ones(1, *SHAPE)))
+    assert torch.equal(network(inputs), module(inputs))
     untied = {name: tensor.clone() for name, tensor in module.state_dict().items()}
     untied["second.weight"] += 1
     torch.save(untied, tmp_path / "untied.pt")
@@ -347,11 +350,11 @@ def test_tied_weights_are_read_from_whatever_wrote_them(form: str, tmp_path: Pat
         ("the one before", "depends on its batch"),
     ],
 )
-def test_answers_that_are_not_each_inputs_own_are_refused(how: str, message: str | None, tmp_path: Path) -> None:
-    (tmp_path / "nets.py").write_text(CODE)
-    settings = NetworkSettings(f"{tmp_path / 'nets.py'}:Odd", options={"how": how}, input=SCALED)
-    assert settings.module is not None
-    torch.save(settings.module.random(1).state_dict(), tmp_path / "odd.pt")
+def test_answers_that_are_not_each_inputs_own_are_refused(
+    how: str, message: str | None, code: Path, tmp_path: Path
+) -> None:
+    settings = named(code, "Odd", options={"how": how}, input=SCALED)
+    torch.save(drawn(settings, 1).state_dict(), tmp_path / "odd.pt")
     random.seed(0)
     if message is None:
         assert open_pretrained(Pretrained(settings, tmp_path / "odd.pt"), SHAPE).network.n_features == 4
