@@ -51,14 +51,6 @@ def test_a_head_that_knows_the_classes_is_perfect_and_one_that_says_nothing_leav
         assert score.value(replace(view, source_probabilities=theta)).value == pytest.approx(expected)
 
 
-def test_leep_is_at_least_nce_for_confident_heads() -> None:
-    """For one-hot predictions the two are the same number."""
-    view = classes_view()
-    rng = np.random.default_rng(0)
-    confident = replace(view, source_probabilities=np.round(softmax(500 * rng.standard_normal((60, 4)), axis=1)))
-    assert Leep().value(confident).value == pytest.approx(Nce().value(confident).value)
-
-
 def test_many_classes_take_no_table_of_all_of_them() -> None:
     """A table of examples and classes would be 200 MB, one of both tasks' classes 12 MB."""
     rng, n = np.random.default_rng(0), 10_000
