@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from transferscope.diagnostics.gradient_scaling import GradientScaling, weight_projections
+from transferscope.diagnostics.gradient_scaling import GradientScaling
 from transferscope.diagnostics.subject import Subject
 from transferscope.diagnostics.weights import weight_matrices
 from transferscope.testing.diagnostics import cnn_subject, mlp_subject, vectors
@@ -52,12 +52,6 @@ def test_ratios_agree_with_explicit_jacobians(activation: nn.Module) -> None:
     )  # b is the last layer before the head
     ratios = [findings[f"gradient_ratio/{name}"].value for name in ("b", "head")]
     assert findings["gradient_ratio_spread"].value == pytest.approx(np.log10(ratios).std(ddof=1))
-
-
-def test_projections_by_hand() -> None:
-    weight = torch.tensor([[3.0, 0.0], [0.0, 4.0]])
-    found = weight_projections(weight, torch.eye(2))
-    torch.testing.assert_close(found, torch.tensor([3.0, 4.0]) / (5 / 2**0.5))
 
 
 def test_mean_square_projection_over_all_directions_is_one() -> None:

@@ -40,7 +40,21 @@ def _by_hand(grid: Grid, network: nn.Module, batch_size: int) -> np.ndarray:
     return np.array(rows)
 
 
-@pytest.mark.parametrize("subject", [mlp_subject(), cnn_subject()], ids=["mlp", "cnn"])
+class _Twice(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(5, 5)
+        self.head = nn.Linear(5, 3)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        outputs: Tensor = self.head(self.layer(torch.tanh(self.layer(inputs))))
+        return outputs
+
+
+SUBJECTS = {"mlp": mlp_subject(), "cnn": cnn_subject(), "layer used twice": Subject(_Twice().double(), vectors())}
+
+
+@pytest.mark.parametrize("subject", SUBJECTS.values(), ids=SUBJECTS)
 @pytest.mark.parametrize("blocks", [(), ("head",)], ids=["whole", "head"])
 @pytest.mark.parametrize("points_per_call", [1, 4], ids=["one by one", "vectorised"])
 def test_losses_are_those_of_the_network_with_other_weights(
@@ -51,17 +65,6 @@ def test_losses_are_those_of_the_network_with_other_weights(
         found = grid_losses(grid, batch_size=10, points_per_call=points_per_call)
         expected = _by_hand(grid, subject.network, 10)
     np.testing.assert_allclose(found, expected, rtol=1e-9)
-
-
-class _Twice(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.layer = nn.Linear(5, 5)
-        self.head = nn.Linear(5, 3)
-
-    def forward(self, inputs: Tensor) -> Tensor:
-        outputs: Tensor = self.head(self.layer(torch.tanh(self.layer(inputs))))
-        return outputs
 
 
 def test_the_first_layer_is_linear_only_if_it_is_used_once_and_first() -> None:
@@ -75,14 +78,6 @@ def test_the_first_layer_is_linear_only_if_it_is_used_once_and_first() -> None:
     later = nn.Sequential(OrderedDict(act=nn.Tanh(), head=nn.Linear(5, 3))).double()
     assert find_linear_first_layer(loss_surface(Subject(later, examples))) is None
     assert find_linear_first_layer(loss_surface(Subject(_Twice().double(), examples))) is None
-
-
-def test_layers_used_twice_are_evaluated_in_full() -> None:
-    subject = Subject(_Twice().double(), vectors())
-    grid = _grid(subject)
-    with evaluation_mode(subject.network):
-        expected = _by_hand(grid, subject.network, 40)
-        np.testing.assert_allclose(grid_losses(grid), expected, rtol=1e-9)
 
 
 def test_an_interrupted_grid_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

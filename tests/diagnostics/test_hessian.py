@@ -54,6 +54,16 @@ def test_products_are_the_same_when_graphs_are_not_kept() -> None:
     torch.testing.assert_close(_products(cnn_subject(), batch_size=8, graph_memory=0), exact, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize(("graph_memory", "n_calls"), [(2**30, 0), (1, 5)])
+def test_graphs_that_fit_into_the_memory_are_kept_from_product_to_product(graph_memory: int, n_calls: int) -> None:
+    subject, calls = mlp_subject(), list[int]()
+    with evaluation_mode(subject.network):
+        operator = HessianOperator(loss_surface(subject), batch_size=8, graph_memory=graph_memory)
+        subject.network.register_forward_hook(lambda *_: calls.append(1))
+        operator(torch.ones(operator.layout.size).double())
+    assert len(calls) == n_calls  # of 40 examples
+
+
 def test_regression_uses_squared_error() -> None:
     subject = mlp_subject()
     labels = torch.randn(40, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)

@@ -60,8 +60,9 @@ def test_alignment_agrees_with_the_dense_inverse(features: np.ndarray) -> None:
 
 
 def test_alignment_without_ridge_is_unbounded_outside_the_span() -> None:
-    found = feature_label_alignment(TALL, RNG.standard_normal((60, 1)), ridge=0.0)
-    assert (found.value, found.status) == (float("inf"), "unbounded")
+    for features in (TALL, np.zeros((60, 3))):
+        found = feature_label_alignment(features, RNG.standard_normal((60, 1)), ridge=0.0)
+        assert (found.value, found.status) == (float("inf"), "unbounded")
     inside = feature_label_alignment(TALL, TALL[:, :1], ridge=0.0)
     assert inside.value == pytest.approx(1.0, rel=1e-9)  # y = H e_1, so y' (H H')^+ y = |e_1|^2
 

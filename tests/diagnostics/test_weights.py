@@ -25,6 +25,14 @@ def test_deviation_by_hand() -> None:
     assert findings["weight_deviation_relative/0"].status == "non_finite"
 
 
+def test_a_deviation_beyond_the_largest_number_of_half_precision_is_measured() -> None:
+    network, start = (nn.Linear(2, 1, bias=False).half() for _ in range(2))
+    with torch.no_grad():
+        network.weight.fill_(60000.0)
+        start.weight.copy_(torch.tensor([[1.0, 0.0]]))
+    assert weight_deviation(network, start)["weight"].distance == pytest.approx(60000 * 2**0.5, rel=1e-4)
+
+
 def test_layers_are_matrices_and_kernels_in_the_networks_order() -> None:
     subject = cnn_subject()
     assert list(weight_deviation(subject.network, subject.start)) == ["conv", "second", "head"]
