@@ -58,6 +58,11 @@ def network(power: int = 1) -> Network:
     return Network(Counted(power), nn.Linear(5, 3), 5)
 
 
+def n_read(own: Network) -> int:
+    assert isinstance(own.features, Counted)
+    return own.features.seen
+
+
 def data(n: int, seed: int = 0) -> LabelledSet:
     inputs = np.random.default_rng(seed).normal(size=(n, 6)).astype(np.float32)
     return LabelledSet(inputs, np.arange(n) % 3, ("a", "b", "c"))
@@ -74,18 +79,16 @@ def files(tmp_path: Path) -> list[Path]:
 def test_features_are_computed_once_and_are_the_same_numbers(tmp_path: Path) -> None:
     own, examples = network(), tensors()
     plain = outputs_of(own.features, examples)
-    counted = own.features
-    assert isinstance(counted, Counted)
     seen = []
     for _ in range(3):
-        before = counted.seen
+        before = n_read(own)
         assert torch.equal(frozen_features(own, examples), plain)
-        seen.append(counted.seen - before)
+        seen.append(n_read(own) - before)
     assert seen == [1300 + LOOKED_AT, LOOKED_AT, LOOKED_AT]  # a few are looked at every time
     assert len(files(tmp_path)) == 1
     frozen_features(own, tensors(seed=1))
     with torch.no_grad():
-        counted.layer.bias.add_(1)
+        own.features.get_parameter("layer.bias").add_(1)
     assert not torch.equal(frozen_features(own, examples), plain)
     assert len(files(tmp_path)) == 3
 
@@ -157,11 +160,9 @@ def test_no_more_is_kept_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch,
     for seed in range(5):
         frozen_features(own, tensors(seed=seed))
     assert len(files(tmp_path)) == 3
-    counted = own.features
-    assert isinstance(counted, Counted)
-    before = counted.seen
+    before = n_read(own)
     frozen_features(own, tensors(seed=4))  # the last one is among them
-    assert counted.seen - before == LOOKED_AT
+    assert n_read(own) - before == LOOKED_AT
 
 
 def test_texts_are_put_back_in_their_order() -> None:
@@ -196,13 +197,11 @@ def test_scores_and_diagnostics_read_what_a_probe_has_computed(tmp_path: Path) -
     (file,) = files(tmp_path)
     plain = Examples(tensors(40).batch(torch.arange(40)).inputs, torch.from_numpy(few.labels))
     expected = features_of(own, plain)
-    counted = own.features
-    assert isinstance(counted, Counted)
-    before = counted.seen
+    before = n_read(own)
     shown = spread_examples(few, scale=pixel_scale(few), at_most=600)
     assert torch.equal(features_of(own, shown), expected)
     assert ClassSeparation().measure(Subject(own, shown)) == ClassSeparation().measure(Subject(own, plain))
-    assert counted.seen - before <= 2 * LOOKED_AT + 40 + 2  # a few at a time, and the plain ones
+    assert n_read(own) - before <= 2 * LOOKED_AT + 40 + 2  # a few at a time, and the plain ones
     target = labelled_target(few, torch.device("cpu"))
     view = target.view_of(CandidateNetwork("mine", own, None))
     assert np.array_equal(view.features, expected.numpy())

@@ -13,7 +13,7 @@ from transferscope.errors import DataError, NetworkError, SettingsError
 from transferscope.methods import METHODS, FitOptions, check_task, pretrain
 from transferscope.methods.fine_tune import FineTune
 from transferscope.methods.scratch import Scratch
-from transferscope.models import NetworkSettings, build_network
+from transferscope.models import NetworkSettings, TwoLayerHead, build_network
 from transferscope.models.network import Network
 from transferscope.training import TrainingSettings, measure, task_loss
 from transferscope_papers.sources.scenes import SceneSettings, load_scenes
@@ -109,10 +109,12 @@ def test_outputs_on_a_grid_are_the_head_at_every_place_and_their_mean_is_that_of
     assert whole.grid is None  # the first network is as it was
 
 
-def test_networks_without_maps_are_refused() -> None:
+def test_networks_without_maps_or_with_another_head_are_refused() -> None:
     for name in ("mlp", "lenet", "conv4"):
         with pytest.raises(NetworkError, match="only resnet8, resnet20, resnet32 and resnet56"):
             build_network(name, (3, 16, 16), 4, seed=0).on_grid((4, 4))
+    with pytest.raises(NetworkError, match="the head is not linear"):
+        network().with_head(TwoLayerHead(8, 4, hidden=5)).on_grid((4, 4))
 
 
 OPTIONS = FitOptions(TrainingSettings(steps=30, lr=0.05, batch_size=16), device="cpu", curve_examples=10)

@@ -32,8 +32,10 @@ from transferscope.training import (
     train,
 )
 from transferscope.training.checkpoint import CheckpointFile, RunState
+from transferscope.training.loop import TrainingRun
 
 SETTINGS = TrainingSettings(steps=30, batch_size=8, lr=0.05, schedule="cosine", eval_every=10)
+OPTIONS = RunOptions(seed=4)
 
 
 def data() -> LabelledSet:
@@ -57,15 +59,30 @@ def learner_of(network: nn.Module, before: Callable[[int], None] = lambda step: 
     return Learner(network, [ParameterGroup(list(network.parameters()))], {"target": Draw(tensors)}, objective)
 
 
+def run(
+    network: nn.Module,
+    options: RunOptions = OPTIONS,
+    settings: TrainingSettings = SETTINGS,
+    *,
+    n_steps: int = 30,
+    before: Callable[[int], None] = lambda step: None,
+) -> TrainingRun:
+    """Training of a network with a curve of the norm of its weights."""
+
+    def curve(step: int) -> tuple[Record, ...]:
+        return (Record("norm", Estimate(float(weights(network).norm())), "", step),)
+
+    return train(learner_of(network, before), settings, options, n_steps=n_steps, curve=curve)
+
+
 def weights(network: nn.Module) -> torch.Tensor:
     return torch.cat([parameter.detach().flatten() for parameter in network.parameters()])
 
 
 @pytest.mark.parametrize("optimiser", ["sgd", "adamw"])
 def test_it_is_the_loop_one_would_write_by_hand(optimiser: str) -> None:
-    settings = replace(SETTINGS, optimiser=optimiser)  # type: ignore[arg-type]
     ours, theirs = module(), module()
-    train(learner_of(ours), settings, RunOptions(seed=4), n_steps=30)
+    run(ours, settings=replace(SETTINGS, optimiser=optimiser))  # type: ignore[arg-type]
 
     scale = pixel_scale(data())
     inputs = torch.from_numpy((data().inputs - scale.mean) / scale.std)
@@ -84,28 +101,19 @@ def test_it_is_the_loop_one_would_write_by_hand(optimiser: str) -> None:
     assert weights(ours).numpy() == pytest.approx(weights(theirs).numpy(), abs=1e-5)
 
 
-def curve_of(network: nn.Module):  # type: ignore[no-untyped-def]
-    def curve(step: int) -> tuple[Record, ...]:
-        return (Record("norm", Estimate(float(weights(network).norm())), "", step),)
-
-    return curve
-
-
 @pytest.mark.parametrize("cut", [1, 17, 29])
 def test_a_run_that_is_killed_goes_on_bit_for_bit(cut: int, tmp_path: Path) -> None:
-    whole = module()
-    expected = train(learner_of(whole), SETTINGS, RunOptions(seed=4), n_steps=30, curve=curve_of(whole))
+    whole, first, second = module(), module(), module()
+    expected = run(whole)
 
     def dies(step: int) -> None:
         if step == cut:
             raise KilledError
 
-    options = RunOptions(seed=4, checkpoint=tmp_path / "run", checkpoint_seconds=0.0)
-    first = module()
+    options = replace(OPTIONS, checkpoint=tmp_path / "run", checkpoint_seconds=0.0)
     with pytest.raises(KilledError):
-        train(learner_of(first, dies), SETTINGS, options, n_steps=30, curve=curve_of(first))
-    second = module()
-    resumed = train(learner_of(second), SETTINGS, options, n_steps=30, curve=curve_of(second))
+        run(first, options, before=dies)
+    resumed = run(second, options)
 
     assert torch.equal(weights(second), weights(whole))
     assert resumed.history == expected.history
@@ -117,40 +125,36 @@ def test_a_run_that_is_stopped_at_a_check_keeps_where_it_stands(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("transferscope.training.loop._TELL_SECONDS", float("inf"))
-    whole = module()
-    train(learner_of(whole), SETTINGS, RunOptions(seed=4), n_steps=60, curve=curve_of(whole))
+    whole, first, second = module(), module(), module()
+    run(whole, n_steps=60)
 
     def stop(done: int, total: int) -> None:
         raise KeyboardInterrupt
 
-    options = RunOptions(seed=4, checkpoint=tmp_path / "run", checkpoint_seconds=1e6)
-    first, second = module(), module()
+    options = replace(OPTIONS, checkpoint=tmp_path / "run", checkpoint_seconds=1e6)
     with pytest.raises(KeyboardInterrupt):
-        train(learner_of(first), SETTINGS, replace(options, on_progress=stop), n_steps=60, curve=curve_of(first))
+        run(first, replace(options, on_progress=stop), n_steps=60)
     steps: list[int] = []
-
-    train(learner_of(second, steps.append), SETTINGS, options, n_steps=60, curve=curve_of(second))
+    run(second, options, n_steps=60, before=steps.append)
     assert steps == list(range(50, 60))
     assert torch.equal(weights(second), weights(whole))
 
 
 @pytest.mark.parametrize("damage", [b"", b"not a checkpoint", None])
 def test_a_damaged_or_foreign_checkpoint_is_started_over(damage: bytes | None, tmp_path: Path) -> None:
-    options = RunOptions(seed=4, checkpoint=tmp_path / "run", checkpoint_seconds=0.0)
+    options = replace(OPTIONS, checkpoint=tmp_path / "run", checkpoint_seconds=0.0)
     if damage is None:
-        train(learner_of(module()), SETTINGS, replace(options, seed=5), n_steps=30)
+        run(module(), replace(options, seed=5))
     else:
         (tmp_path / "run").write_bytes(damage)
     ours, fresh = module(), module()
-    train(learner_of(ours), SETTINGS, options, n_steps=30)
-    train(learner_of(fresh), SETTINGS, RunOptions(seed=4), n_steps=30)
+    run(ours, options)
+    run(fresh)
     assert torch.equal(weights(ours), weights(fresh))
 
 
 def test_a_checkpoint_with_any_damaged_byte_is_started_over(tmp_path: Path) -> None:
     path = tmp_path / "run"
-    options = RunOptions(seed=4, checkpoint=path, checkpoint_seconds=0.0)
-    train(learner_of(module()), SETTINGS, replace(options, seed=5), n_steps=30)
     file = CheckpointFile(path, tag="ours")
     network = module()
     optimiser = torch.optim.SGD(network.parameters(), lr=0.1, momentum=0.9)
@@ -183,9 +187,9 @@ def test_a_whole_checkpoint_of_something_else_changes_nothing(tmp_path: Path) ->
 
 def test_the_curve_has_its_points_and_leaves_training_as_it_was() -> None:
     network, plain = module(), module()
-    run = train(learner_of(network), SETTINGS, RunOptions(seed=4), n_steps=30, curve=curve_of(network))
-    train(learner_of(plain), SETTINGS, RunOptions(seed=4), n_steps=30)
-    assert [record.step for record in run.history] == [0, 10, 20, 30]
+    history = run(network).history
+    train(learner_of(plain), SETTINGS, OPTIONS, n_steps=30)
+    assert [record.step for record in history] == [0, 10, 20, 30]
     assert torch.equal(weights(network), weights(plain))
 
 
@@ -193,23 +197,19 @@ def test_what_has_nothing_to_train_is_measured_once_at_its_start() -> None:
     tensors = to_tensors(data(), pixel_scale(data()))
     learner = Learner(nn.Identity(), [], {"target": Draw(tensors)}, lambda batches, step: torch.zeros(()))
     watched = list[int]()
-    found = train(
-        learner,
-        SETTINGS,
-        RunOptions(seed=4),
-        n_steps=30,
-        curve=lambda step: (Record("norm", Estimate(1.0), "", step),),
-        watch=watched.append,
-    )
+
+    def curve(step: int) -> tuple[Record, ...]:
+        return (Record("norm", Estimate(1.0), "", step),)
+
+    found = train(learner, SETTINGS, OPTIONS, n_steps=30, curve=curve, watch=watched.append)
     assert [one.step for one in found.history] == watched == [0]
     assert (found.status, found.cost.steps, found.cost.examples_seen) == ("converged", 0, 21)
 
 
 def test_a_loss_that_is_not_finite_ends_the_run_with_a_status() -> None:
-    network = module()
-    run = train(learner_of(network), replace(SETTINGS, lr=1e30), RunOptions(seed=4), n_steps=500)
-    assert run.status == "non_finite"
-    assert run.cost.steps < 500
+    found = run(module(), settings=replace(SETTINGS, lr=1e30), n_steps=500)
+    assert found.status == "non_finite"
+    assert found.cost.steps < 500
 
 
 class Skipping(nn.Module):
@@ -231,7 +231,7 @@ def test_a_layer_may_begin_to_be_trained_late() -> None:
         network, by_hand = Skipping(), Skipping()
     by_hand.load_state_dict(network.state_dict())
     settings = TrainingSettings(steps=5, batch_size=8, lr=0.05, weight_decay=0.0, schedule="constant")
-    train(learner_of(network), settings, RunOptions(seed=4), n_steps=5)
+    run(network, settings=settings, n_steps=5)
     tensors, stream = to_tensors(data(), pixel_scale(data())), BatchStream(21, 8, stream_seed(4, "target", "order"))
     optimiser = torch.optim.SGD(by_hand.parameters(), lr=0.05, momentum=0.9, fused=False)
     for step in range(5):
@@ -245,8 +245,7 @@ def test_a_layer_may_begin_to_be_trained_late() -> None:
 def test_progress_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("transferscope.training.loop._TELL_SECONDS", float("inf"))  # a slow machine tells more often
     told: list[tuple[int, int]] = []
-    options = RunOptions(seed=4, on_progress=lambda done, total: told.append((done, total)))
-    train(learner_of(module()), SETTINGS, options, n_steps=120)
+    run(module(), replace(OPTIONS, on_progress=lambda done, total: told.append((done, total))), n_steps=120)
     assert told == [(50, 120), (100, 120), (120, 120)]
 
 

@@ -19,11 +19,6 @@ def test_weights_of_classes_are_the_balanced_ones_of_scikit_learn() -> None:
     assert (found[1], found[4]) == (0, 0)
 
 
-def test_weights_of_several_labels_are_those_of_two_classes_each() -> None:
-    found = class_weights(torch.from_numpy(SEVERAL), 4).numpy()
-    assert found == pytest.approx(np.array([[5 / 8, 5 / 6, 1, 1], [5 / 2, 5 / 4, 1, 1]]))
-
-
 def test_the_weighted_loss_of_several_labels_is_the_mean_of_scikit_learns_log_losses() -> None:
     outputs = torch.randn(5, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     labels = torch.from_numpy(SEVERAL)

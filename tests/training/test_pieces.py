@@ -13,6 +13,7 @@ from torch import nn
 
 from transferscope.data.task import LabelledSet
 from transferscope.errors import DataError, SettingsError
+from transferscope.estimate import Estimate
 from transferscope.models import Network, NetworkInput
 from transferscope.settings.training import lr_factor
 from transferscope.training import (
@@ -28,17 +29,11 @@ from transferscope.training import (
 from transferscope.training.stream import PADDING, flip_crop, stream_seed, strong_change
 
 
-def test_every_pass_visits_every_example_once() -> None:
-    stream = BatchStream(10, 4, seed=1)
-    passes = [torch.cat([stream.indices(3 * epoch + place) for place in range(3)]) for epoch in range(3)]
-    assert all(sorted(order.tolist()) == list(range(10)) for order in passes)
-    assert not torch.equal(passes[0], passes[1])
-
-
 def test_a_batch_depends_on_seed_and_step_alone() -> None:
     forwards, backwards = BatchStream(10, 4, seed=1), BatchStream(10, 4, seed=1)
     in_order = [forwards.indices(step) for step in range(9)]
     assert all(torch.equal(backwards.indices(step), in_order[step]) for step in reversed(range(9)))
+    assert not torch.equal(torch.cat(in_order[:3]), torch.cat(in_order[3:6]))  # another order in each pass
 
 
 @pytest.mark.parametrize(("n", "sizes"), [(9, [4, 5]), (5, [5]), (1, [1]), (10, [4, 4, 2]), (8, [4, 4])])
@@ -46,8 +41,10 @@ def test_an_example_that_is_left_over_joins_the_batch_before_it(n: int, sizes: l
     stream = BatchStream(n, 4, seed=1)
     batches = [stream.indices(step) for step in range(2 * len(sizes))]
     assert [len(batch) for batch in batches] == 2 * sizes
-    assert sorted(torch.cat(batches[: len(sizes)]).tolist()) == list(range(n))
+    for of_pass in (batches[: len(sizes)], batches[len(sizes) :]):
+        assert sorted(torch.cat(of_pass).tolist()) == list(range(n))
     assert TrainingSettings(epochs=3, batch_size=4).n_steps(n) == 3 * len(sizes)
+    assert TrainingSettings(epochs=0.01, batch_size=4).n_steps(n) == 1
 
 
 @pytest.mark.parametrize(
@@ -61,10 +58,8 @@ def test_an_example_that_is_left_over_joins_the_batch_before_it(n: int, sizes: l
 )
 def test_schedules(schedule: str, expected: list[float]) -> None:
     settings = TrainingSettings(steps=300, schedule=schedule)  # type: ignore[arg-type]
-    factors = [lr_factor(settings, step, 300) for step in (0, 100, 200, 300)]
-    if schedule == "step":
-        factors = [lr_factor(settings, step, 300) for step in (0, 99, 100, 200)]
-    assert factors == pytest.approx(expected)
+    steps = (0, 99, 100, 200) if schedule == "step" else (0, 100, 200, 300)
+    assert [lr_factor(settings, step, 300) for step in steps] == pytest.approx(expected)
 
 
 def test_warm_up_is_linear_and_ends_at_the_full_rate() -> None:
@@ -177,10 +172,9 @@ def test_a_feature_that_does_not_vary_is_0_for_all_inputs() -> None:
     values = np.random.default_rng(0).normal(size=(20, 2)).astype(np.float32)
     values[:, 1] = 0.1
     train = LabelledSet(values, np.arange(20) % 2, ("a", "b"))
-    scale = pixel_scale(train)
-    assert PixelScale.from_notes(scale.as_notes) is not None
+    kept = PixelScale.from_notes(pixel_scale(train).as_notes)
+    assert kept is not None
     test = replace(train, inputs=values + np.array([0, 5000], dtype=np.float32))
-    kept = PixelScale.from_notes(scale.as_notes) or scale
     read = to_tensors(test, kept).batch(torch.arange(20)).inputs
     assert (read[:, 1] == 0).all()
     assert read[:, 0].std() > 0.5
@@ -208,6 +202,10 @@ def test_chunks_are_all_examples_in_order() -> None:
     assert tensors.spread(99) is tensors
 
 
+def estimates(outputs: torch.Tensor, labels: torch.Tensor) -> dict[str, Estimate]:
+    return {record.name: record.estimate for record in measure(outputs, labels, part="target_test").records}
+
+
 def test_accuracy_and_its_standard_error() -> None:
     outputs = torch.tensor([[2.0, 1.0], [0.0, 1.0], [3.0, 1.0], [0.0, 5.0]])
     measured = measure(outputs, torch.tensor([0, 1, 1, 1]), part="target_test", step=4)
@@ -221,8 +219,7 @@ def test_r_squared_is_scikit_learns_and_its_error_that_of_the_bootstrap() -> Non
     generator = np.random.default_rng(0)
     truth = generator.normal(size=(400, 2))
     guess = truth + 0.5 * generator.normal(size=(400, 2))
-    measured = measure(torch.tensor(guess), torch.tensor(truth), part="target_test")
-    r2 = {record.name: record.estimate for record in measured.records}["r2"]
+    r2 = estimates(torch.tensor(guess), torch.tensor(truth))["r2"]
     assert r2.value == pytest.approx(r2_score(truth, guess, multioutput="variance_weighted"))
     draws = [
         r2_score(truth[i], guess[i], multioutput="variance_weighted")
@@ -232,14 +229,12 @@ def test_r_squared_is_scikit_learns_and_its_error_that_of_the_bootstrap() -> Non
 
 
 def test_outputs_that_are_not_finite_have_a_status() -> None:
-    measured = measure(torch.full((3, 2), torch.nan), torch.tensor([0, 1, 0]), part="target_test")
-    loss = {record.name: record.estimate for record in measured.records}["loss"]
+    loss = estimates(torch.full((3, 2), torch.nan), torch.tensor([0, 1, 0]))["loss"]
     assert (loss.status, loss.stderr) == ("non_finite", None)
 
 
 def test_constant_targets_have_no_r_squared() -> None:
-    measured = measure(torch.zeros(3, 1), torch.ones(3, 1), part="target_test")
-    assert {record.name: record.estimate.status for record in measured.records}["r2"] == "undefined"
+    assert estimates(torch.zeros(3, 1), torch.ones(3, 1))["r2"].status == "undefined"
 
 
 @pytest.mark.parametrize(
@@ -254,11 +249,6 @@ def test_settings_out_of_range_are_refused(settings: dict[str, float], message: 
     with pytest.raises(SettingsError) as caught:
         TrainingSettings(**settings)  # type: ignore[arg-type]
     assert str(caught.value) == message
-
-
-def test_epochs_become_steps() -> None:
-    assert TrainingSettings(epochs=3, batch_size=64).n_steps(600) == 30
-    assert TrainingSettings(epochs=0.01, batch_size=64).n_steps(600) == 1
 
 
 def test_a_device_that_is_not_there() -> None:
