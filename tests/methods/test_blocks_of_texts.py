@@ -20,6 +20,11 @@ from transferscope.training import TrainingSettings
 OPTIONS = FitOptions(TrainingSettings(steps=2, batch_size=8, lr=0.01), device="cpu")
 
 
+def case(*, of_pairs: bool) -> tuple[TransferTask, Network]:
+    task, network = (pairs(), encoder_of_pairs()) if of_pairs else (texts(), encoder())
+    return task, network.eval()
+
+
 def layers(network: Network, task: TransferTask) -> AllLayers:
     return AllLayers(network, domain(task.target, OPTIONS, network).train)
 
@@ -47,47 +52,38 @@ def layers_of(network: Network, text: Tensor) -> list[Tensor]:
     return found
 
 
-def test_all_layers_average_the_tokens_that_a_text_has() -> None:
-    network = encoder().eval()
-    tokens = tokens_of(texts())
+@pytest.mark.parametrize("of_pairs", [False, True])
+def test_all_layers_average_the_tokens_that_there_are_and_compare_both_texts_of_a_pair(of_pairs: bool) -> None:
+    task, network = case(of_pairs=of_pairs)
     with torch.no_grad():
-        together = layers(network, texts())(tokens)
-    assert together.shape == (21, 3 * 8 + 8)
-    for text, row in zip(tokens, together, strict=True):
-        expected = [layer.mean(dim=0) for layer in layers_of(network, text)]
-        assert row[:24].numpy() == pytest.approx(torch.cat(expected).numpy(), abs=1e-5)
+        together = layers(network, task)(tokens_of(task))
+    width = 16 if of_pairs else 8
+    assert together.shape == (21, 3 * width + 8)
+    for text, row in zip(tokens_of(task), together, strict=True):
+        expected = [layer.mean(dim=0) for layer in layers_of(network, text[:2])]
+        if of_pairs:
+            others = [layer.mean(dim=0) for layer in layers_of(network, text[2:])]
+            expected = [torch.cat([(u - v).abs(), u * v]) for u, v in zip(expected, others, strict=True)]
+        assert row[: 3 * width].numpy() == pytest.approx(torch.cat(expected).numpy(), abs=1e-5)
 
 
-def test_all_layers_read_both_texts_of_a_pair() -> None:
-    network = encoder_of_pairs().eval()
-    tokens = tokens_of(pairs())
-    with torch.no_grad():
-        together = layers(network, pairs())(tokens)
-    assert together.shape == (21, 3 * 16 + 8)
-    for pair, row in zip(tokens, together, strict=True):
-        expected = []
-        for one, other in zip(layers_of(network, pair[:2]), layers_of(network, pair[2:]), strict=True):
-            u, v = one.mean(dim=0), other.mean(dim=0)
-            expected += [(u - v).abs(), u * v]
-        assert row[:48].numpy() == pytest.approx(torch.cat(expected).numpy(), abs=1e-5)
-
-
-def test_the_probe_of_all_layers_says_the_same_of_a_text_beside_longer_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("of_pairs", [False, True])
+def test_the_probe_of_all_layers_says_the_same_of_a_text_beside_longer_ones(
+    of_pairs: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(all_layers_probe, "FRACTIONS", (1.0,))
-    for start, task in ((encoder(), texts()), (encoder_of_pairs(), pairs())):
-        fitted = AllLayersProbe().fit(task, start, OPTIONS).network.eval()
-        tokens = tokens_of(task)
-        with torch.no_grad():
-            together = fitted(tokens)
-            for text, row in zip(tokens, together, strict=True):
-                length = int((text[::2] >= 0).any(dim=0).sum())
-                assert fitted(text[None, :, :length])[0].numpy() == pytest.approx(row.numpy(), abs=1e-4)
+    task, start = case(of_pairs=of_pairs)
+    fitted = AllLayersProbe().fit(task, start, OPTIONS).network.eval()
+    tokens = tokens_of(task)
+    with torch.no_grad():
+        for text, row in zip(tokens, fitted(tokens), strict=True):
+            length = int((text[::2] >= 0).any(dim=0).sum())
+            assert fitted(text[None, :, :length])[0].numpy() == pytest.approx(row.numpy(), abs=1e-4)
 
 
 @pytest.mark.parametrize("of_pairs", [False, True])
 def test_delta_measures_the_distance_over_the_tokens_of_all_texts(of_pairs: bool) -> None:
-    task, start = (pairs(), encoder_of_pairs()) if of_pairs else (texts(), encoder())
-    start.eval()
+    task, start = case(of_pairs=of_pairs)
     other = start.copy().eval()
     with torch.no_grad():
         for parameter in other.features.parameters():

@@ -12,7 +12,6 @@ from transferscope.errors import DataError
 from transferscope.methods import METHODS, FineTune, FitOptions, Fitted, L2Sp, check_task
 from transferscope.models import NetworkSettings, build_network
 from transferscope.testing.methods import IMAGE, METHOD_PROMISES, NETWORKS, ON_EVERY_NETWORK, MethodCase
-from transferscope.training import TrainingSettings
 
 OPTIONS = FitOptions(BUDGET, seed=7, device="cpu")
 
@@ -53,11 +52,6 @@ def test_it_keeps_them_on_networks_with_batch_normalisation_or_attention(
 
 def _case_of(case: str) -> MethodCase:
     return MethodCase(CASES[case], case not in CLASSES_ALONE, case not in NOT_HELD_TO_LEARN)
-
-
-def test_methods_that_take_no_steps_have_no_rate() -> None:
-    without = [method for method in CASES.values() if not method.takes_steps]
-    assert not any(method.searched_rates(TrainingSettings(steps=10)) for method in without)
 
 
 @pytest.mark.parametrize(

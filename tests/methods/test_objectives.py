@@ -95,10 +95,9 @@ def test_l2_sp_pulls_back_to_the_pretrained_weights_and_not_to_its_own() -> None
     assert_close(pulled, expected)
 
 
-def test_merlin_differentiates_through_the_inner_head() -> None:
+def test_merlin_differentiates_through_the_inner_head_and_predicts_by_that_of_all_target_examples() -> None:
     task, method = classification_task(), Merlin(rho=1.5, ridge=0.8, target_batch=64)
     assert task.source is not None
-    options = replace(OPTIONS, training=ONE_STEP)
     network = network_for(task, method)
     _, source_head = heads(network)
     (x_s, y_s), (x_t, y_t) = whole(task.source), whole(task.target)
@@ -107,8 +106,12 @@ def test_merlin_differentiates_through_the_inner_head() -> None:
     theta = ridge_head(features[:6], labels[:6], 0.8)
     validation = (features[6:] @ theta - labels[6:]).square().sum() / 6
     loss = F.cross_entropy(source_head(network.features(x_s)), y_s) + 1.5 * validation
-    fitted = method.fit(task, network, options)
+    fitted = method.fit(task, network, OPTIONS)
     assert_close([p.detach() for p in fitted.network.features.parameters()], after_one_step(network, loss, ONE_STEP.lr))
+    with torch.no_grad():
+        theta = ridge_head(fitted.network.features(x_t), F.one_hot(y_t, 3) - 1 / 3, 0.8)
+    (weight,) = fitted.network.head.parameters()
+    assert weight.detach().numpy() == pytest.approx(theta.T.numpy(), abs=1e-5)
 
 
 def test_the_ablation_trains_the_head_on_one_half_and_the_features_on_the_other() -> None:
@@ -129,16 +132,6 @@ def test_the_ablation_trains_the_head_on_one_half_and_the_features_on_the_other(
         now = [(weight - ONE_STEP.lr * slope).detach() for weight, slope in zip(now, slopes, strict=True)]
     fitted = method.fit(task, network, replace(OPTIONS, training=replace(ONE_STEP, steps=2)))
     assert_close([parameter.detach() for parameter in fitted.network.features.parameters()], now)
-
-
-def test_merlins_prediction_head_is_the_ridge_head_on_all_target_training_data() -> None:
-    task, method = classification_task(), Merlin(ridge=0.8)
-    fitted = method.fit(task, network_for(task, method), OPTIONS)
-    inputs, labels = whole(task.target)
-    with torch.no_grad():
-        theta = ridge_head(fitted.network.features(inputs), F.one_hot(labels, 3) - 1 / 3, 0.8)
-    (weight,) = fitted.network.head.parameters()
-    assert weight.detach().numpy() == pytest.approx(theta.T.numpy(), abs=1e-5)
 
 
 def test_merlins_automatic_ridge_is_used_in_training_and_for_prediction() -> None:

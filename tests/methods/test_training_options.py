@@ -1,6 +1,5 @@
 """Settings of training that every method takes: batch normalisation, early stopping, class weights."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -105,10 +104,8 @@ def test_every_method_takes_all_of_them(case: str) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("case", [case for case in KNOWN if case not in CLASSES_ALONE])
 def test_so_it_does_with_several_labels_and_numbers(case: str) -> None:
-    tasks = [(labelled_task(), ALL)]
-    if case not in CLASSES_ALONE:
-        tasks.append((regression_task(n_target=32), replace(ALL, class_weights="none")))
-    for task, settings in tasks:
+    of_numbers = (regression_task(n_target=32), replace(ALL, class_weights="none"))
+    for task, settings in ((labelled_task(), ALL), of_numbers):
         fitted = CASES[case].fit(task, network_for(task, CASES[case]), FitOptions(settings, seed=3, device="cpu"))
         assert np.isfinite(fitted.outputs(task.target.test).numpy()).all()
 
@@ -163,22 +160,15 @@ def layers(network: Network) -> Any:
     return network.features
 
 
-def normalised(seed: int = 0) -> Network:
-    torch.manual_seed(seed)
-    network = Network(nn.Sequential(nn.Linear(4, 5), nn.BatchNorm1d(5), nn.ReLU()), nn.Linear(5, 3), 5)
-    with torch.no_grad():
+def normalised() -> Network:
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        network = Network(nn.Sequential(nn.Linear(4, 5), nn.BatchNorm1d(5), nn.ReLU()), nn.Linear(5, 3), 5)
         layers(network)[1].running_mean.uniform_(-1, 1)
         layers(network)[1].running_var.uniform_(0.5, 2)
     return network
 
 
-@pytest.fixture
-def own_random_state() -> Iterator[None]:
-    with torch.random.fork_rng():
-        yield
-
-
-@pytest.mark.usefixtures("own_random_state")
 def test_held_statistics_give_the_first_step_written_by_hand() -> None:
     task, network, given = uneven(), normalised(), options(batch_norm="source")
     method = FineTune(lr_scale=1.0)
@@ -197,14 +187,12 @@ def test_held_statistics_give_the_first_step_written_by_hand() -> None:
     assert layers(fitted)[1].running_var.numpy() == pytest.approx(var.numpy(), abs=1e-5)
 
 
-@pytest.mark.usefixtures("own_random_state")
 def test_statistics_of_a_source_are_no_matter_for_training_from_scratch() -> None:
     kinds = ("train", "source")
     one, other = (Scratch().fit(uneven(), normalised(), options(batch_norm=kind)).network for kind in kinds)
     assert torch.equal(layers(one)[0].weight, layers(other)[0].weight)
 
 
-@pytest.mark.usefixtures("own_random_state")
 def test_auto_keeps_statistics_where_there_are_any() -> None:
     task = uneven()
     kept, auto = (FineTune().fit(task, normalised(), options(batch_norm=kind)).network for kind in ("source", "auto"))
@@ -213,7 +201,6 @@ def test_auto_keeps_statistics_where_there_are_any() -> None:
     FineTune().fit(task, plain, options(batch_norm="auto"))  # no sentence: it asks for nothing that is not there
 
 
-@pytest.mark.usefixtures("own_random_state")
 @pytest.mark.parametrize("method", [Merlin(initial="pretrained"), MerlinFt(), FineTune()])
 def test_networks_that_are_kept_on_the_way_change_nothing(method: Method) -> None:
     """A head that is fitted for one reads the backbone in evaluation mode; held statistics stay so afterwards."""
@@ -225,7 +212,6 @@ def test_networks_that_are_kept_on_the_way_change_nothing(method: Method) -> Non
     assert same(weights_of(plain), weights_of(other))
 
 
-@pytest.mark.usefixtures("own_random_state")
 def test_statistics_of_random_weights_follow_at_least_as_fast_as_those_of_pytorch() -> None:
     task, slow, usual = uneven(), normalised(), normalised()
     layers(slow)[1].momentum, layers(usual)[1].momentum = 0.001, 0.1
@@ -236,7 +222,6 @@ def test_statistics_of_random_weights_follow_at_least_as_fast_as_those_of_pytorc
     assert layers(tuned)[1].momentum == 0.001  # of a network that is trained already
 
 
-@pytest.mark.usefixtures("own_random_state")
 @pytest.mark.parametrize("method", [FineTune(), MerlinFt(), FineTune(head="probe")])
 def test_they_stay_whatever_a_method_trains(method: Method) -> None:
     network = normalised()

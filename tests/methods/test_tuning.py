@@ -1,4 +1,6 @@
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -7,7 +9,7 @@ from sklearn.metrics import balanced_accuracy_score
 
 from cases_of_methods import BUDGET, classification_task, network_for, regression_task
 from transferscope.data.splits import folds
-from transferscope.data.task import TransferTask
+from transferscope.data.task import LabelledSet, TransferTask
 from transferscope.errors import SettingsError
 from transferscope.methods import (
     METHODS,
@@ -33,6 +35,19 @@ from transferscope.training import TrainingSettings, stream_seed
 OPTIONS = FitOptions(BUDGET, seed=3, device="cpu")
 
 
+def search(
+    method: Method, task: TransferTask, grid: Mapping[str, Sequence[Value]], options: FitOptions = OPTIONS
+) -> Tuned:
+    return tune(method, task, network_for(task, method), options, grid=grid)
+
+
+def fold_by_fold(task: TransferTask) -> Iterator[tuple[TransferTask, LabelledSet]]:
+    """The task on the rest of each fold, and the fold."""
+    train = task.target.train
+    for fold in folds(train, 3, seed=stream_seed(3, "folds")):
+        yield task.with_target_train(train.take(fold.fit)), train.take(fold.validate)
+
+
 def test_combinations_that_a_method_refuses_are_left_out() -> None:
     grid: dict[str, list[Value]] = {"head": ["random", "probe"], "hidden_units": [0, 8], "lr": [0.1]}
     assert combinations(grid, FineTune(), BUDGET) == [
@@ -41,23 +56,18 @@ def test_combinations_that_a_method_refuses_are_left_out() -> None:
         {"head": "probe", "hidden_units": 0, "lr": 0.1},
     ]
     task = classification_task(n_target=30)
-    tuned = tune(FineTune(), task, network_for(task, FineTune()), OPTIONS, grid=grid)
-    assert len(tuned.trials) == 3
-    never: dict[str, list[Value]] = {"head": ["probe"], "hidden_units": [8]}
+    assert len(search(FineTune(), task, grid).trials) == 3
     with pytest.raises(SettingsError, match="fine-tune accepts no combination"):
-        tune(FineTune(), task, network_for(task, FineTune()), OPTIONS, grid=never)
+        search(FineTune(), task, {"head": ["probe"], "hidden_units": [8]})
 
 
 def test_the_risk_is_that_of_folds_fitted_one_by_one() -> None:
     task = regression_task(n_target=12)
     network = network_for(task, LinearProbe())
-    grid: dict[str, list[Value]] = {"lr": [0.01, 0.1]}  # a closed form has no rate: both do alike, and the first wins
-    tuned = tune(LinearProbe(), task, network, OPTIONS, grid=grid)
-    assert tuned.chosen == {"lr": 0.01}
+    tuned = search(LinearProbe(), task, {"lr": [0.01, 0.1]})  # a closed form has no rate: both do alike
+    assert tuned.chosen == {"lr": 0.01}  # the first
     risks = []
-    for fold in folds(task.target.train, 3, seed=stream_seed(3, "folds")):
-        part = task.with_target_train(task.target.train.take(fold.fit))
-        held_out = task.target.train.take(fold.validate)
+    for part, held_out in fold_by_fold(task):
         predicted = LinearProbe().fit(part, network, OPTIONS).predict(held_out)
         risks.append(np.square(predicted - held_out.labels).mean())
     assert tuned.trials[0].risk.value == pytest.approx(np.mean(risks))
@@ -70,26 +80,22 @@ def test_rare_classes_count_as_much_as_frequent_ones_where_that_is_asked_for() -
     kept = np.sort(np.concatenate([np.flatnonzero(labels == 0), *(np.flatnonzero(labels == k)[:3] for k in (1, 2))]))
     task = task.with_target_train(task.target.train.take(kept))
     network = network_for(task, Scratch())
-    grid: dict[str, list[Value]] = {"steps": [6, 180]}  # a trial takes a third
+    grid = {"steps": [6, 180]}  # a trial takes a third
     weighted = replace(OPTIONS, training=replace(OPTIONS.training, class_weights="balanced"))
-    found = tune(Scratch(), task, network, weighted, grid=grid)
+    found = search(Scratch(), task, grid, weighted)
     for trial in found.trials:
         risks = []
-        for fold in folds(task.target.train, 3, seed=stream_seed(3, "folds"))[: trial.risk.n]:
-            part = task.with_target_train(task.target.train.take(fold.fit))
-            held_out = task.target.train.take(fold.validate)
+        for part, held_out in islice(fold_by_fold(task), trial.risk.n):
             options = replace(weighted, training=replace(weighted.training, steps=int(trial.settings["steps"]) // 3))
             predicted = Scratch().fit(part, network, options).predict(held_out)
             risks.append(1 - balanced_accuracy_score(held_out.labels, predicted))
         assert trial.risk.value == pytest.approx(np.mean(risks))
-    plain = tune(Scratch(), task, network, OPTIONS, grid=grid)
+    plain = search(Scratch(), task, grid)
     assert {trial.risk.value for trial in plain.trials} != {trial.risk.value for trial in found.trials}
 
 
 def test_a_single_combination_is_taken_without_a_trial() -> None:
-    task = classification_task()
-    grid: dict[str, list[Value]] = {"lr": [0.5], "lr_scale": [1.0]}
-    tuned = tune(FineTune(), task, network_for(task, FineTune()), OPTIONS, grid=grid)
+    tuned = search(FineTune(), classification_task(), {"lr": [0.5], "lr_scale": [1.0]})
     assert (tuned.trials, tuned.cost) == ((), Cost())
     assert tuned.chosen == {"lr": 0.5, "lr_scale": 1.0}
     assert tuned.options.training.lr == 0.5
@@ -102,19 +108,14 @@ def test_halving_is_what_a_loop_over_folds_with_fewer_and_fewer_settings_gives()
     training = replace(BUDGET, steps=30)
     options = replace(OPTIONS, training=training)
     rates, decays = [0.05, 0.001, 0.4], [5e-4, 0.3]
-    grid: dict[str, list[Value]] = {"lr": [*rates], "weight_decay": [*decays]}
-    tuned = tune(Scratch(), task, network, options, grid=grid)
+    tuned = search(Scratch(), task, {"lr": rates, "weight_decay": decays}, options)
 
-    train = task.target.train
     left = [(lr, decay) for lr in rates for decay in decays]
     errors: dict[tuple[float, float], list[float]] = {pair: [] for pair in left}
-    for fold, keep in zip(folds(train, 3, seed=stream_seed(3, "folds")), (3, 2, 1), strict=True):
+    for (part, held_out), keep in zip(fold_by_fold(task), (3, 2, 1), strict=True):
         for lr, decay in left:
             short = replace(options, training=replace(training, lr=lr, weight_decay=decay, steps=10))
-            part = task.with_target_train(train.take(fold.fit))
-            wrong = (
-                Scratch().fit(part, network, short).predict(train.take(fold.validate)) != train.labels[fold.validate]
-            )
+            wrong = Scratch().fit(part, network, short).predict(held_out) != held_out.labels
             errors[lr, decay].append(float(wrong.mean()))
         left = sorted(left, key=lambda pair: (np.mean(errors[pair]), list(errors).index(pair)))[:keep]
         left.sort(key=list(errors).index)
@@ -179,17 +180,12 @@ def test_a_search_tries_a_weaker_pull_where_it_is_strong_and_a_stronger_one_else
 def test_halving_does_not_depend_on_the_order_in_which_settings_stand() -> None:
     task = classification_task(n_target=30)  # a stored table comes back in another order than it was written in
     grid: dict[str, list[Value]] = {"weight_decay": [5e-4, 0.0], "lr": [0.01, 0.02]}
-    one, other = (
-        tune(Scratch(), task, network_for(task, Scratch()), OPTIONS, grid=dict(items))
-        for items in (grid.items(), reversed(grid.items()))
-    )
+    one, other = (search(Scratch(), task, dict(items)) for items in (grid.items(), reversed(grid.items())))
     assert (one.trials, one.chosen) == (other.trials, other.chosen)
 
 
 def test_too_few_labels_leave_the_settings_as_they_are() -> None:
-    task = classification_task(n_target=11)  # three classes: four of each fold
-    grid: dict[str, list[Value]] = {"lr": [0.5, 0.1]}
-    tuned = tune(Scratch(), task, network_for(task, Scratch()), OPTIONS, grid=grid)
+    tuned = search(Scratch(), classification_task(n_target=11), {"lr": [0.5, 0.1]})  # three classes: four of each fold
     assert (tuned.options, tuned.chosen, tuned.trials, tuned.labels_needed) == (OPTIONS, {}, (), 12)
 
 
@@ -206,15 +202,14 @@ def test_an_example_alone_in_its_class_is_always_fitted_on() -> None:
             seen.append(task.target.train.labels)
             return super().fit(task, network, options)
 
-    grid: dict[str, list[Value]] = {"lr": [0.01, 0.1]}
-    tune(Watched(), task, network_for(task, Scratch()), OPTIONS, grid=grid)
+    search(Watched(), task, {"lr": [0.01, 0.1]})
     assert [int((labels == 0).sum()) for labels in seen] == [1] * len(seen)
 
 
 def test_after_an_interruption_only_the_missing_trials_are_made(tmp_path: Path) -> None:
     task = classification_task(n_target=30)
     options = replace(OPTIONS, checkpoint=tmp_path / "cell.partial")
-    grid: dict[str, list[Value]] = {"lr": [0.05, 0.001, 0.4], "weight_decay": [5e-4, 0.3]}
+    grid = {"lr": [0.05, 0.001, 0.4], "weight_decay": [5e-4, 0.3]}
     fits: list[float] = []
 
     class Counted(Scratch):
@@ -224,37 +219,30 @@ def test_after_an_interruption_only_the_missing_trials_are_made(tmp_path: Path) 
                 raise KeyboardInterrupt
             return super().fit(task, network, options)
 
-    def search(method: Method, options: FitOptions) -> Tuned:
-        return tune(method, task, network_for(task, Scratch()), options, grid=grid)
-
     with pytest.raises(KeyboardInterrupt):
-        search(Counted(), options)
+        search(Counted(), task, grid, options)
     log = tmp_path / "cell.trials"
     kept = log.read_bytes()
-    resumed, fresh = search(Counted(), options), search(Counted(), OPTIONS)
+    resumed, fresh = search(Counted(), task, grid, options), search(Counted(), task, grid)
     assert len(fits) == 6 + (11 - 5) + 11
     assert (resumed.trials, resumed.chosen) == (fresh.trials, fresh.chosen)
     log.write_bytes(kept[: len(kept) // 2])
-    assert search(Counted(), options).trials == fresh.trials
+    assert search(Counted(), task, grid, options).trials == fresh.trials
 
 
 def test_progress_is_that_of_search_and_run_together() -> None:
     task = classification_task(n_target=30)
     told: list[float] = []
     options = replace(OPTIONS, on_progress=lambda done, whole: told.append(done / whole))
-    grid: dict[str, list[Value]] = {"lr": [0.05, 0.001, 0.4], "weight_decay": [5e-4, 0.3]}
-    network = network_for(task, Scratch())
-    tuned = tune(Scratch(), task, network, options, grid=grid)
+    tuned = search(Scratch(), task, {"lr": [0.05, 0.001, 0.4], "weight_decay": [5e-4, 0.3]}, options)
     assert told == sorted(told)
     assert told[-1] == pytest.approx(11 / 14, abs=0.01)
-    tuned.method.fit(task, network, tuned.options)
+    tuned.method.fit(task, network_for(task, Scratch()), tuned.options)
     assert told[-1] == 1.0
 
 
 def test_a_trial_that_diverges_comes_last() -> None:
-    task = regression_task()
-    grid: dict[str, list[Value]] = {"lr": [1e12, 0.01], "steps": [100]}
-    tuned = tune(Scratch(), task, network_for(task, Scratch()), OPTIONS, grid=grid)
+    tuned = search(Scratch(), regression_task(), {"lr": [1e12, 0.01], "steps": [100]})
     assert tuned.options.training.lr == 0.01
     assert tuned.trials[1].risk.status == "non_finite"
 
@@ -263,6 +251,5 @@ def test_test_examples_are_never_read() -> None:
     task = classification_task()
     spoilt = replace(task.target.test, labels=(task.target.test.labels + 1) % 3)
     blind = replace(task, target=replace(task.target, test=spoilt))
-    grid: dict[str, list[Value]] = {"lr": [0.01, 0.1]}
-    one, other = (tune(Scratch(), which, network_for(task, Scratch()), OPTIONS, grid=grid) for which in (task, blind))
+    one, other = (search(Scratch(), which, {"lr": [0.01, 0.1]}) for which in (task, blind))
     assert one.trials == other.trials
