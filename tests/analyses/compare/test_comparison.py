@@ -4,9 +4,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from fabricate import FORGOTTEN
 from made_up import made_up
 from transferscope.analyses.compare.comparison import Comparison
 from transferscope.analyses.compare.summary import Summary, comparison_table, summarise_frames
+from transferscope.analyses.compare.tables import methods_section
+from transferscope.report.blocks import Table
 
 
 def of(summary: Summary, method: str, source: str | None, n_target: int) -> Comparison:
@@ -39,11 +42,20 @@ def test_scores_and_transferability_are_those_of_scipy(summary: Summary) -> None
 
 
 def test_forgetting_is_what_the_source_lost(summary: Summary) -> None:
-    from fabricate import FORGOTTEN
-
+    """Of methods that start from pretraining; in the table beside what is kept, and with the sign of a change."""
     for c in summary.comparisons:
         if c.method in ("fine-tune", "l2-sp"):
             assert c.forgetting.value == pytest.approx(FORGOTTEN[c.method], abs=0.02)
+        else:
+            assert c.forgetting is None
+    table = next(block for block in methods_section(summary).blocks if isinstance(block, Table))
+    at = [column.title for column in table.columns].index("Source kept")
+    shown = [(row[at].text, row[at].detail) for row in table.rows]
+    expected = []
+    for c in (one for one in summary.comparisons if one.n_target == 50):
+        kept = "–" if c.source_kept is None else f"{100 * c.source_kept.value:.1f} %"
+        expected.append((kept, "" if c.forgetting is None else f"−{100 * c.forgetting.value:.1f}"))
+    assert sorted(shown) == sorted(expected)
 
 
 def test_costs_are_means_with_pretraining_apart() -> None:
