@@ -5,11 +5,12 @@ import json
 import math
 import random
 import shutil
+import struct
 from pathlib import Path
 
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from analyses.results.made_by_tools import BEST, CURVES, LAYOUTS, Layout, unpack
@@ -39,14 +40,15 @@ def _read(place: Path, layout: Layout) -> Runs:
 
 
 def _scores(runs: Runs) -> dict[tuple[str, int], float | str]:
+    """The score of every run, or what became of it."""
     rows = runs.rows.to_dict("records")
-    return {
-        (row["method"], row["seed"]): round(row["score"], 6) if row["state"] == "done" else row["state"] for row in rows
+    return {(row["method"], row["seed"]): row["score"] if row["state"] == "done" else row["state"] for row in rows}
+
+
+def has_the_right_scores(runs: Runs, layout: Layout) -> bool:
+    return _scores(runs) == {
+        run: score if isinstance(score, str) else pytest.approx(score, abs=1e-6) for run, score in layout.right.items()
     }
-
-
-def _rounded(layout: Layout) -> dict[tuple[str, int], float | str]:
-    return {run: score if isinstance(score, str) else round(score, 6) for run, score in layout.right.items()}
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
@@ -54,7 +56,7 @@ def test_every_run_has_the_right_score(name: str, tmp_path: Path) -> None:
     layout, place = LAYOUTS[name], unpack(name, tmp_path)
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
     runs = _read(place, layout)
-    assert _scores(runs) == _rounded(layout)
+    assert has_the_right_scores(runs, layout)
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before  # nothing is left beside it
     assert not [note for note in runs.notes if "to be run" in note]
 
@@ -72,7 +74,7 @@ def test_what_the_tool_of_today_writes_is_read_so_too(name: str, tmp_path: Path)
     if layout.tool == "mlflow":
         pytest.importorskip("alembic")
     layout.make(tmp_path)
-    assert _scores(_read(tmp_path / layout.place, layout)) == _rounded(layout)
+    assert has_the_right_scores(_read(tmp_path / layout.place, layout), layout)
 
 
 @pytest.mark.parametrize("name", ["trainer, checkpoints alone", "trainer, best model loaded", "mlflow, mlflow.db"])
@@ -136,6 +138,7 @@ def test_a_damaged_file_ends_in_a_sentence_or_an_answer(name: str, n: int, tmp_p
 _STEPS = st.lists(st.tuples(st.integers(0, 50), st.floats(-9, 9)), min_size=1, max_size=8, unique_by=lambda one: one[0])
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # on a machine that is busy
 @given(_STEPS, _STEPS, st.randoms(use_true_random=False), st.integers(0, 50))
 def test_the_order_of_lines_changes_no_score_and_a_row_is_of_one_step(
     scored: list[tuple[int, float]], beside: list[tuple[int, float]], rng: random.Random, best: int
@@ -214,7 +217,7 @@ def test_both_stores_of_mlflow_are_one_and_artifacts_lead_to_the_database(tmp_pa
     place = unpack("mlflow, mlflow.db", tmp_path)
     (place / "mlruns" / "1" / "0f" / "artifacts").mkdir(parents=True)
     for one in (place, place / "mlflow.db", place / "mlruns"):
-        assert _scores(_read(one, layout)) == _rounded(layout)
+        assert has_the_right_scores(_read(one, layout), layout)
     notes = _read(place, layout).notes
     assert sum("deleted" in note for note in notes) == sum("all of pre" in note for note in notes) == 1
     unpack("mlflow, mlruns", tmp_path / "both")
@@ -234,11 +237,45 @@ def test_events_are_checked_and_end_where_a_run_was_killed(tmp_path: Path) -> No
     assert [(step, tag) for _, step, tag, _ in values] == [(at, "test/accuracy") for at in (10, 30, 20)]
     end = content.rindex(b"test/accuracy")
     path.write_bytes(content[: end + 15])  # within the scalar of the last line, step 20
-    assert _scores(_read(place, layout)) == _rounded(layout)
-    assert any("seed0" in note and "cut off" in note for note in _read(place, layout).notes)
+    cut = _read(place, layout)
+    assert has_the_right_scores(cut, layout)
+    assert any("seed0" in note and "cut off" in note for note in cut.notes)
     path.write_bytes(content[: end + 15] + bytes([content[end + 15] ^ 1]) + content[end + 16 :])
     with pytest.raises(CorruptDataError, match="checksum"):
         _read(place, layout)
+
+
+def _varint(value: int) -> bytes:
+    """Seven bits a byte, the lowest first, of two's complement in 64 bits (Protocol Buffers, Encoding)."""
+    value &= (1 << 64) - 1
+    content = b""
+    while value > 127:
+        content, value = content + bytes([value & 127 | 128]), value >> 7
+    return content + bytes([value])
+
+
+def _field(number: int, content: bytes) -> bytes:
+    return _varint(number << 3 | 2) + _varint(len(content)) + content
+
+
+@pytest.mark.parametrize("step", [0, 127, 128, 2**40, -1, -300])
+@pytest.mark.parametrize(
+    "number",
+    [
+        _varint(2 << 3 | 5) + struct.pack("<f", 0.75),  # simple_value
+        _field(8, _varint(1 << 3) + _varint(1) + _field(5, struct.pack("<f", 0.75))),  # a tensor of DT_FLOAT
+        _field(8, _varint(1 << 3) + _varint(2) + _field(6, struct.pack("<d", 0.75))),  # of DT_DOUBLE
+        _field(8, _varint(1 << 3) + _varint(2) + _field(4, struct.pack("<d", 0.75))),  # its bytes as they are
+    ],
+    ids=["simple", "float", "double", "bytes"],
+)
+def test_scalars_of_any_form_and_step_are_read(number: bytes, step: int, tmp_path: Path) -> None:
+    scalar = _field(1, _field(1, b"accuracy") + number)
+    event = _varint(1 << 3 | 1) + struct.pack("<d", 1.5e9) + _varint(2 << 3) + _varint(step) + _field(5, scalar)
+    length = struct.pack("<Q", len(event))
+    sums = [struct.pack("<I", events.masked_crc32c(one)) for one in (length, event)]
+    (tmp_path / "events").write_bytes(length + sums[0] + event + sums[1])
+    assert events.scalars(tmp_path / "events") == ([(1.5e9, step, "accuracy", 0.75)], True)
 
 
 def test_a_chart_of_groups_of_runs_is_refused(tmp_path: Path) -> None:
@@ -318,13 +355,13 @@ def test_folders_that_loggers_name_themselves_are_no_arms(tmp_path: Path) -> Non
         for path in [*run.iterdir()]:
             path.rename(own / path.name) if path.is_file() else None
     layout = LAYOUTS["tensorboard, event files"]
-    assert _scores(_read(place, layout)) == _rounded(layout)
+    assert has_the_right_scores(_read(place, layout), layout)
     place = unpack("lightning, CSVLogger", tmp_path / "lightning")
     for path in sorted(place.glob("*/version_*")):
         (path.parent / f"seed{path.name[-1]}").mkdir()
         path.rename(path.parent / f"seed{path.name[-1]}" / "lightning_logs")
     layout = LAYOUTS["lightning, CSVLogger"]
-    assert _scores(_read(place, layout)) == _rounded(layout)
+    assert has_the_right_scores(_read(place, layout), layout)
 
 
 def test_a_number_in_the_name_of_an_arm_is_no_seed(tmp_path: Path) -> None:
@@ -334,13 +371,7 @@ def test_a_number_in_the_name_of_an_arm_is_no_seed(tmp_path: Path) -> None:
         rows.to_csv(tmp_path / f"run-{name}-tag-accuracy.csv", index=False)
     read = read_place(tmp_path)
     assert read is not None
-    assert list(read.rows.set_index("arm").sort_values("seed").index) == [
-        "bert",
-        "bert",
-        "bert",
-        "resnet18",
-        "resnet50",
-    ]
+    assert read.rows.sort_values("seed")["arm"].tolist() == 3 * ["bert"] + ["resnet18", "resnet50"]
 
 
 def test_a_run_table_that_w_and_b_exported(tmp_path: Path) -> None:
