@@ -243,11 +243,7 @@ def test_losses_are_proposed_downwards(tmp_path: Path) -> None:
         ({}, {"tried": {"arm0": float("nan")}}, "arm0 was tried with the score nan; expected a finite number"),
         ({}, {"tried": {"arm9": 0.5}}, "unknown arm 'arm9': did you mean 'arm3' or 'arm2' or 'arm1'?"),
         ({}, {"tried": {"arm0": 50.0}}, "arm0 was tried with the score 50, but accuracy is a share of at most"),
-        (
-            {},
-            {"columns": LabelColumns(task="tasks")},
-            "unknown column 'tasks': did you mean 'task'? known are accuracy",
-        ),
+        ({}, {"columns": LabelColumns(task="tasks")}, "unknown column 'tasks': did you mean 'task'? known are accu"),
         ({"task": None}, {}, "3 rows have the arm arm0 on table"),
         ({"accuracy": np.inf}, {}, "column accuracy has no number in row 1; expected a score in every row"),
         ({"accuracy": "high"}, {}, "column accuracy holds 'high' in row 1; expected a score in every row"),
@@ -271,14 +267,10 @@ def test_tables_that_do_not_go_together_are_refused(tmp_path: Path) -> None:
     with pytest.raises(TransferscopeError, match=r"there is no table .*none\.csv"):
         propose("new", tmp_path / "none.csv")
     yields = pd.read_csv(path).rename(columns={"accuracy": "yield"})
-    opposite = [
-        table_rows(yields, LabelColumns(score="yield", better=way), origin=way)[0] for way in ("higher", "lower")
-    ]
-    opposite[1]["task"] += " too"
-    with pytest.raises(
-        TransferscopeError, match="higher yield is better on task0, task1 and task2 and lower on task0 to"
-    ):
-        _measure(pd.concat(opposite))
+    columns = (LabelColumns(score="yield", better="higher"), LabelColumns(score="yield", better="lower"))
+    higher, lower = (table_rows(yields, one, origin="made up")[0] for one in columns)
+    with pytest.raises(TransferscopeError, match="higher yield is better on task0, task1 and task2 and lower on task0"):
+        _measure(pd.concat([higher, lower.assign(task=lower["task"] + " too")]))
 
 
 def test_the_command_proposes(tmp_path: Path) -> None:
@@ -302,17 +294,9 @@ def test_cover_and_model_take_turns_after_five_runs() -> None:
 
 
 def test_a_leaderboard_has_a_column_for_each_task() -> None:
-    board = pd.DataFrame(
-        {
-            "model": ["a", "b", "c"],
-            "params": [1, 2, 3],
-            "arc": [0.5, 0.6, 0.7],
-            "mmlu": [0.4, 0.5, 0.6],
-            "average": [9, 0, 0],
-            "Average perf. on 2 datasets": [9, 0, 0],
-            "FLOPs (B)": [9, 0, 0],
-        }
-    )
+    board = pd.DataFrame({"model": ["a", "b", "c"], "arc": [0.5, 0.6, 0.7], "mmlu": [0.4, 0.5, 0.6]})
+    for name in ("params", "average", "Average perf. on 2 datasets", "FLOPs (B)"):
+        board[name] = [9, 0, 0]
     result = propose("new", board, tried={"a": 0.5}, columns=LabelColumns(wide="tasks"))
     assert (result.n_tasks, result.open[0].arm) == (2, "c")
 

@@ -71,9 +71,8 @@ def test_arms_that_come_to_an_accuracy_of_one_are_told_apart_before_it() -> None
     result = plan(frame, PlanQuestion(target_score=0.99))
     table = result.table().set_index("arm")
     assert table["score"].tolist() == [100.0] * 3  # with 400 labels
-    assert [table.loc["scratch", "labels"], table.loc["ft", "catch_up"]] == pytest.approx(
-        [200, 200]
-    )  # both have 1 there
+    both_have_1 = [table.loc["scratch", "labels"], table.loc["ft", "catch_up"]]
+    assert both_have_1 == pytest.approx([200, 200])
     assert table.loc["ft", "labels"] == pytest.approx(50)
     assert table["gain"].tolist() == [0.0] * 3
     assert [s.kind for s in statements(result.plan)].count("at zero") == 2
@@ -82,18 +81,11 @@ def test_arms_that_come_to_an_accuracy_of_one_are_told_apart_before_it() -> None
 
 @pytest.mark.parametrize(
     ("scratch", "transfer", "said"),
-    [
-        (
-            3 * SIZES**-0.4,
-            0.5 * SIZES**-0.4,
-            "Training from scratch does not catch up with fine-tune up to 3,200",
-        ),
-        (SIZES**-0.4, 2 * SIZES**-0.4, "Training from scratch is as good as fine-tune already with 25 labels"),
-    ],
+    [(3.0, 0.5, "does not catch up with fine-tune up to 3,200"), (1.0, 2.0, "as good as fine-tune already with 25")],
 )
-def test_never_and_already_are_said(scratch: np.ndarray, transfer: np.ndarray, said: str) -> None:
-    result = plan(rows(scratch, transfer))
-    assert result.verdict.headline.startswith(said)
+def test_never_and_already_are_said(scratch: float, transfer: float, said: str) -> None:
+    result = plan(rows(scratch * SIZES**-0.4, transfer * SIZES**-0.4))
+    assert said in result.verdict.headline
     assert re.search(r"\(probability (> )?99 %\)\.$", result.verdict.headline)
     assert json.loads(result.to_json())["rows"][1]["catch_up"] in ("inf", 0.0)
 
@@ -101,9 +93,7 @@ def test_never_and_already_are_said(scratch: np.ndarray, transfer: np.ndarray, s
 def test_what_is_only_likely_is_not_said_as_if_it_were_sure() -> None:
     result = plan(rows(3 * SIZES**-0.4, 2.4 * SIZES**-0.4).query("labels <= 100"))
     assert 0.5 < result.table()["p_beyond"].iloc[1] < 0.8
-    assert result.verdict.headline.startswith(
-        "Training from scratch probably does not catch up with fine-tune up to 800"
-    )
+    assert "probably does not catch up with fine-tune up to 800" in result.verdict.headline
 
 
 @pytest.mark.long
@@ -114,11 +104,7 @@ def test_percent_r_squared_and_errors_give_the_same_numbers(table: pd.DataFrame)
 
     share = numbers(table, 0.9)
     accuracy = table["accuracy"]
-    for name, values, target in (
-        ("accuracy", 100 * accuracy, 90.0),
-        ("r2", accuracy, 0.9),
-        ("error", 1 - accuracy, 0.1),
-    ):
+    for name, values, target in (("accuracy", 100 * accuracy, 90), ("r2", accuracy, 0.9), ("error", 1 - accuracy, 0.1)):
         other = table.drop(columns="accuracy").assign(**{name: values})
         assert numbers(other, target) == pytest.approx(share, rel=1e-6)
 
@@ -129,10 +115,8 @@ def test_guessing_among_classes_has_the_unit_of_the_table(table: pd.DataFrame, n
         more = plan(frame, PlanQuestion(classes=10)).plan.lead.more
         return [more[0], more[1].low, more[1].high]
 
-    values = unit * np.abs(table["accuracy"] - 1 + top)
-    assert ends(table.drop(columns="accuracy").assign(**{name: values})) == pytest.approx(
-        np.multiply(unit, ends(table))
-    )
+    other = table.drop(columns="accuracy").assign(**{name: unit * np.abs(table["accuracy"] - 1 + top)})
+    assert ends(other) == pytest.approx(np.multiply(unit, ends(table)))
 
 
 def test_what_is_no_share_of_errors_has_no_error_of_guessing(table: pd.DataFrame) -> None:
@@ -243,50 +227,46 @@ def test_wide_and_long_tables_are_read_alike(table: pd.DataFrame) -> None:
         plan(other)
 
 
+def of_two(name: str, table: pd.DataFrame) -> pd.DataFrame:
+    """The table of a and of b, which has better scores on other seeds."""
+    other = {"seed": table["seed"] + 3, "accuracy": 0.4 + 0.6 * table["accuracy"]}
+    return pd.concat([table.assign(**{name: "a"}), table.assign(**{name: "b"}, **other)])
+
+
+def in_percent(table: pd.DataFrame, rows: "pd.Series[bool]") -> pd.DataFrame:
+    return table.assign(accuracy=table["accuracy"].where(~rows, 100 * table["accuracy"]))
+
+
 BROKEN: dict[str, tuple[Callable[[pd.DataFrame], pd.DataFrame], str]] = {
     "two called scratch": (
         lambda t: pd.concat([t, t.replace({"arm": {"fine-tune": "Random init"}})]),
-        "the arms scratch and Random init could each be training from scratch; choose one with --without",
+        "scratch and Random init could each be training from scratch; choose one with --without",
     ),
     "one size": (lambda t: t[t["labels"] == 50], "no arm has two usable numbers of labels"),
-    "no seed": (
-        lambda t: t.drop(columns="seed"),
-        "3 rows have arm = scratch, labels = 25.0, and no column distinguishes them; add",
-    ),
-    "two tasks": (
-        lambda t: pd.concat([t, t]),
-        "2 rows have arm = scratch, labels = 25.0, seed = 0; keep one task",
-    ),
-    "two measures": (
-        lambda t: t.assign(metric=["acc"] * 15 + ["f1"] * 15),
-        "the rows mix metrics: column metric holds acc and f1",
-    ),
+    "no seed": (lambda t: t.drop(columns="seed"), "3 rows have arm = scratch, labels = 25.0, and no column"),
+    "two tasks": (lambda t: pd.concat([t, t]), "2 rows have arm = scratch, labels = 25.0, seed = 0; keep one task"),
+    "two measures": (lambda t: t.assign(metric=["acc"] * 15 + ["f1"] * 15), "column metric holds acc and f1"),
     "two columns": (
         lambda t: t.assign(f1=t["accuracy"]),
-        "the table has several metrics (accuracy and f1); choose one with --columns score=accuracy",
+        "(accuracy and f1); choose one with --columns score=accuracy",
     ),
     "mixed units": (
-        lambda t: t.assign(accuracy=t["accuracy"].where(t["arm"] == "scratch", 100 * t["accuracy"])),
+        lambda t: in_percent(t, t["arm"] == "fine-tune"),
         "column accuracy mixes units: at most 1 for scratch, above 1 for fine-tune",
     ),
     "mixed inside": (
-        lambda t: t.assign(accuracy=t["accuracy"].where(t["labels"] < 150, 100 * t["accuracy"])),
+        lambda t: in_percent(t, t["labels"] > 150),
         "column accuracy mixes units: 18 values are at most 1 (up to 0.8485) and 12 above 1 (from 85.75)",
     ),
     "task, no seed": (
-        lambda t: t.assign(task=np.where(t["seed"] > 0, "b", "a"))[t["seed"] < 2].drop(columns="seed"),
+        lambda t: of_two("task", t).query("seed in (0, 3)").drop(columns="seed"),
         "the rows have 2 tasks (column task: a and b), but a plan is for one; add --where",
     ),
     "tasks with their seeds": (
-        lambda t: pd.concat(
-            [t.assign(group="a"), t.assign(group="b", seed=t["seed"] + 3, accuracy=0.4 + 0.6 * t["accuracy"])]
-        ),
+        lambda t: of_two("group", t),
         "6 rows at arm = scratch, labels = 25 differ in group (a and b), so that they may be of several arms or tasks",
     ),
-    "no labels": (
-        lambda t: t.rename(columns={"labels": "when"}),
-        "the table has no column of numbers of labels among when, arm, seed and accuracy",
-    ),
+    "no labels": (lambda t: t.rename(columns={"labels": "when"}), "no column of numbers of labels among when, arm, "),
     "text": (lambda t: t.assign(accuracy=["high", *t["accuracy"][1:]]), "column accuracy holds 'high' in row 1"),
     "no arm": (lambda t: t.assign(arm=np.nan), "column arm is empty in every row"),
     "an error that rises": (lambda t: t.rename(columns={"accuracy": "error"}), "column error rises with the sizes"),
@@ -337,10 +317,9 @@ def test_a_target_in_the_other_unit_is_refused(
 def test_rows_that_cannot_be_used_are_said(table: pd.DataFrame) -> None:
     frame = table.copy()
     frame.loc[0, "accuracy"], frame.loc[1, "labels"], frame.loc[2, "arm"] = np.nan, np.nan, None
-    assert {
-        "left out 1 row without any arm",
-        "scratch: left out 2 rows with a size or error that is missing or not finite",
-    } <= set(plan(frame).plan.notes)
+    notes = plan(frame).plan.notes
+    assert "left out 1 row without any arm" in notes
+    assert any(note.startswith("scratch: left out 2 rows with a size or error that is missing") for note in notes)
 
 
 def test_the_command_prints_and_writes(table: pd.DataFrame, tmp_path: Path) -> None:

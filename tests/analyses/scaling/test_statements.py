@@ -95,19 +95,16 @@ def test_the_size_that_gains_more_is_named(a: float, b: float, more: str) -> Non
 def test_the_figure_draws_the_forecast_of_the_table() -> None:
     """With another loss than the default, at the largest size that both show; and where a curve may be at chance."""
     still = 0.9 + 0.01 * np.sin(2 * np.arange(len(SIZES)))
-    asked: tuple[tuple[np.ndarray, Loss], ...] = (
-        (STEEP + 0.02 * np.sin(np.arange(len(SIZES)) ** 2), "linear"),
-        (still, "log"),
-    )
+    waves = STEEP + 0.02 * np.sin(np.arange(len(SIZES)) ** 2)
+    asked: tuple[tuple[np.ndarray, Loss], ...] = ((waves, "linear"), (still, "log"))
     for errors, loss in asked:
         frame = pd.DataFrame({"n": SIZES, "error": errors})
         analysis = scaling(frame, ScalingQuestion(loss=loss)).analysis
         (curve,) = analysis.curves
         drawn, told = draw_curves(analysis).data.iloc[-1], curve.advice.forecast.each[-1]
         assert drawn["n"] == pytest.approx(told.n)
-        assert drawn[["low", "value", "high"]].tolist() == pytest.approx(
-            [told.interval.low, told.error, told.interval.high]
-        )
+        expected = [told.interval.low, told.error, told.interval.high]
+        assert drawn[["low", "value", "high"]].tolist() == pytest.approx(expected)
 
 
 @pytest.mark.long
@@ -168,9 +165,8 @@ def test_the_sizes_that_are_asked_for_are_answered_of_every_curve() -> None:
 def test_sizes_over_both_are_not_answered_by_curves_and_a_note_says_so(names: tuple[str, str]) -> None:
     n, s, errors = [1, 2, 4] * 2, [10] * 3 + [20] * 3, [0.5, 0.4, 0.35, 0.4, 0.3, 0.25]
     frame = pd.DataFrame({names[0]: n, names[1]: s, "error": errors})
-    result = scaling(
-        frame, ScalingQuestion(at=((8, 20),)), columns=Columns(pretrain_size=names[0], finetune_size=names[1])
-    )
+    columns = Columns(pretrain_size=names[0], finetune_size=names[1])
+    result = scaling(frame, ScalingQuestion(at=((8, 20),)), columns=columns)
     assert len(result.shown_tables()[0].columns) == 5
     assert not any(one.kind == "forecast at" for one in statements(result.analysis))
     assert any("takes laws over both sizes" in note for note in result.analysis.notes)
@@ -234,10 +230,8 @@ def test_questions_that_do_not_fit_the_sizes_are_a_sentence(
 
 def test_accuracies_are_answered_as_accuracies() -> None:
     frame = pd.DataFrame({"n": SIZES, "accuracy": 1 - STEEP})
-    result, errors = (
-        scaling(frame, ScalingQuestion(target_score=0.93)),
-        result_of(SIZES, STEEP, ScalingQuestion(target_score=0.07)),
-    )
+    result = scaling(frame, ScalingQuestion(target_score=0.93))
+    errors = result_of(SIZES, STEEP, ScalingQuestion(target_score=0.07))
     assert "93.0 %" in str(result.verdict)
     assert "error" not in str(result.verdict)
     shifted = [frame.assign(data=name, accuracy=frame["accuracy"] - by) for name, by in (("a", 0.1), ("b", 0.0))]
@@ -308,10 +302,8 @@ def test_a_target_score_alone_needs_no_question() -> None:
 def test_pretraining_has_a_worth_at_each_s_by_the_runs_without_it() -> None:
     """Training from scratch is 3 s^-.5; pretraining replaces .5 s + 100 further labels, in closed form."""
     s = 50.0 * 2.0 ** np.arange(6)
-    rows = [
-        (n, size, 3 * (size + (n > 0) * (0.5 * size + 100) * n / 4000) ** -0.5) for n in (0, 1000, 4000) for size in s
-    ]
-    frame = pd.DataFrame(rows, columns=["n", "s", "error"])
+    labels = {n: s + (0.5 * s + 100) * n / 4000 for n in (0, 1000, 4000)}
+    frame = pd.concat([pd.DataFrame({"n": n, "s": s, "error": 3 * worth**-0.5}) for n, worth in labels.items()])
     found = scaling(frame, columns=Columns(finetune_size="s")).analysis.surfaces[0].worth
     assert [size for size, _ in found] == s.tolist()
     assert [count.value for _, count in found][:4] == pytest.approx(1.5 * s[:4] + 100, rel=0.1)
@@ -343,10 +335,8 @@ def test_a_column_of_budgets_is_the_group_and_the_cost() -> None:
     (one,) = result.analysis.surfaces
     assert one.optima[0].budget == pytest.approx(1e20)
     assert one.optima[0].plan.cost == pytest.approx(1e20)
-    named = frame.rename(columns={"flops": "spent"})
-    of_name = scaling(
-        named, columns=Columns(pretrain_size="params", finetune_size="tokens", budget="spent", error="loss")
-    )
+    columns = Columns(pretrain_size="params", finetune_size="tokens", budget="spent", error="loss")
+    of_name = scaling(frame.rename(columns={"flops": "spent"}), columns=columns)
     assert of_name.analysis.surfaces[0].optima[0].budget == pytest.approx(1e20)
     plain = scaling(frame.drop(columns="flops")).analysis.surfaces[0]
     assert plain.largest_cost == pytest.approx((6 * n * tokens).max())
