@@ -26,13 +26,8 @@ def test_the_picture_fills_what_is_called_and_stars_what_to_use(summary: Summary
 
 def test_an_arm_far_below_stretches_nothing() -> None:
     rng = np.random.default_rng(0)
-    arms = {
-        ("scratch", ""): 0.7,
-        ("fine-tune", "a"): 0.75,
-        ("joint", "a"): 0.73,
-        ("l2-sp", "a"): 0.76,
-        ("merlin", "a"): 0.74,
-    }
+    means = {"fine-tune": 0.75, "joint": 0.73, "l2-sp": 0.76, "merlin": 0.74}
+    arms = {("scratch", ""): 0.7, **{(method, "a"): mean for method, mean in means.items()}}
     near = {(arm, 50): mean + rng.normal(0, 0.005, 4) for arm, mean in arms.items()}
     far = {**near, (("do-nothing", "a"), 50): np.full(4, 0.1) + rng.normal(0, 0.005, 4)}
     spans = []

@@ -111,13 +111,10 @@ def plan_agrees(summary: Summary) -> None:
         plan = plan_of_study(frames, PlanQuestion())
     except (DataError, SettingsError):
         return
-    said = {
-        n: {
-            frames.in_prose(arm.method, arm.source): facts
-            for arm, facts in zip(arms_of(frames, n), one.arms, strict=True)
-        }
-        for n, one in decided.items()
-    }
+    said = {}
+    for n, one in decided.items():
+        names = [frames.in_prose(arm.method, arm.source) for arm in arms_of(frames, n)]
+        said[n] = dict(zip(names, one.arms, strict=True))
     largest = max(n for n, one in decided.items() if one.best_baseline is not None)
     assert plan.scratch is not None
     assert said[largest][plan.scratch.name].name == decided[largest].best_baseline
@@ -300,12 +297,8 @@ def test_a_name_of_the_users_own_stays_as_it_was_written() -> None:
 
 def test_where_the_source_is_the_target_no_outlet_says_anything_of_transfer() -> None:
     """Nor a number that is better for it: its data with all of their labels win, as they must."""
-    scores = {
-        (SCRATCH, 50): seeds(0.5),
-        (TUNED, 50): seeds(0.9, seed=2),
-        (SCRATCH, 200): seeds(0.7),
-        (TUNED, 200): seeds(0.9),
-    }
+    scores = {(SCRATCH, 50): seeds(0.5), (TUNED, 50): seeds(0.9, seed=2)}
+    scores |= {(SCRATCH, 200): seeds(0.7), (TUNED, 200): seeds(0.9)}
     frames = made_up(scores)
     facts = {**frames.study.facts, "target": {"fingerprint": "a"}, "sources": {"mnist": {"fingerprint": "a"}}}
     summary = summarise_frames(replace(frames, study=replace(frames.study, facts=facts)))

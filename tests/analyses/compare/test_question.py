@@ -29,14 +29,8 @@ QUICK: dict[str, Any] = {"training": {"steps": 20}, "pretraining": {"steps": 20}
 
 
 def tables_of(*sources: str | Dataset, target: str | Dataset = "digits", **given: Any) -> dict[str, Any]:
-    usual: dict[str, Any] = {
-        "labels": [100],
-        "methods": ["fine-tune"],
-        "diagnostics": [],
-        "seeds": 2,
-        "recipe": "equal",
-    }
-    asked = usual | given
+    usual: dict[str, Any] = {"labels": [100], "methods": ["fine-tune"], "seeds": 2, "recipe": "equal"}
+    asked = usual | {"diagnostics": []} | given
     tables, spec = study_tables(Question(target, sources, **asked))
     assert spec == parse_spec(seen_from_folder(tables, asked["folder"].absolute()))  # what its file says
     return tables
@@ -111,22 +105,17 @@ def test_a_comparison_names_data_from_the_current_folder_and_its_study_runs_from
 
 
 @pytest.mark.parametrize(
-    ("source", "given", "message"),
-    [
-        ([], {}, "there is no source; give at least one"),
-        ("mnits", {}, "did you mean 'mnist'"),
-    ],
+    ("source", "message"), [([], "there is no source; give at least one"), ("mnits", "did you mean 'mnist'")]
 )
-def test_arguments_of_another_kind(source: Any, given: dict[str, Any], message: str, tmp_path: Path) -> None:
+def test_arguments_of_another_kind(source: Any, message: str, tmp_path: Path) -> None:
     with pytest.raises(TransferscopeError, match=message):
-        compare("digits", source, folder=tmp_path, **given)
+        compare("digits", source, folder=tmp_path)
 
 
 def test_a_mistake_leaves_an_earlier_study_file_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "digits-to-glyphs.toml").write_text("# edited by hand")
-    with pytest.raises(SettingsError) as refused:
+    with pytest.raises(SettingsError, match=r"\[target\] labels holds 0, which is out of range; expected at least 1"):
         compare("glyphs?n_train=20&n_test=5&size=8", "digits", labels=[0], methods=["fine-tune"], folder=tmp_path)
-    assert str(refused.value) == "the comparison: [target] labels holds 0, which is out of range; expected at least 1"
     assert (tmp_path / "digits-to-glyphs.toml").read_text() == "# edited by hand"
 
 

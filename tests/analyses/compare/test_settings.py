@@ -13,6 +13,7 @@ from transferscope.estimate import Estimate
 from transferscope.records import Cost, Record
 from transferscope.report.blocks import Table
 from transferscope.store import Outcome, PlannedCell, Store, StudyRow
+from transferscope.store.rows import Label
 from transferscope.study.frames import StudyFrames, read_study
 
 QUICK: dict[str, Any] = {"training": {"steps": 12}, "pretraining": {"steps": 20}, "engine": {"workers": 0}}
@@ -34,27 +35,18 @@ def run_of(risks: tuple[float, ...], **more: Any) -> dict[str, Any]:
 
 def study(path: Path, notes: dict[tuple[str, int], list[dict[str, Any]]], *, recipe: str = "field") -> StudyFrames:
     """A study with these notes of the runs of each method and number of labels, one for each seed."""
-    cells = {
-        f"{method}-{n}-{seed}": (method, n, seed, found)
-        for (method, n), runs in notes.items()
-        for seed, found in enumerate(runs)
-    }
+    cells, found = [], []
+    for (method, n), of_seeds in notes.items():
+        source = None if method == "scratch" else "a"
+        for seed, one in enumerate(of_seeds):
+            labels: dict[str, Label] = {"source": source, "method": method, "n_target": n, "n_source": None}
+            cells.append(PlannedCell(f"{method}-{n}-{seed}", "method", labels | {"seed": seed}, {}))
+            found.append(Outcome((Record("accuracy", Estimate(0.5)),), Cost(seconds=5.0), {}, one))
+    row = StudyRow("made", {"methods": {"scratch": {}}, "recipe": recipe}, {}, "2026-11-22T09:00:00+00:00")
     with Store.open(path / "made.sqlite") as store:
-        planned = [
-            PlannedCell(
-                key,
-                "method",
-                {"source": None if m == "scratch" else "a", "method": m, "n_target": n, "n_source": None, "seed": seed},
-                {},
-            )
-            for key, (m, n, seed, _) in cells.items()
-        ]
-        store.plan(
-            StudyRow("made", {"methods": {"scratch": {}}, "recipe": recipe}, {}, "2026-11-22T09:00:00+00:00"), planned
-        )
-        for key, (_, _, _, found) in cells.items():
-            records = (Record("accuracy", Estimate(0.5)),)
-            store.finish(key, Outcome(records, Cost(seconds=5.0), {}, found))
+        store.plan(row, cells)
+        for cell, outcome in zip(cells, found, strict=True):
+            store.finish(cell.key, outcome)
         return read_study(store, "made")
 
 
@@ -80,9 +72,8 @@ def test_what_was_chosen_is_counted_over_seeds(tmp_path: Path) -> None:
 def test_an_end_of_what_was_tried_is_said_where_it_beats_what_lies_within(
     tmp_path: Path, risks: tuple[float, ...], word: str | None
 ) -> None:
-    frames = study(
-        tmp_path, {("scratch", 40): [run_of(risks, weight_decay=0.1)] * 2 + [run_of((0.3, 0.1, 0.2), weight_decay=0.1)]}
-    )
+    runs = [run_of(one, weight_decay=0.1) for one in (risks, risks, (0.3, 0.1, 0.2))]
+    frames = study(tmp_path, {("scratch", 40): runs})
     (arm,) = chosen_settings(frames)
     assert arm.at_edge == ({} if word is None else {"lr": word})
     edges = [one.facts["settings"] for one in searches(frames) if one.kind == "edge of the search"]

@@ -13,7 +13,7 @@ from transferscope.analyses.compare.summary import summarise_frames
 from transferscope.analyses.compare.training import nothing_learnt, untold_steps
 from transferscope.analyses.scaling.study import may_be_cut_off_in_words
 from transferscope.study.finished import arm_trainings
-from transferscope.study.frames import StudyFrames, read_study
+from transferscope.study.frames import LABELS, StudyFrames, read_study
 
 STEPS = 3000
 
@@ -70,14 +70,8 @@ def unfinished(frames: StudyFrames) -> set[tuple[str, int]]:
 
 def test_training_that_fits_is_finished(frames: StudyFrames) -> None:
     arms = arm_trainings(frames)
-    assert [(arm.method, arm.source, arm.n_target) for arm in arms] == [
-        ("scratch", None, 50),
-        ("fine-tune", "mnist", 50),
-        ("joint", "mnist", 50),
-        ("scratch", None, 600),
-        ("fine-tune", "mnist", 600),
-        ("joint", "mnist", 600),
-    ]
+    ways = (("scratch", None), ("fine-tune", "mnist"), ("joint", "mnist"))
+    assert [(arm.method, arm.source, arm.n_target) for arm in arms] == [(*way, n) for n in (50, 600) for way in ways]
     assert {(arm.steps, arm.fit, arm.unfinished) for arm in arms} == {(STEPS, 1.0, False)}
 
 
@@ -123,19 +117,13 @@ def test_a_regression_goes_by_r2(tmp_path: Path) -> None:
     with fabricate_regression(tmp_path / "s.sqlite") as store:
         frames = read_study(store, "numbers")
     assert arm_trainings(frames) == ()  # no curve, so nothing is known
-    cells = frames.method_cells
-    rows = [
-        {"key": key, "name": name, "part": "target_train", "step": step, "value": value}
-        for key, method in zip(cells["key"], cells["method"], strict=True)
-        for name, step, value in [
-            *(("mse", float(step), 1.0 - step / 100) for step in range(0, 101, 10)),
-            ("r2", np.nan, 0.5 if method == "scratch" else 0.95),
-        ]
-    ]
-    labels = frames.cells[
-        ["key", "role", "source", "method", "n_target", "n_source", "seed", "pretrain_step", "diagnostic"]
-    ]
-    records = pd.concat([frames.records, pd.DataFrame(rows).merge(labels, on="key")], ignore_index=True)
+    rows = []
+    for key, method in zip(frames.method_cells["key"], frames.method_cells["method"], strict=True):
+        rows += [(key, "mse", float(step), 1.0 - step / 100) for step in range(0, 101, 10)]
+        rows.append((key, "r2", np.nan, 0.5 if method == "scratch" else 0.95))
+    curves = pd.DataFrame(rows, columns=["key", "name", "step", "value"]).assign(part="target_train")
+    labels = frames.cells[["key", "role", *LABELS]]
+    records = pd.concat([frames.records, curves.merge(labels, on="key")], ignore_index=True)
     measured = replace(frames, records=records)
     assert unfinished(measured) == {("scratch", 40)}
     assert summarise_frames(measured).decided[40].why == "unfinished"
@@ -182,11 +170,9 @@ def test_ways_that_all_give_one_answer_have_learnt_nothing(frames: StudyFrames) 
 
 def test_with_many_classes_little_above_one_answer_is_something(frames: StudyFrames) -> None:
     """Ten examples of each of 200 classes: two in a hundred right is far beyond chance, 0.6 in a hundred is not."""
-    labels = np.arange(2000) % 200
-    many = replace(frames, test_labels=labels)
     names = [str(i) for i in range(200)]
     facts = {**frames.study.facts, "target": {**frames.study.facts["target"], "classes": names}}
-    many = replace(many, study=replace(many.study, facts=facts))
+    many = replace(frames, test_labels=np.arange(2000) % 200, study=replace(frames.study, facts=facts))
     low = {(method, size): 0.005 for method in ("scratch", "fine-tune", "joint") for size in (50, 600)}
     assert len(nothing_learnt(scored(many, "accuracy", low))) == 2
     assert len(nothing_learnt(scored(many, "accuracy", {**low, ("joint", 50): 0.006}))) == 2
