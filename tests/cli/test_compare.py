@@ -17,7 +17,8 @@ from transferscope.store import Store
 from transferscope.study.race_state import race_state
 from transferscope.study.run import Event, StudyProgress
 
-COMPARE = ["compare", "npz:target.npz", "--from", "npz:source.npz"]
+ASKED = "npz:target.npz --from npz:source.npz"
+COMPARE = ["compare", *ASKED.split()]
 QUICK = ["--labels", "24", "--methods", "fine-tune", "--steps", "3", "--workers", "0", "--set", "pretraining.steps=3"]
 
 
@@ -101,28 +102,25 @@ def test_without_seeds_it_is_run_until_it_is_settled(
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("typed", "said"),
     [
-        (["npz:source.npz", "npz:target.npz"], "transferscope compare npz:target.npz --from npz:source.npz\n"),
-        (["npz:target.npz"], "compare was given 'npz:target.npz' and no source; the target comes first"),
-        (["a", "b", "--from", "c"], "compare was given 'a b' and more than one target"),
-        (["net.py:Net", "--from", "npz:source.npz"], "net.py:Net"),
-        ([*COMPARE[1:], "--set", "training.lr=0"], "--set training.lr = 0 is out of range; expected at least 1e-12"),
-        ([*COMPARE[1:], "--margin", "0"], "--margin 0.0 is out of range; expected above 0"),
-        ([*COMPARE[1:], "--lr", "1"], "--lr is a setting: --set training.lr=VALUE or pretraining.lr=VALUE"),
-        (
-            [*COMPARE[1:], "--steps", "1", "--set", "training.steps=2"],
-            "--steps and --set training.steps were both given",
-        ),
-        ([*COMPARE[1:], "--set", "sources.sauce.limit=9"], "unknown source 'sauce': did you mean 'source'?"),
-        (["source.npz"], "transferscope report source.npz"),
-        (["study.toml"], "`transferscope run study.toml`"),
-        ([*COMPARE[1:], "--seeds", "1", "--minutes", "9"], "at least 2"),
+        ("npz:source.npz npz:target.npz", "transferscope compare npz:target.npz --from npz:source.npz"),
+        ("npz:target.npz", "compare was given 'npz:target.npz' and no source; the target comes first"),
+        ("a b --from c", "compare was given 'a b' and more than one target"),
+        ("net.py:Net --from npz:source.npz", "net.py:Net"),
+        (f"{ASKED} --set training.lr=0", "--set training.lr = 0 is out of range; expected at least 1e-12"),
+        (f"{ASKED} --margin 0", "--margin 0.0 is out of range; expected above 0"),
+        (f"{ASKED} --lr 1", "--lr is a setting: --set training.lr=VALUE or pretraining.lr=VALUE"),
+        (f"{ASKED} --steps 1 --set training.steps=2", "--steps and --set training.steps were both given"),
+        (f"{ASKED} --set sources.sauce.limit=9", "unknown source 'sauce': did you mean 'source'?"),
+        ("source.npz", "transferscope report source.npz"),
+        ("study.toml", "`transferscope run study.toml`"),
+        (f"{ASKED} --seeds 1 --minutes 9", "at least 2"),
     ],
 )
-def test_what_cannot_be_asked_is_one_sentence(call: Call, given: list[str], said: str) -> None:
+def test_what_cannot_be_asked_is_one_sentence(call: Call, typed: str, said: str) -> None:
     Path("net.py").write_text("from torch import nn\n\n\nclass Net(nn.Linear):\n    pass\n")
-    assert said.rstrip() in call("compare", *given).mistake
+    assert said in call("compare", *typed.split()).mistake
     assert not Path("runs").exists()
 
 

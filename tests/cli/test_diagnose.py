@@ -120,44 +120,32 @@ def test_what_was_measured_is_written_before_a_refusal_ends_the_run(diagnose: Di
 
 
 @pytest.mark.parametrize(
-    ("options", "expected"),
+    ("typed", "expected"),
     [
-        (("--diagnostics", "weight"), "unknown diagnostic 'weight': did you mean 'weights'? known are "),
-        (("--set", "diagnostics.curvatur.k=5"), "unknown diagnostic 'curvatur': did you mean 'curvature'?"),
-        (
-            ("--set", "diagnostics.landscape.radus=1"),
-            "the diagnostics: [landscape] unknown key 'radus': did you mean 'radius'?",
-        ),
-        (("--set", "diagnostics.curvature.k=many"), 'the diagnostics: [curvature] k = "many" is of the wrong type'),
-        (
-            ("--set", "diagnostics.landscape.radius=-1.0"),
-            "the diagnostics: [landscape] radius = -1.0 is out of range; expected above 0",
-        ),
-        (("--set", "k=5"), "--set k: unknown key 'k'"),
-        (
-            ("--diagnostics", "curvature", "--set", "diagnostics.landscape.radius=1.0"),
-            "settings of landscape are given, but it is not measured",
-        ),
-        (("--diagnostics", "weights"), "weights compares a network with where it started; give it with --against"),
-        (("--diagnostics", "kernel-distance"), "kernel-distance compares two tasks; give the source data with --from"),
-        (("--set", "head=haed"), "unknown submodule of the network 'haed': did you mean 'head'? known are features, "),
-        (
-            ("--diagnostics", "landscape", "--set", "diagnostics.landscape.blocks=['hed']"),
-            "unknown block of the network 'hed': did you mean 'head'?",
-        ),
-        (("--network", "mpl"), "unknown network 'mpl': did you mean 'mlp'? known are "),
-        (("--set", "part=test"), '--set part = "test" is unknown; expected'),
-        (("--set", "device=quantum"), "unknown device 'quantum': known are auto, cpu, cuda, mps"),
-        (("--labels", "61"), "labels = 61 is out of range; expected 1 to 60"),
-        (("--set", "scaling=pixels"), "scaling = 'pixels'; expected own, none or MEAN/STD"),
-        (("--set", "scaling=1,2/3"), "scaling = '1,2/3'; expected own, none or MEAN/STD"),
-        (("--set", "scaling=0/0"), "scaling = '0/0'; expected finite numbers"),
-        (("--set", "scaling=nan/1"), "scaling = 'nan/1'; expected finite numbers"),
-        (("--set", "scaling=1,2,3/1,1,1"), "the scaling has 3 means, but the inputs have 4"),
+        ("--diagnostics weight", "unknown diagnostic 'weight': did you mean 'weights'? known are "),
+        ("--set diagnostics.curvatur.k=5", "unknown diagnostic 'curvatur': did you mean 'curvature'?"),
+        ("--set diagnostics.landscape.radus=1", "[landscape] unknown key 'radus': did you mean 'radius'?"),
+        ("--set diagnostics.curvature.k=many", '[curvature] k = "many" is of the wrong type'),
+        ("--set diagnostics.landscape.radius=-1.0", "[landscape] radius = -1.0 is out of range; expected above 0"),
+        ("--set k=5", "--set k: unknown key 'k'"),
+        ("--diagnostics curvature --set diagnostics.landscape.radius=1.0", "settings of landscape are given, but"),
+        ("--diagnostics weights", "weights compares a network with where it started; give it with --against"),
+        ("--diagnostics kernel-distance", "kernel-distance compares two tasks; give the source data with --from"),
+        ("--set head=haed", "unknown submodule of the network 'haed': did you mean 'head'? known are features, "),
+        ("--diagnostics landscape --set diagnostics.landscape.blocks=['hed']", "'hed': did you mean 'head'?"),
+        ("--network mpl", "unknown network 'mpl': did you mean 'mlp'? known are "),
+        ("--set part=test", '--set part = "test" is unknown; expected'),
+        ("--set device=quantum", "unknown device 'quantum': known are auto, cpu, cuda, mps"),
+        ("--labels 61", "labels = 61 is out of range; expected 1 to 60"),
+        ("--set scaling=pixels", "scaling = 'pixels'; expected own, none or MEAN/STD"),
+        ("--set scaling=1,2/3", "scaling = '1,2/3'; expected own, none or MEAN/STD"),
+        ("--set scaling=0/0", "scaling = '0/0'; expected finite numbers"),
+        ("--set scaling=nan/1", "scaling = 'nan/1'; expected finite numbers"),
+        ("--set scaling=1,2,3/1,1,1", "the scaling has 3 means, but the inputs have 4"),
     ],
 )
-def test_a_wrong_option_is_answered_in_a_sentence(options: tuple[str, ...], expected: str, diagnose: Diagnose) -> None:
-    assert diagnose(*options).mistake.startswith(expected)
+def test_a_wrong_option_is_answered_in_a_sentence(typed: str, expected: str, diagnose: Diagnose) -> None:
+    assert expected in diagnose(*typed.split()).mistake
 
 
 def test_files_that_cannot_be_used_are_answered_in_a_sentence(diagnose: Diagnose) -> None:

@@ -68,20 +68,10 @@ def test_a_package_that_cannot_be_imported_has_the_line_that_mends_it(tmp_path: 
         (tmp_path / name / "__init__.py").write_text(code)
         (tmp_path / f"{name}-9.dist-info").mkdir()
         (tmp_path / f"{name}-9.dist-info" / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 9\n")
-    path = os.pathsep.join([str(tmp_path), *sys.path])
-    answer = subprocess.run(
-        [sys.executable, "-m", "transferscope", "doctor", "--json"],
-        env={
-            **os.environ,
-            "PYTHONPATH": path,
-            "TRANSFERSCOPE_CACHE": str(tmp_path / "cache"),
-            "TRANSFERSCOPE_DATA": "",
-        },
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    )
+    own = {"PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path]), "TRANSFERSCOPE_DATA": ""}
+    own["TRANSFERSCOPE_CACHE"] = str(tmp_path / "cache")
+    typed = [sys.executable, "-m", "transferscope", "doctor", "--json"]
+    answer = subprocess.run(typed, env={**os.environ, **own}, capture_output=True, text=True, timeout=120, check=True)
     found = {one["topic"]: one for one in json.loads(answer.stdout)["result"]["findings"]}
     version, _, build = torch.__version__.partition("+")
     torchvision = f"pip install torch=={version} torchvision"

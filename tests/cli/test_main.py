@@ -88,20 +88,11 @@ def raising(call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Call
     ("error", "message"),
     [
         (DataError("class '<b>' has one example; two are needed"), "class '<b>' has one example; two are needed"),
-        (
-            DataError(f"class '\x1b[2J\udcff' and {'x' * 10_000} are unknown"),
-            f"class '\\u001b[2J\\udcff' and {'x' * 200}... are unknown",
-        ),
-        (
-            PermissionError(13, "Permission denied", "/runs"),
-            "the operating system refused '/runs': Permission denied; check the path, your permission there and",
-        ),
-        (OSError(28, "No space left on device"), "the operating system refused: No space left on device; check"),
-        (
-            RuntimeError("can't allocate memory"),
-            "the memory of this machine does not suffice (can't allocate memory); ",
-        ),
-        (MemoryError("Unable to allocate 7 TiB"), "the memory of this machine does not suffice (Unable to allocate 7"),
+        (DataError(f"\x1b[2J\udcff and {'x' * 10_000} are"), f"\\u001b[2J\\udcff and {'x' * 200}... are"),
+        (PermissionError(13, "Permission denied", "/runs"), "'/runs': Permission denied; check the path"),
+        (OSError(28, "No space left on device"), "No space left on device; check"),
+        (RuntimeError("can't allocate memory"), "memory of this machine does not suffice (can't allocate memory); "),
+        (MemoryError("Unable to allocate 7 TiB"), "memory of this machine does not suffice (Unable to allocate 7 TiB)"),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -109,7 +100,7 @@ def test_a_mistake_and_what_the_system_refuses_are_one_sentence(
     call: Call, raising: Callable[[Exception], None], error: Exception, message: str
 ) -> None:
     raising(error)
-    assert call().mistake.startswith(message)
+    assert message in call().mistake
 
 
 BUG = ZeroDivisionError("the number is odd")
@@ -122,10 +113,7 @@ def test_a_bug_is_one_sentence_and_its_traceback_is_in_a_file(
     said = call("run", "s.toml")
     (log,) = Path("logs").absolute().iterdir()
     assert said.code == 1
-    assert said.err.startswith(
-        "transferscope: this is a bug of transferscope (ZeroDivisionError); its traceback is in "
-    )
-    assert str(log) in said.err
+    assert all(fact in said.err for fact in ("bug of transferscope (ZeroDivisionError)", str(log)))
     assert log.read_text().startswith("transferscope run s.toml\n")
     assert "Traceback" in log.read_text()
     assert "ZeroDivisionError: the number is odd" in log.read_text()
@@ -285,6 +273,24 @@ def test_every_example_of_the_help_is_read() -> None:
             words = line.partition(" > ")[0].split()[1:]
             typed = one_option_per_value(words, whole.several_valued(words))[1:]
             command.make_context(name, typed)  # raises a usage error
+
+
+@pytest.mark.parametrize(
+    ("words", "option", "least", "most"),
+    [
+        ("run", "--runs", 1, None),
+        ("run", "--minutes", 0, None),
+        ("run", "--workers", 0, 1024),
+        ("diagnose", "--seed", 0, None),
+        ("scaling", "--budget", None, None),  # 1e-30 to 1e30, which says nothing to a reader
+    ],
+)
+def test_a_number_has_the_bounds_of_its_setting_that_mean_something(
+    words: str, option: str, least: int | None, most: int | None
+) -> None:
+    (one,) = (param for param in commands()[words].params if option in param.opts)
+    assert (one.min, one.max) == (least, most)
+    assert not re.search(r"1e[-+]?\d\d", one.help)
 
 
 def test_an_option_is_of_one_kind_in_every_command() -> None:

@@ -98,10 +98,7 @@ def test_failed_cells_are_exit_code_1_and_said_why(call: Call, monkeypatch: pyte
     [
         (("steps", "stpes"), "digits.toml: [training] unknown key 'stpes': did you mean 'steps'?"),
         (("[20]", "[5000]"), "[target] labels asks for 5000 examples and digits has 1438 training examples"),
-        (
-            ("[20]", "[20]\nlimit = 9"),
-            "[target] labels asks for 20 examples and digits, with limit = 9, has 9 training",
-        ),
+        (("[20]", "[20]\nlimit = 9"), "labels asks for 20 examples and digits, with limit = 9, has 9 training"),
         (('data = "digits"', 'data = "digit"'), "unknown data set 'digit': did you mean 'digits'?"),
         (('"linear"', '"lenet"'), "lenet"),
     ],

@@ -60,13 +60,8 @@ def hostile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A store whose study, arms and failures have names that steer a terminal."""
     monkeypatch.chdir(tmp_path)
     with Store.open("s.sqlite") as store:
-        labels: dict[str, Label] = {
-            "method": f"m{STEERING}",
-            "source": f"s{STEERING}",
-            "n_target": 5,
-            "n_source": None,
-            "seed": 0,
-        }
+        arm = {"method": f"m{STEERING}", "source": f"s{STEERING}"}
+        labels: dict[str, Label] = {**arm, "n_target": 5, "n_source": None, "seed": 0}
         row = StudyRow(f"n{STEERING}", {"methods": {f"m{STEERING}": {}}}, {}, "2026-01-01T00:00:00+00:00")
         store.plan(row, [PlannedCell("a", "method", labels, {})])
         store.fail("a", Failure("exception", f"it broke{STEERING}", STEERING))
@@ -190,12 +185,8 @@ class Loud(Scratch):
 def test_what_workers_print_and_python_warns_of_steers_no_terminal(workers: int, tmp_path: Path) -> None:
     (tmp_path / "loud.py").write_text(WORK.replace("HIDDEN", HIDDEN))
     (tmp_path / "a.toml").write_text(STUDY.replace("[methods.scratch]", '[methods."loud.py:Loud"]'))
-    ran = subprocess.run(
-        [sys.executable, "-m", "transferscope", "run", "a.toml", "--workers", str(workers)],
-        cwd=tmp_path,
-        capture_output=True,
-        check=True,
-    )
+    typed = [sys.executable, "-m", "transferscope", "run", "a.toml", "--workers", str(workers)]
+    ran = subprocess.run(typed, cwd=tmp_path, capture_output=True, check=True)
     said = ran.stdout.decode() + ran.stderr.decode()
     for kind in ("warned", "logged", *(("out", "err", "raw") if workers else ())):
         assert f"{kind} \\u001b" in said
