@@ -517,6 +517,8 @@ def test_seeds_that_no_two_arms_share_are_no_pairs() -> None:
     assert found.summary.decided[0].outcome == compare_results(rows, without=CONTROLS).summary.decided[0].outcome
     unnamed = compare_results(rows.drop(columns="seed"), without=CONTROLS)
     assert unnamed.summary.decided[0] == found.summary.decided[0]
+    of_each_run = rows.drop(columns="seed").assign(power=np.arange(len(rows)) / 7)  # which no two arms share
+    assert compare_results(of_each_run, without=CONTROLS).summary.decided[0] == found.summary.decided[0]
 
 
 ROWS = table(drawn(0))
