@@ -50,6 +50,8 @@ def test_ratios_agree_with_explicit_jacobians(activation: nn.Module) -> None:
     assert findings["gradient_growth"].value == pytest.approx(
         expected, rel=1e-12
     )  # b is the last layer before the head
+    quantiles = findings.arrays["gradient_quantiles/b"]
+    np.testing.assert_allclose(quantiles, np.percentile(layers["b"].norms, np.arange(101)))
     ratios = [findings[f"gradient_ratio/{name}"].value for name in ("b", "head")]
     assert findings["gradient_ratio_spread"].value == pytest.approx(np.log10(ratios).std(ddof=1))
 
@@ -69,6 +71,14 @@ def test_projections_are_on_the_singular_vectors_of_all_gradients_together() -> 
     expected = (torch.linalg.svd(gradients).Vh @ weight).norm(dim=1) / (weight.norm() / 3**0.5)
     np.testing.assert_allclose(layer.projections, expected.numpy(), rtol=1e-6)
     np.testing.assert_allclose(layer.norms, gradients.norm(dim=1).numpy(), rtol=1e-10)
+
+
+def test_gradients_that_vanish_in_a_layer_have_no_spread() -> None:
+    network = _deep(nn.Tanh())
+    torch.nn.init.zeros_(network.get_submodule("b").get_parameter("weight"))
+    findings = GradientScaling().measure(Subject(network, vectors()))
+    assert findings["gradient_ratio/b"].value == 0
+    assert findings["gradient_ratio_spread"].status == "undefined"
 
 
 def test_one_layer_has_no_ratio() -> None:

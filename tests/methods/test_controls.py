@@ -26,6 +26,7 @@ from transferscope.methods import (
     PooledBoosting,
     RandomFeatures,
     Raw,
+    SmallScratch,
     SourceBoosting,
     check_task,
 )
@@ -138,6 +139,28 @@ def test_doing_nothing_is_the_source_head_on_the_classes_of_the_target_by_name()
     weight, bias = (p.detach().double().numpy() for p in network.head.parameters())
     expected = (test @ weight.T + bias)[:, [2, 0, 3]]
     assert method.fit(named, network, OPTIONS).outputs(task.target.test).numpy() == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("shape", "read", "first", "n_blocks"),
+    [
+        ((5,), (5,), "flatten", 2),
+        ((1, 16, 40), (1, 16, 40), "conv1", 3),
+        ((3, 16, 41), (3, 16, 41), "conv1", 4),
+        ((3, 8, 90), (3, 16, 64), "resize", 4),
+    ],
+    ids=["vectors", "LeNet", "conv4", "resized"],
+)
+def test_the_small_network_goes_by_the_size_of_the_inputs(
+    shape: tuple[int, ...], read: tuple[int, ...], first: str, n_blocks: int
+) -> None:
+    few = LabelledSet(np.zeros((2, *shape), np.float32), np.arange(2), ("a", "b"))
+    small = SmallScratch().own_network(few)
+    name, layer = next(iter(small.features.named_children()))
+    assert (name, len(small.blocks())) == (first, n_blocks)
+    given = torch.rand(2, *shape)
+    assert (layer(given) if first == "resize" else given).shape == (2, *read)
+    assert small(given).shape == (2, 2)
 
 
 def labelled(task: TransferTask, column: str) -> Dataset:

@@ -417,7 +417,7 @@ def test_a_file_that_says_nothing_sensible_is_one_sentence(file: str, garbage: s
     ]
     whole = {
         "config.json": {"architectures": ["BertModel"]}, "modules.json": modules, SENTENCES: {}, PROMPTS: {},
-        POOL: {"pooling_mode": "mean"}, DENSE: {"in_features": 3, "out_features": 2},
+        POOL: {"pooling_mode": "mean"}, DENSE: {"in_features": 3, "out_features": 1},
         IMAGES: {"image_mean": [0.5], "image_std": [0.5], "size": 8, "image_processor_type": "ConvNextImageProcessor"},
     }  # fmt: skip
     for name, found in whole.items():

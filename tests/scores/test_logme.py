@@ -95,13 +95,10 @@ def test_published_form_with_its_d_by_d_determinant() -> None:
 
 
 def test_score_is_the_mean_over_columns_divided_by_n() -> None:
-    view = classes_view(30, 4, signal=0.5)
-    columns = np.eye(3)[view.labels]
-    expected = np.mean([highest(view.features, y) for y in columns.T]) / 30
-    assert LogME().value(view).value == pytest.approx(expected, abs=1e-6)
-    numbers = regression_view(30, 4)
-    expected = np.mean([highest(numbers.features, y) for y in numbers.labels.T]) / 30
-    assert LogME().value(numbers).value == pytest.approx(expected, abs=1e-6)
+    classes, numbers = classes_view(30, 4, signal=0.5), regression_view(30, 4)
+    for view, columns in ((classes, np.eye(3)[classes.labels]), (numbers, numbers.labels)):
+        expected = np.mean([highest(view.features, y) for y in columns.T]) / 30
+        assert LogME().value(view).value == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.parametrize("n", [40, 100, 200])
