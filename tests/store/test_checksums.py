@@ -64,10 +64,8 @@ def test_what_was_changed_is_refused_with_the_run_and_done_again(path: Path, cha
     with Store.open(path) as store:
         with pytest.raises(DamagedRunError) as refused:
             READS[read](store)
-        assert str(refused.value) == (
-            "the results of probe, 20 labels, seed 0 (run a) do not match their checksum: the store is damaged or was "
-            "edited; repeat them with `transferscope run STUDY.toml`"
-        )
+        assert "probe, 20 labels, seed 0 (run a) do not match their checksum" in str(refused.value)
+        assert "repeat them with `transferscope run STUDY.toml`" in str(refused.value)
         store.redo_damaged("s")
         assert store.counts("s") == StudyCounts(planned=2, done=1)
         for one in READS.values():

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import create_engine, event
@@ -13,7 +14,7 @@ from sqlalchemy.exc import OperationalError
 from store.rows_for_tests import cell, change, outcome, study
 from transferscope.errors import StoreError, UnreachableError
 from transferscope.store import Owner, Store, StudyCounts, database
-from transferscope.store.database import Database, connect, insert_many, sqlite_path, without_password
+from transferscope.store.database import Database, insert_many, sqlite_path, without_password
 from transferscope.store.schema import meta
 
 
@@ -98,7 +99,7 @@ def test_ctrl_c_in_the_midst_of_a_transaction_is_ctrl_c(
 @pytest.mark.long
 def test_a_full_disk_loses_nothing_that_was_stored(path: Path) -> None:
     with Store.open(path) as store:
-        _limit_pages(store, 60)
+        _on_connect(store, "PRAGMA max_page_count = 60")
         with pytest.raises(StoreError, match="cannot be used: the disk is full; what was stored is safe"):
             store.finish("b", outcome(*range(20_000)))
     with Store.open(path) as store:
@@ -139,23 +140,14 @@ def test_a_locked_store_says_so_after_a_while(path: Path, monkeypatch: pytest.Mo
     [
         ("post gres://x", "the database URL with scheme 'post gres' is invalid; expected a path, or a URL"),
         ("nosuch://user:secret@host/x", "the database driver of nosuch://user:***@host/x is missing"),
-        (
-            "postgresql+psycopg://user:secret@host:xx/name",
-            "the database URL with scheme 'postgresql+psycopg' is invalid",
-        ),
-        (
-            "postgresql+psycopg://user:sec@ret@host/name",
-            "the database URL with scheme 'postgresql+psycopg' contains two @",
-        ),
+        ("postgresql://user:secret@host:xx/name", "the database URL with scheme 'postgresql' is invalid"),
+        ("postgresql://user:sec@ret@host/name", "the database URL with scheme 'postgresql' contains two @"),
         (
             "nosuch://host/x?password=secret&sslpassword=secret&sslmode=require",
             "the database driver of nosuch://host/x?password=***&sslmode=require&sslpassword=*** is missing",
         ),
         ("sqlite+pysqlcipher:///s.sqlite", "the store 'sqlite+pysqlcipher:///s.sqlite' is a SQLite URL with a driver"),
-        (
-            "sqlite:///s.sqlite?mode=ro",
-            "the store 'sqlite:///s.sqlite?mode=ro' is a SQLite URL with a driver or options",
-        ),
+        ("sqlite:///s.sqlite?mode=ro", "the store 'sqlite:///s.sqlite?mode=ro' is a SQLite URL with a driver or op"),
         ("a\0b", "the store path 'a\\x00b' contains a null character"),
     ],
 )
@@ -184,9 +176,7 @@ def test_a_url_that_cannot_be_used_is_explained(url: str, message: str) -> None:
     ],
 )
 def test_a_store_in_memory_is_refused(url: str) -> None:
-    assert message_of(url, create=True) == (
-        f"the store {url!r} is in memory and would be lost; give the path of a file"
-    )
+    assert message_of(url, create=True).startswith(f"the store {url!r} is in memory and would be lost; give the path")
 
 
 @pytest.mark.parametrize(
@@ -244,26 +234,22 @@ def test_no_cell_is_claimed_twice_from_many_connections(tmp_path: Path) -> None:
     assert sorted(found) == [f"{i:03}" for i in range(60)]
 
 
+@pytest.mark.parametrize("paramstyle", ["qmark", "named"])  # by position, and by name as psycopg takes values
 @pytest.mark.parametrize("columns", [("name", "value"), ("value", "name")])
-def test_many_rows_go_in_by_column_name_whatever_their_order(tmp_path: Path, columns: tuple[str, ...]) -> None:
-    where = connect(tmp_path / "m.sqlite")
+def test_many_rows_go_in_by_column_name_whatever_their_order(columns: tuple[str, ...], paramstyle: Any) -> None:
+    engine = create_engine("sqlite://", paramstyle=paramstyle)
     row = {"name": "n", "value": "v"}
-    with where.write() as connection:
+    with engine.begin() as connection:
         meta.create(connection)
         insert_many(connection, meta, columns, [tuple(row[name] for name in columns)])
-    with where.read() as connection:
         assert connection.execute(meta.select()).all() == [("n", "v")]
-    where.engine.dispose()
+    engine.dispose()
 
 
 def _on_connect(store: Store, pragma: str) -> None:
     engine = store._database.engine
     engine.dispose()
     event.listen(engine, "connect", lambda raw, _record: raw.execute(pragma))
-
-
-def _limit_pages(store: Store, pages: int) -> None:
-    _on_connect(store, f"PRAGMA max_page_count = {pages}")
 
 
 @pytest.mark.parametrize(

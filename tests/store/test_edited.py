@@ -13,6 +13,7 @@ import sqlite3
 import sys
 from collections.abc import Callable
 from contextlib import closing, redirect_stderr, redirect_stdout, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,8 @@ JSON = {
     "study_arrays": ("content",),
 }
 
+TYPES = [np.float32, np.bool_, np.complex64, np.int8, np.uint64, "U8", "M8[s]", ">i8"]
+
 ARRAYS: list[Callable[[np.ndarray], np.ndarray]] = [
     lambda array: array[:-1],
     lambda array: array[:0],
@@ -88,14 +91,7 @@ ARRAYS: list[Callable[[np.ndarray], np.ndarray]] = [
     lambda array: array - 1000,
     lambda array: array.astype(np.int64) + 2**62,
     lambda array: array.astype(np.float64) * np.nan,
-    lambda array: array.astype(np.float32),
-    lambda array: array.astype(np.bool_),
-    lambda array: array.astype(np.complex64),
-    lambda array: array.astype(np.int8),
-    lambda array: array.astype(np.uint64),
-    lambda array: array.astype("U8"),
-    lambda array: array.astype("M8[s]"),
-    lambda array: array.astype(">i8"),
+    *(partial(np.ndarray.astype, dtype=kind) for kind in TYPES),
     lambda array: np.asfortranarray(np.stack([array, array], axis=-1)),
 ]
 """What an array can be edited to, by length, shape, type and values."""
@@ -139,10 +135,9 @@ def edit(path: Path, draw: random.Random) -> str:
         for _ in range(draw.choice([1, 1, 1, 2, 3])):
             if draw.random() < 0.2:
                 key = draw.choice(["../../OUT", "../outside/OUT", "/tmp/OUT", "..", "a/b", "*", "x", "\x1b[2J", ""])
+                one = "(SELECT id FROM cells ORDER BY random() LIMIT 1)"
                 with suppress(sqlite3.IntegrityError):
-                    raw.execute(
-                        "UPDATE cells SET key = ? WHERE id = (SELECT id FROM cells ORDER BY random() LIMIT 1)", [key]
-                    )
+                    raw.execute(f"UPDATE cells SET key = ? WHERE id = {one}", [key])
                 done.append(f"key {key!r}")
                 continue
             if draw.random() < 0.3:
@@ -150,17 +145,13 @@ def edit(path: Path, draw: random.Random) -> str:
                 continue
             table, columns = draw.choice(list(JSON.items()))
             column = draw.choice(columns)
-            rows = raw.execute(
-                f"SELECT rowid, {column} FROM {table}"
-                if table != "study_cells"
-                else f"SELECT cell_id, {column} FROM {table}"
-            ).fetchall()
+            where = "cell_id" if table == "study_cells" else "rowid"
+            rows = raw.execute(f"SELECT {where}, {column} FROM {table}").fetchall()
             rows = [row for row in rows if not (isinstance(row[1], bytes) and row[1].startswith(b"\x93NUMPY"))]
             if not rows:
                 continue
             row, text = draw.choice(rows)
             new = json.dumps(_edited(json.loads(text), draw))
-            where = "cell_id" if table == "study_cells" else "rowid"
             content: str | bytes = new.encode() if table == "study_arrays" else new
             raw.execute(f"UPDATE {table} SET {column} = ? WHERE {where} = ?", [content, row])
             if table == "study_arrays":
@@ -171,9 +162,8 @@ def edit(path: Path, draw: random.Random) -> str:
                 raw.execute("UPDATE outcomes SET checksum = ? WHERE rowid = ?", [checksum(*values), row])
             done.append(f"{table}.{column} {row}: {new[:2000]}")
         if draw.random() < 0.5:
-            raw.execute("DELETE FROM outcomes WHERE cell_id % 3 = 0")
-            raw.execute("DELETE FROM records WHERE cell_id % 3 = 0")
-            raw.execute("DELETE FROM arrays WHERE cell_id % 3 = 0")
+            for table in ("outcomes", "records", "arrays"):
+                raw.execute(f"DELETE FROM {table} WHERE cell_id % 3 = 0")
             raw.execute("UPDATE cells SET state = 'planned' WHERE id % 3 = 0")
     return "; ".join(done)
 

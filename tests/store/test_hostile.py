@@ -106,13 +106,9 @@ def test_a_damaged_value_is_refused_in_a_sentence(path: Path, damage: str) -> No
     with Store.open(path, create=False) as store, pytest.raises(StoreError) as error:
         read_all(store)
     said = str(error.value)
-    assert (
-        said == DAMAGED
-        or said.startswith(f"the store {path} cannot be used: ")
-        or "do not match their checksum" in said
-        or " are damaged: " in said
-    )
-    assert "\n" not in str(error.value)
+    unusable = said.startswith(f"the store {path} cannot be used: ")
+    assert unusable or said == DAMAGED or "do not match their checksum" in said or " are damaged: " in said
+    assert "\n" not in said
 
 
 COLUMNS = [(table.name, column.name) for table in schema.metadata.sorted_tables for column in table.columns]
@@ -224,21 +220,17 @@ def test_names_with_halves_of_surrogate_pairs_and_null_characters_come_back(path
         (claim,) = store.claim("t", ME)
         assert claim == Claim(odd, str(ME), 1)
         assert store.fail("e", Failure("exception", "\ud800 \0", "\0"), claim=claim)
-        assert [stored.failure for stored in store.failed_cells("t")] == [
-            Failure("exception", "\\ud800 \\x00", "\\x00")
-        ]
+        (stored,) = store.failed_cells("t")
+        assert stored.failure == Failure("exception", "\\ud800 \\x00", "\\x00")
 
 
 def test_numbers_of_numpy_are_stored_as_numbers(path: Path) -> None:
     record, cost = Record("accuracy", Estimate(0.0), step=0), Cost()
     numbers = {"value": np.float32(0.5), "stderr": np.float64(0.1), "n": np.int32(7)}
-    for holder, changes in (
-        (record.estimate, numbers),
-        (record, {"step": np.int64(3)}),
-        (cost, {"steps": np.int64(9)}),
-    ):
-        for name, value in changes.items():
-            object.__setattr__(holder, name, value)
+    for name, value in numbers.items():
+        object.__setattr__(record.estimate, name, value)
+    object.__setattr__(record, "step", np.int64(3))
+    object.__setattr__(cost, "steps", np.int64(9))
     with Store.open(path) as store:
         store.finish("c", Outcome((record,), cost))
         records = store.records("s")
@@ -250,11 +242,8 @@ def test_numbers_of_numpy_are_stored_as_numbers(path: Path) -> None:
 def test_what_no_database_can_keep_is_refused_before_anything_is_stored(path: Path) -> None:
     with Store.open(path) as store:
         before = store.counts("s")
-        with pytest.raises(StoreError) as error:
+        with pytest.raises(StoreError, match=f"sample count of record 'loss' is {2**63}; .* at most 64 bits"):
             store.finish("c", Outcome((Record("loss", Estimate(0.5, n=2**63)),), Cost()))
-        assert str(error.value) == (
-            f"the sample count of record 'loss' is {2**63}; expected a whole number of at most 64 bits"
-        )
         for value in ("0.5", 1j, np.complex128(1), None):
             object.__setattr__(estimate := Estimate(0.5), "value", value)
             with pytest.raises(StoreError, match=r"value of record 'loss' is .+; expected a number"):

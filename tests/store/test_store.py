@@ -12,7 +12,7 @@ from store.rows_for_tests import CREATED, cell, outcome, study
 from transferscope.errors import StoreError, UnknownNameError
 from transferscope.estimate import Estimate
 from transferscope.records import Cost, Failure, Record
-from transferscope.store import Claim, Outcome, Owner, Store, StudyCounts, StudyRow, schema
+from transferscope.store import Claim, Outcome, Owner, PlannedCell, Store, StudyCounts, StudyRow, schema
 
 ME = Owner.current()
 
@@ -41,16 +41,6 @@ def test_what_is_planned_comes_back_as_it_was(store: Store) -> None:
     assert {stored.state for stored in store.cells("s")} == {"planned"}
 
 
-def test_cells_are_claimed_in_order_once_and_after_their_needs(store: Store) -> None:
-    cells = [cell("z"), cell("y", "z"), cell("x")]
-    store.plan(study(), cells)
-    assert store.claim("s", ME) == [Claim(cells[0], str(ME), 1)]
-    assert claimed(store) == "x"
-    assert claimed(store) is None
-    store.finish("z", outcome())
-    assert store.claim("s", ME) == [Claim(cells[1], str(ME), 1)]
-
-
 def test_what_a_cell_needs_comes_back_in_the_order_of_the_plan_pretraining_first(store: Store) -> None:
     """Whichever plan, of this study or of another, had a cell first."""
     store.plan(study("t"), [cell("second"), cell("first")])
@@ -77,7 +67,7 @@ def test_what_the_end_of_a_cell_makes_ready_is_claimed_in_its_place(store: Store
     assert [claim.key for claim in rest] == [planned.key for planned in cells[6:]]
 
 
-def test_several_cells_are_claimed_at_once_in_order_and_no_more_than_are_ready(store: Store) -> None:
+def test_cells_are_claimed_in_order_once_and_after_their_needs(store: Store) -> None:
     cells = [cell("z"), cell("y", "z"), *(cell(f"{i:03}") for i in range(100))]
     store.plan(study(), cells)
     first = store.claim("s", ME, at_most=70)
@@ -85,6 +75,7 @@ def test_several_cells_are_claimed_at_once_in_order_and_no_more_than_are_ready(s
     assert claimed(store) == cells[71].key
     rest = store.claim("s", ME, at_most=70)
     assert [claim.key for claim in rest] == [planned.key for planned in cells[72:]]
+    assert claimed(store) is None
     store.finish("z", outcome())
     assert store.claim("s", ME, at_most=2) == [Claim(cells[1], str(ME), 1)]
 
@@ -202,9 +193,8 @@ def test_an_outcome_is_stored_as_a_whole_or_not_at_all(store: Store) -> None:
     store.plan(study(), [cell("a")])
     assert claimed(store) == "a"
     broken = Outcome(outcome(0.5).records, Cost(), {"objects": np.array([object()])})
-    with pytest.raises(StoreError) as error:
+    with pytest.raises(StoreError, match=r"^array 'objects' has the type object; expected numbers or text$"):
         store.finish("a", broken)
-    assert str(error.value) == "array 'objects' has the type object; expected numbers or text"
     assert store.counts("s") == StudyCounts(running=1)
     assert len(store.records("s")) == 0
 
@@ -303,27 +293,18 @@ def test_documents_and_arrays_of_one_name_and_of_two_studies_do_not_mix(store: S
         store.study_documents("nobody").get("labels")
 
 
-@pytest.mark.parametrize(
-    ("value", "seen"),
-    [
-        (float("nan"), "Out of range float values are not JSON compliant"),
-        (float("-inf"), "Out of range float values are not JSON compliant"),
-        ({1}, "Object of type set is not JSON serializable"),
-    ],
-)
-def test_a_document_that_is_no_json_is_refused(store: Store, value: object, seen: str) -> None:
+@pytest.mark.parametrize("value", [float("nan"), float("-inf"), {1}])
+def test_a_document_that_is_no_json_is_refused(store: Store, value: object) -> None:
     store.plan(study(), [])
-    with pytest.raises(StoreError, match=f"document 'placements' .*{seen}"):
+    with pytest.raises(StoreError, match=r"document 'placements' .* JSON"):
         store.put_study_document("s", "placements", {"x": value})
 
 
 def test_standings_tell_state_and_seconds(store: Store) -> None:
     store.plan(study(), [cell("a"), cell("b")])
     store.finish("a", outcome())
-    assert {(found.key, found.state, found.seconds) for found in store.standings("s")} == {
-        ("a", "done", 1.5),
-        ("b", "planned", None),
-    }
+    found = {(one.key, one.state, one.seconds) for one in store.standings("s")}
+    assert found == {("a", "done", 1.5), ("b", "planned", None)}
 
 
 def test_a_copied_store_file_reads_the_same(tmp_path: Path) -> None:
@@ -342,16 +323,12 @@ def test_a_copied_store_file_reads_the_same(tmp_path: Path) -> None:
     [
         ([cell("a"), cell("a")], "a plan of 2 cells has only 1 different keys; plan each cell once"),
         ([cell("a", "b")], "cell a needs cell b, which is not in the plan; add it"),
-        (
-            [cell("a", payload={"x": {1, 2}})],
-            "only JSON values can be stored: Object of type set is not JSON serializable",
-        ),
+        ([cell("a", payload={"x": {1, 2}})], "only JSON values can be stored: Object of type set is not JSON"),
     ],
 )
-def test_a_plan_that_makes_no_sense_is_refused(store: Store, cells: list[object], message: str) -> None:
-    with pytest.raises(StoreError) as error:
-        store.plan(study(), cells)  # type: ignore[arg-type]
-    assert str(error.value) == message
+def test_a_plan_that_makes_no_sense_is_refused(store: Store, cells: list[PlannedCell], message: str) -> None:
+    with pytest.raises(StoreError, match=f"^{message}"):
+        store.plan(study(), cells)
     assert store.studies() == []
 
 
