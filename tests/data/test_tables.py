@@ -1,13 +1,18 @@
 import bz2
 import gzip
+import io
 import lzma
+import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from transferscope.data.arrays import Parts
@@ -17,6 +22,8 @@ from transferscope.data.tables import TableSettings, load_table
 from transferscope.data.task import Kind
 from transferscope.data.unlabelled import input_form, read_unlabelled
 from transferscope.errors import CorruptDataError, DataError, SettingsError, UnknownNameError
+
+KIND, PRICE = TableSettings(("kind",)), TableSettings(("price",))
 
 
 def frame(n: int = 20) -> pd.DataFrame:
@@ -31,12 +38,14 @@ def frame(n: int = 20) -> pd.DataFrame:
     )
 
 
-def write(path: Path, table: pd.DataFrame, form: Format = "csv") -> Path:
+def write(path: Path, table: pd.DataFrame, form: str = "csv") -> Path:
     file = path / f"own.{form}"
     if form == "csv":
         table.to_csv(file, index=False)
-    else:
+    elif form == "parquet":
         table.to_parquet(file)
+    else:
+        table.to_json(file, orient="records", lines=True)
     return file
 
 
@@ -46,7 +55,7 @@ def load(file: Path, settings: TableSettings, form: Format = "csv") -> Parts:
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 def test_text_labels_are_classes(tmp_path: Path, form: Format) -> None:
-    parts = load(write(tmp_path, frame(), form), TableSettings(("kind",)), form)
+    parts = load(write(tmp_path, frame(), form), KIND, form)
     assert parts.train.classes == ("<b>house</b>", "flat")
     assert parts.train.class_counts().tolist() == [8, 8]
     assert parts.test.class_counts().tolist() == [2, 2]
@@ -76,17 +85,25 @@ def with_value(column: str, value: str | float | None, row: int = 2) -> pd.DataF
     return table
 
 
+def tagged(n: int = 40) -> pd.DataFrame:
+    tags = np.array(["dog|outdoor", "cat", "dog | cat", "", "outdoor"])[np.arange(n) % 5]
+    return pd.DataFrame({"x": np.linspace(0, 1, n), "z": np.linspace(0, 1, n) ** 2, "tags": tags})
+
+
+def labelled(file: Path, labels: Sequence[object], header: str = "x,y") -> Path:
+    """A csv file of numbers beside these labels, as they stand here."""
+    file.write_text(f"{header}\n" + "".join(f"{i}.5,{label}\n" for i, label in enumerate(labels)))
+    return file
+
+
 BAD: list[tuple[pd.DataFrame, TableSettings, str]] = [
-    (with_value("area", "inf"), TableSettings(("kind",)), "column 'area' holds 'inf' in line 4"),
+    (with_value("area", "inf"), KIND, "column 'area' holds 'inf' in line 4"),
+    (with_value("price", float("nan"), row=0), PRICE, "label column 'price' is empty, NA or infinite in 1 of 20 rows"),
+    (with_value("price", "-inf"), PRICE, "in 1 of 20 rows (first: line 4)"),
     (
-        with_value("price", float("nan"), row=0),
-        TableSettings(("price",), drop=("kind",)),
-        "label column 'price' is empty, NA or infinite in 1 of 20 rows (first: line 2)",
-    ),
-    (
-        with_value("price", "-inf"),
-        TableSettings(("price",)),
-        "label column 'price' is empty, NA or infinite in 1 of 20 rows (first: line 4)",
+        with_value("kind", None, row=17).assign(part=["train"] * 15 + ["test"] * 5),
+        TableSettings(("kind",), split="part"),
+        "in 1 of 5 rows (first: line 19)",
     ),
     (frame(), TableSettings(("kind", "price")), "label column 'kind' holds 'flat'"),
     (
@@ -95,30 +112,34 @@ BAD: list[tuple[pd.DataFrame, TableSettings, str]] = [
         "expected one for classes, or kind=multi-label",
     ),
     (frame().assign(part="val"), TableSettings(("kind",), split="part"), "column 'part' holds val"),
-    (
-        frame().assign(part=["Test", "train"] * 10),
-        TableSettings(("kind",)),
-        "column 'part' has only test and train, like a train/test split; give split=part",
-    ),
-    (
-        frame().assign(part=pd.Series([None, "", *["test", "train"] * 9], dtype=object)),
-        TableSettings(("kind",)),
-        "give split=part",
-    ),
+    (frame().assign(part=["Test", "train"] * 10), KIND, "column 'part' has only test and train"),
+    (frame().assign(part=pd.Series([None, "", *["test", "train"] * 9], dtype=object)), KIND, "give split=part"),
     (frame()[["kind", "area"]], TableSettings(("kind",), drop=("area",)), "has no feature column among kind, area"),
-    (with_value("area", "wide"), TableSettings(("kind",)), "column 'area' holds 'wide' among numbers"),
-    (
-        with_value("price", "dear"),
-        TableSettings(("price",), drop=("kind",), kind="regression"),
-        "label column 'price' holds 'dear'",
-    ),
+    (with_value("area", "wide"), KIND, "column 'area' holds 'wide' among numbers"),
+    (with_value("price", "dear"), TableSettings(("price",), kind="regression"), "label column 'price' holds 'dear'"),
     (
         with_value("price", 1e39),
-        TableSettings(("price",), drop=("kind",), kind="regression"),
-        "labels run from 1.5 to 1e+39, too large for 32 bits (3.4e38)",
+        TableSettings(("price",), kind="regression"),
+        "labels run from 1.5 to 1e+39, too large",
     ),
-    (frame()[:0], TableSettings(("kind",)), "has no rows; expected at least one below the header"),
-    (with_value("kind", "hut"), TableSettings(("kind",)), "class 'hut' has one example"),
+    (frame()[:0], KIND, "has no rows; expected at least one below the header"),
+    (with_value("kind", "hut"), KIND, "class 'hut' has one example"),
+    (
+        tagged().assign(wet=[0, 2] * 20, dry=1),
+        TableSettings(("wet,dry",), kind="multi-label"),
+        "label column 'wet' holds '2' in 20 of 40 rows",
+    ),
+    (
+        tagged().assign(wet=[0, 1] * 20, dry=0),
+        TableSettings(("wet", "dry"), kind="multi-label"),
+        "no training example has the label 'dry', so it cannot be learnt",
+    ),
+    (tagged(), TableSettings(("tags",), kind="multi-label"), "label column 'tags' holds 'dog|outdoor'"),
+    (
+        tagged().assign(part=(["train"] * 3 + ["test"]) * 10, tags=["a|b", "b", "", "c"] * 10),
+        TableSettings(("tags",), separator="|", split="part"),
+        "the test label 'c' is not among the training labels",
+    ),
 ]
 
 
@@ -127,9 +148,8 @@ def test_tables_that_cannot_be_used_are_refused(
     tmp_path: Path, table: pd.DataFrame, settings: TableSettings, message: str
 ) -> None:
     file = write(tmp_path, table)
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(DataError, match=re.escape(message)):
         load(file, settings)
-    assert message in str(caught.value)
 
 
 ROWS = "".join(f"{i},{i % 7},{'ab'[i % 2]}\n" for i in range(20))
@@ -146,28 +166,19 @@ MISREAD: list[tuple[str, str]] = [
 def test_a_csv_file_that_pandas_would_misread_is_refused(tmp_path: Path, text: str, message: str) -> None:
     file = tmp_path / "own.csv"
     file.write_text(text)
-    with pytest.raises(DataError) as caught:
-        load(file, TableSettings(("kind",)))
-    assert message in str(caught.value)
-
-
-def test_the_first_row_without_a_label_is_that_of_the_file(tmp_path: Path) -> None:
-    table = with_value("kind", None, row=17).assign(part=["train"] * 15 + ["test"] * 5)
-    with pytest.raises(DataError, match=r"in 1 of 5 rows \(first: line 19\)"):
-        load(write(tmp_path, table), TableSettings(("kind",), split="part"))
+    with pytest.raises(DataError, match=re.escape(message)):
+        load(file, KIND)
 
 
 @pytest.mark.parametrize("index", [[f"house {i}" for i in range(20)], [0] * 20])
 def test_rows_of_a_parquet_file_are_counted_whatever_index_pandas_wrote(tmp_path: Path, index: list[Any]) -> None:
     file = write(tmp_path, frame().set_index(pd.Index(index)), "parquet")
-    own = load(file, TableSettings(("kind",)), "parquet")
-    assert (
-        own.train.fingerprint
-        == load(write(tmp_path, frame(), "parquet"), TableSettings(("kind",)), "parquet").train.fingerprint
-    )
+    own = load(file, KIND, "parquet")
+    plain = load(write(tmp_path, frame(), "parquet"), KIND, "parquet")
+    assert own.train.fingerprint == plain.train.fingerprint
     file = write(tmp_path, with_value("area", np.inf).astype({"area": float}).set_index(pd.Index(index)), "parquet")
     with pytest.raises(DataError, match="column 'area' holds 'inf' in row 3"):
-        load(file, TableSettings(("kind",)), "parquet")
+        load(file, KIND, "parquet")
 
 
 def test_row_numbers_without_a_name_can_be_left_out(tmp_path: Path) -> None:
@@ -194,9 +205,8 @@ def test_labels_that_differ_as_text_are_never_made_one_class(
     tmp_path: Path, pair: list[str], kind: Kind | None, first: str | None, second: str | None, apart: bool
 ) -> None:
     file, other = tmp_path / "own.csv", tmp_path / "test.csv"
-    labels = [pair[0]] * 20 if apart else pair * 10
-    file.write_text("x,agent\n" + "".join(f"{i}.5,{label}\n" for i, label in enumerate(labels)))
-    other.write_text("x,agent\n" + "".join(f"{i}.5,{pair[1]}\n" for i in range(20)))
+    labelled(file, [pair[0]] * 20 if apart else pair * 10, "x,agent")
+    labelled(other, [pair[1]] * 20, "x,agent")
     settings = TableSettings(("agent",), kind=kind, test_file=other if apart else None)
     if first is None and not apart:
         assert load(file, settings).train.classes == tuple(sorted(pair))
@@ -247,9 +257,8 @@ def test_parquet_labels_that_are_no_single_text_or_number_are_refused(
     tmp_path: Path, labels: list[Any], message: str
 ) -> None:
     file = write(tmp_path, flags(y=labels), "parquet")
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(DataError, match=re.escape(message)):
         load(file, TableSettings(("y",)), "parquet")
-    assert message in str(caught.value)
 
 
 def test_bytes_in_utf_8_are_text(tmp_path: Path) -> None:
@@ -257,19 +266,41 @@ def test_bytes_in_utf_8_are_text(tmp_path: Path) -> None:
     assert load(file, TableSettings(("y",)), "parquet").train.classes == ("Käfer", "ant")
 
 
-@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
+def zipped(*contents: bytes) -> bytes:
+    stream = io.BytesIO()
+    with ZipFile(stream, "w", ZIP_DEFLATED) as archive:
+        archive.writestr("folder/", b"")
+        for i, content in enumerate(contents):
+            archive.writestr(f"folder/{i}.csv", content)
+    return stream.getvalue()
+
+
+PACKS: dict[str, Callable[[bytes], bytes]] = {
+    "gz": gzip.compress,
+    "bz2": bz2.compress,
+    "xz": lzma.compress,
+    "zip": zipped,
+}
+
+
+@pytest.mark.parametrize("suffix", PACKS)
 def test_a_packed_table_is_read_and_a_bomb_is_refused_before_it_is_unpacked(
-    tmp_path: Path, pack: Any, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, suffix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file = tmp_path / f"own.csv.{ {gzip.compress: 'gz', bz2.compress: 'bz2', lzma.compress: 'xz'}[pack] }"
+    pack, file = PACKS[suffix], tmp_path / f"own.csv.{suffix}"
     file.write_bytes(pack(frame().to_csv(index=False).encode()))
-    assert load(file, TableSettings(("kind",))).train.classes == ("<b>house</b>", "flat")
+    assert load(file, KIND).train.classes == ("<b>house</b>", "flat")
     monkeypatch.setenv("TRANSFERSCOPE_MOST_GB", "0.01")
     file.write_bytes(pack(b"0" * 12_000_000))
-    with pytest.raises(
-        DataError, match=r"decompresses to 0\.0 GB, but the limit is 0\.01 GB; save less of it, or raise TRANS"
-    ):
-        load(file, TableSettings(("kind",)))
+    with pytest.raises(DataError, match=r"0\.0 GB, but the limit is 0\.01 GB; .* raise TRANSFERSCOPE_MOST_GB"):
+        load(file, KIND)
+
+
+def test_an_archive_of_two_tables_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "own.zip"
+    file.write_bytes(zipped(b"x,kind\n1,a\n", b"x,kind\n2,b\n"))
+    with pytest.raises(DataError, match=r"own\.zip contains 2 files; expected one table"):
+        load(file, KIND)
 
 
 def test_a_parquet_file_of_one_value_many_times_is_refused_before_it_is_unpacked(
@@ -286,9 +317,7 @@ def test_a_parquet_file_of_one_value_many_times_is_refused_before_it_is_unpacked
 def test_an_unknown_column_is_answered_with_the_nearest(tmp_path: Path) -> None:
     file = write(tmp_path, frame())
     for settings in (TableSettings(("prize",)), TableSettings(("kind",), drop=("prize",))):
-        with pytest.raises(
-            UnknownNameError, match=r"unknown column of own\.csv 'prize': did you mean 'price'\? known are"
-        ):
+        with pytest.raises(UnknownNameError, match=r"unknown column of own\.csv 'prize': did you mean 'price'"):
             load(file, settings)
 
 
@@ -313,9 +342,7 @@ def test_settings_that_contradict_each_other_are_refused() -> None:
 def test_a_file_that_cannot_be_parsed_is_corrupt(tmp_path: Path, form: Format) -> None:
     file = tmp_path / f"bad.{form}"
     file.write_bytes(b'a,b\n1,"2\n')
-    with pytest.raises(
-        CorruptDataError, match=rf"bad\.{form} cannot be read as a {form} file( \(.+\))?; write it again$"
-    ):
+    with pytest.raises(CorruptDataError, match=rf"bad\.{form} cannot be read as a {form} file.*; write it again$"):
         load(file, TableSettings(("a",)), form)
 
 
@@ -349,12 +376,12 @@ def houses(n: int = 40) -> pd.DataFrame:
 
 
 def test_a_source_takes_the_features_of_the_target_and_other_columns_are_refused(tmp_path: Path) -> None:
-    target, encoding = load_table(write(tmp_path, houses()), TableSettings(("price",)), form="csv", seed=0)
+    target, encoding = load_table(write(tmp_path, houses()), PRICE, form="csv", seed=0)
     shared = (encoding, tmp_path / "own.csv")
     other = tmp_path / "other.csv"
     source = houses(60).assign(heating=["gas", "sun", "oil"] * 20, price=np.linspace(0, 1, 60))
     source[source.columns[::-1]].to_csv(other, index=False)
-    found, _ = load_table(other, TableSettings(("price",)), form="csv", seed=0, shared=shared)
+    found, _ = load_table(other, PRICE, form="csv", seed=0, shared=shared)
     assert found.train.input_shape == target.train.input_shape
     heating = [encoding.features.index(f"heating = {name}") for name in ("gas", "oil", "wood")]
     assert found.train.inputs[:, heating].sum() == pytest.approx(2 / 3 * 48, abs=2)  # none of "sun"
@@ -362,12 +389,7 @@ def test_a_source_takes_the_features_of_the_target_and_other_columns_are_refused
     assert found.words.endswith(new)
     source.drop(columns="sold").assign(age=1).to_csv(other, index=False)
     with pytest.raises(DataError, match="lacks the columns sold and has the additional columns age"):
-        load_table(other, TableSettings(("price",)), form="csv", seed=0, shared=shared)
-
-
-def tagged(n: int = 40) -> pd.DataFrame:
-    tags = np.array(["dog|outdoor", "cat", "dog | cat", "", "outdoor"])[np.arange(n) % 5]
-    return pd.DataFrame({"x": np.linspace(0, 1, n), "z": np.linspace(0, 1, n) ** 2, "tags": tags})
+        load_table(other, PRICE, form="csv", seed=0, shared=shared)
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])
@@ -386,50 +408,18 @@ def test_names_with_a_separator_and_columns_of_0_and_1_are_the_same_labels(tmp_p
         assert np.array_equal(own.inputs, other.inputs)
 
 
-def test_lists_of_names_in_parquet_are_labels(tmp_path: Path) -> None:
-    tags: Any = [["a", "b"], ["b"], [], ["a"]] * 10
-    table = tagged().assign(tags=tags)
-    found = load(write(tmp_path, table, "parquet"), TableSettings(("tags",), kind="multi-label"), "parquet")
-    assert found.train.classes == ("a", "b")
-    assert (found.train.class_counts() + found.test.class_counts()).tolist() == [20, 20]
-
-
-def test_lists_of_different_lengths_hold_names_although_these_are_0_and_1(tmp_path: Path) -> None:
-    tags: Any = [[0, 1], [1], [0]] * 10
-    table = pd.DataFrame({"x": np.linspace(0, 1, 30), "tags": tags})
-    found = load(write(tmp_path, table, "parquet"), TableSettings(("tags",), kind="multi-label"), "parquet")
-    assert found.train.classes == ("0", "1")
-    assert (found.train.class_counts() + found.test.class_counts()).tolist() == [20, 20]
-
-
 @pytest.mark.parametrize(
-    ("table", "settings", "message"),
+    ("tags", "classes"),
     [
-        (
-            tagged().assign(wet=[0, 2] * 20, dry=1),
-            TableSettings(("wet,dry",), drop=("tags",), kind="multi-label"),
-            "label column 'wet' holds '2' in 20 of 40 rows",
-        ),
-        (
-            tagged().assign(wet=[0, 1] * 20, dry=0),
-            TableSettings(("wet", "dry"), drop=("tags",), kind="multi-label"),
-            "no training example has the label 'dry', so it cannot be learnt",
-        ),
-        (tagged(), TableSettings(("tags",), kind="multi-label"), "label column 'tags' holds 'dog|outdoor'"),
-        (
-            tagged().assign(part=(["train"] * 3 + ["test"]) * 10, tags=["a|b", "b", "", "c"] * 10),
-            TableSettings(("tags",), separator="|", split="part"),
-            "the test label 'c' is not among the training labels",
-        ),
+        ([["a", "b"], ["b"], [], ["a"]], ("a", "b")),
+        ([[0, 1], [1], [0]], ("0", "1")),  # of different lengths, so that these are names
     ],
 )
-def test_labels_that_cannot_be_several_are_refused(
-    tmp_path: Path, table: pd.DataFrame, settings: TableSettings, message: str
-) -> None:
-    file = write(tmp_path, table)
-    with pytest.raises(DataError) as caught:
-        load(file, settings)
-    assert message in str(caught.value)
+def test_lists_of_names_in_parquet_are_labels(tmp_path: Path, tags: list[Any], classes: tuple[str, ...]) -> None:
+    table = pd.DataFrame({"x": np.linspace(0, 1, 10 * len(tags)), "tags": tags * 10})
+    found = load(write(tmp_path, table, "parquet"), TableSettings(("tags",), kind="multi-label"), "parquet")
+    assert found.train.classes == classes
+    assert (found.train.class_counts() + found.test.class_counts()).tolist() == [20, 20]
 
 
 def test_a_separator_that_no_row_has_leaves_names_whole(tmp_path: Path) -> None:
@@ -462,13 +452,9 @@ def test_categories_are_the_text_of_the_file_whatever_a_reader_takes_them_for(tm
     only.to_csv(tmp_path / "only.csv", index=False)
     whole = load_by_name(name)
     columns = input_form(name, (), whole).columns
-    expected = np.column_stack(
-        [
-            *((only.code == one).to_numpy() for one in ("007", "008", "A1", "B2", "other")),
-            *((only.flag == one).to_numpy() for one in ("FALSE", "TRUE", "unknown")),
-            only.x,
-        ]
-    ).astype(np.float32)
+    codes = [(only.code == one).to_numpy() for one in ("007", "008", "A1", "B2", "other")]
+    flags = [(only.flag == one).to_numpy() for one in ("FALSE", "TRUE", "unknown")]
+    expected = np.column_stack([*codes, *flags, only.x]).astype(np.float32)
     assert columns[:6] == ("code = 007", "code = 008", "code = A1", "code = B2", "code: other", "flag = FALSE")
     tested = load_by_name(f"{name}&test={tmp_path / 'only.csv'}")
     assert np.array_equal(tested.test.inputs, expected)
@@ -482,9 +468,7 @@ def test_categories_are_the_text_of_the_file_whatever_a_reader_takes_them_for(tm
     assert new.remarks == ()
     only.assign(code="009").to_csv(tmp_path / "other.csv", index=False)
     said = load_by_name(f"{name}&test={tmp_path / 'other.csv'}").provenance["understood"]
-    assert (
-        f"of test rows, column 'code': {len(only)} rows with a value that no training row has, taken as 'code: other'"
-    ) in said
+    assert f"of test rows, column 'code': {len(only)} rows with a value that no training row has" in said
 
 
 @pytest.mark.parametrize(
@@ -517,45 +501,38 @@ def test_numbers_that_are_categories_are_told_apart_by_all_their_digits(
 @pytest.mark.parametrize("word", ["None", "NA", "null", "nan"])
 def test_a_class_may_be_called_as_gaps_are(tmp_path: Path, word: str) -> None:
     file, other = tmp_path / "own.csv", tmp_path / "test.csv"
-    text = "x,b,level\n" + "".join(f"{i}.5,{'' if i % 4 else word},{['Mild', word][i % 2]}\n" for i in range(20))
-    file.write_text(text)
-    other.write_text(text)
+    rows = [f"{'' if i % 4 else word},{['Mild', word][i % 2]}" for i in range(20)]
+    labelled(file, rows, "x,b,level")
+    labelled(other, rows, "x,b,level")
     train = load(file, TableSettings(("level",), drop=("b",))).train
     assert train.classes == tuple(sorted(["Mild", word]))
     assert train.class_counts().tolist() == [8, 8]
     tested = load(file, TableSettings(("level",), drop=("b",), test_file=other)).test
     assert tested.class_counts().tolist() == [10, 10]
-    file.write_text(text.replace("\n2.5,,Mild", "\n2.5,,"))
-    with pytest.raises(
-        DataError, match=r"label column 'level' is empty, NA or infinite in 1 of 20 rows \(first: line 4"
+    for labels, said in (
+        (["Mild", word, "", *["Mild", word] * 8, word], r"1 of 20 rows \(first: line 4\)"),
+        ([i / 3 if i % 5 else word for i in range(20)], r"4 of 20 rows \(first: line 2\)"),
+        ([""] * 20, "20 of 20 rows"),
     ):
-        load(file, TableSettings(("level",), drop=("b",)))
-    file.write_text("x,level\n" + "".join(f"{i}.5,{i / 3 if i % 5 else word}\n" for i in range(20)))
-    with pytest.raises(
-        DataError, match=r"label column 'level' is empty, NA or infinite in 4 of 20 rows \(first: line 2"
-    ):
-        load(file, TableSettings(("level",)))
-    file.write_text("x,level\n" + "".join(f"{i}.5,\n" for i in range(20)))
-    with pytest.raises(DataError, match="label column 'level' is empty, NA or infinite in 20 of 20 rows"):
-        load(file, TableSettings(("level",)))
+        with pytest.raises(DataError, match=f"label column 'level' is empty, NA or infinite in {said}"):
+            load(labelled(file, labels, "x,level"), TableSettings(("level",)))
 
 
 def test_labels_may_be_called_as_gaps_are_among_truth_values_and_among_several(tmp_path: Path) -> None:
     file, other = tmp_path / "own.csv", tmp_path / "test.csv"
-    file.write_text("x,y\n" + "".join(f"{i}.5,{['TRUE', 'FALSE', 'None'][i % 3]}\n" for i in range(30)))
-    other.write_text("x,y\n" + "".join(f"{i}.5,{['TRUE', 'FALSE'][i % 2]}\n" for i in range(8)))
+    labelled(file, ["TRUE", "FALSE", "None"] * 10)
+    labelled(other, ["TRUE", "FALSE"] * 4)
     assert load(file, TableSettings(("y",), test_file=other)).test.classes == ("False", "None", "True")
-    file.write_text("x,y\n" + "".join(f"{i}.5,{['DE|NA', 'NA', 'DE', ''][i % 4]}\n" for i in range(40)))
+    labelled(file, ["DE|NA", "NA", "DE", ""] * 10)
     found = load(file, TableSettings(("y",), separator="|")).train
     assert found.classes == ("DE", "NA")
     assert found.class_counts().tolist() == pytest.approx([16, 16], abs=1)
 
 
 def test_classes_of_a_test_file_are_the_text_that_stands_there(tmp_path: Path) -> None:
-    file, other = tmp_path / "own.csv", tmp_path / "test.csv"
-    file.write_text("x,agent\n" + "".join(f"{i}.5,{label}\n" for i, label in enumerate(["007", "008", "M"] * 10)))
-    other.write_text("x,agent\n" + "".join(f"{i}.5,{label}\n" for i, label in enumerate(["007", "008"] * 4)))
-    assert load(file, TableSettings(("agent",), test_file=other)).test.class_counts().tolist() == [4, 4, 0]
+    file = labelled(tmp_path / "own.csv", ["007", "008", "M"] * 10)
+    other = labelled(tmp_path / "test.csv", ["007", "008"] * 4)
+    assert load(file, TableSettings(("y",), test_file=other)).test.class_counts().tolist() == [4, 4, 0]
 
 
 @pytest.mark.parametrize(
@@ -581,7 +558,7 @@ def test_numbers_that_could_be_classes_are_refused_until_it_is_said(tmp_path: Pa
     table = pd.DataFrame({"area": np.linspace(30, 90, 60), "price": np.array(price, np.int64 if whole else None)})
     file = write(tmp_path, table)
     with pytest.raises(DataError, match="could be"):
-        load(file, TableSettings(("price",)))
+        load(file, PRICE)
     assert load(file, TableSettings(("price",), kind="regression")).train.kind == "regression"
     assert load(file, TableSettings(("price",), kind="classification")).train.kind == "classification"
 
@@ -606,9 +583,8 @@ MEASURED = {
 def test_numbers_of_rows_are_no_feature_unless_asked_for(tmp_path: Path, form: str, case: str) -> None:
     """Noise and the number of the row, in rows that are sorted by class: scikit-learn is right on the number alone."""
     rng, counts = np.random.default_rng(3), case in COUNTING
-    table = pd.DataFrame(
-        {"id": {**COUNTING, **MEASURED}[case], "a": rng.normal(size=200), "y": ["u"] * 100 + ["v"] * 100}
-    )
+    numbers = (COUNTING | MEASURED)[case]
+    table = pd.DataFrame({"id": numbers, "a": rng.normal(size=200), "y": ["u"] * 100 + ["v"] * 100})
     if form == "npz":
         if case == "times":
             pytest.skip("arrays are refused where 32 bits lose digits")
@@ -617,13 +593,7 @@ def test_numbers_of_rows_are_no_feature_unless_asked_for(tmp_path: Path, form: s
         np.savez(tmp_path / "own.npz", x_train=x[own], y_train=y[own], x_test=x[others], y_test=y[others])
         name, kept = f"npz:{tmp_path}/own.npz", "keep=0"
     else:
-        if form == "csv":
-            table.to_csv(tmp_path / "own.csv", index=False)
-        elif form == "parquet":
-            table.to_parquet(tmp_path / "own.parquet", index=False)
-        else:
-            table.to_json(tmp_path / "own.jsonl", orient="records", lines=True)
-        name, kept = f"table:{tmp_path}/own.{form}?label=y", "keep=id"
+        name, kept = f"table:{write(tmp_path, table, form)}?label=y", "keep=id"
     found = load_by_name(name)
     assert found.train.input_shape == ((1,) if counts else (2,))
     assert ("counts the rows" in found.provenance["understood"]) is counts
@@ -631,13 +601,12 @@ def test_numbers_of_rows_are_no_feature_unless_asked_for(tmp_path: Path, form: s
     assert asked.train.input_shape == (2,)
     if not counts:
         return
+    fit = make_pipeline(StandardScaler(), LogisticRegression(max_iter=5000)).fit
     with_number, without = (
-        LogisticRegression(max_iter=5000).fit(StandardScaler().fit_transform(one.train.inputs), one.train.labels)
-        for one in (asked, found)
+        fit(one.train.inputs, one.train.labels).score(one.train.inputs, one.train.labels) for one in (asked, found)
     )
-    right = np.mean(with_number.predict(StandardScaler().fit_transform(asked.train.inputs)) == asked.train.labels)
-    assert bool(right > 0.9) is (case in ("from 1, sorted by class", "floating", "with rows taken away"))
-    assert np.mean(without.predict(StandardScaler().fit_transform(found.train.inputs)) == found.train.labels) < 0.65
+    assert bool(with_number > 0.9) is (case in ("from 1, sorted by class", "floating", "with rows taken away"))
+    assert without < 0.65
 
 
 def test_a_test_part_without_labels_gives_way_to_the_validation_part(tmp_path: Path) -> None:
@@ -648,26 +617,16 @@ def test_a_test_part_without_labels_gives_way_to_the_validation_part(tmp_path: P
     table.to_csv(tmp_path / "own.csv", index=False)
     found = load_by_name(f"csv:{tmp_path}/own.csv?label=y&split=part")
     assert (len(found.train), len(found.test)) == (40, 10)
-    assert (
-        "test is left out, since it has no labels (-1 or nothing); val is the test set"
-        in found.provenance["understood"]
-    )
+    assert "test is left out, since it has no labels" in found.provenance["understood"]
+    assert "val is the test set" in found.provenance["understood"]
     table[table["part"] != "val"].to_csv(tmp_path / "two.csv", index=False)
-    with pytest.raises(
-        DataError, match=r"test has no labels .* and there is no validation part; name a part with labels"
-    ):
+    with pytest.raises(DataError, match=r"test has no labels .* no validation part; name a part with labels"):
         load_by_name(f"csv:{tmp_path}/two.csv?label=y&split=part")
     rows = {name: table[table["part"] == name] for name in ("train", "val", "test")}
-    arrays: dict[str, Any] = {f"x_{k}": one[["a"]].to_numpy() for k, one in rows.items()} | {
-        f"y_{k}": one["y"].to_numpy() for k, one in rows.items()
-    }
-    np.savez(tmp_path / "own.npz", **arrays)
-    assert np.array_equal(
-        load_by_name(f"npz:{tmp_path}/own.npz").test.inputs[:, 0], arrays["x_val"][:, 0].astype(np.float32)
-    )
-    signs: dict[str, Any] = {
-        key: np.where(value == 0, -1, 1) if key[0] == "y" else value for key, value in arrays.items()
-    }
-    signs["y_test"][:] = -1  # a class of its own there
-    np.savez(tmp_path / "signs.npz", **signs)
+    inputs: Any = {f"x_{name}": one[["a"]].to_numpy() for name, one in rows.items()}
+    labels: Any = {f"y_{name}": one["y"].to_numpy() for name, one in rows.items()}
+    np.savez(tmp_path / "own.npz", **inputs, **labels)
+    assert np.array_equal(load_by_name(f"npz:{tmp_path}/own.npz").test.inputs, inputs["x_val"].astype(np.float32))
+    signs: Any = {name: np.where(own == 1, 1, -1) for name, own in labels.items()}  # -1 is a class of its own there
+    np.savez(tmp_path / "signs.npz", **inputs, **signs)
     assert len(load_by_name(f"npz:{tmp_path}/signs.npz").test) == 12

@@ -57,11 +57,9 @@ def test_a_table_that_lacks_columns_names_them(table: tuple[pd.DataFrame, InputF
 
 
 def test_a_column_whose_name_has_a_comma_is_one(tmp_path: Path) -> None:
-    pd.DataFrame({"a,b": range(30), "c": np.arange(30) * 0.5, "kind": ["x", "y"] * 15}).to_csv(
-        tmp_path / "comma.csv", index=False
-    )
-    dropped = load(f"csv:{tmp_path}/comma.csv?label=kind&drop=a,b")
-    assert dropped.train.input_shape == (1,)
+    rows = pd.DataFrame({"a,b": range(30), "c": np.arange(30) * 0.5, "kind": ["x", "y"] * 15})
+    rows.to_csv(tmp_path / "comma.csv", index=False)
+    assert load(f"csv:{tmp_path}/comma.csv?label=kind&drop=a,b").train.input_shape == (1,)
 
 
 def test_the_path_of_an_image_is_that_image(tmp_path: Path) -> None:
@@ -77,6 +75,12 @@ def test_the_path_of_an_image_is_that_image(tmp_path: Path) -> None:
         assert np.array_equal(alone.inputs, below.inputs[1:2])
     with pytest.raises(MissingDataError, match="there is no "):
         read_unlabelled(f"folder:{tmp_path}/new/4.png", form)
+    # 20 x 24 pixels: stretched as the study did, or cut to the middle square where that is asked for
+    boxes = {"": (0, 0, 24, 20), "?size=12": (2, 0, 22, 20), "?resize=12": (0, 0, 24, 20)}
+    for options, box in boxes.items():
+        found = read_unlabelled(f"folder:{tmp_path}/new/1.PNG{options}", form).inputs
+        by_pillow = Image.fromarray(pixels[1]).resize((12, 12), Image.Resampling.BILINEAR, box=box)
+        assert np.array_equal(found[0], np.asarray(by_pillow).transpose(2, 0, 1))
 
 
 def test_images_of_another_size_are_read_where_the_study_resized_its_own(tmp_path: Path) -> None:
@@ -86,9 +90,8 @@ def test_images_of_another_size_are_read_where_the_study_resized_its_own(tmp_pat
     large = np.kron(load("digits").test.inputs, np.ones((1, 1, 7, 7), np.uint8))  # 56 x 56
     np.savez(tmp_path / "large.npz", x=large[:, 0])
     found = read_unlabelled(f"{tmp_path}/large.npz", form).inputs
-    expected = np.stack(
-        [np.asarray(Image.fromarray(one).resize((28, 28), Image.Resampling.BILINEAR)) for one in large[:, 0]]
-    )
+    by_pillow = [Image.fromarray(one).resize((28, 28), Image.Resampling.BILINEAR) for one in large[:, 0]]
+    expected = np.stack([np.asarray(one) for one in by_pillow])
     assert found.shape == expected[:, None].shape
     assert np.abs(found[:, 0].astype(int) - expected).max() <= 1
     np.savez(tmp_path / "colour.npz", x=np.repeat(large, 3, axis=1))
@@ -136,9 +139,7 @@ def test_numbers_far_from_all_training_examples_are_said(tmp_path: Path) -> None
     low, high = form.ranges[0]
     assert remarks([60.0, high + 2.9 * (high - low), low - 2.9 * (high - low)], [3, 13, 2]) == ()
     (said,) = remarks([60_000.0, 70.0, 80_000.0], [3, 3, 400])
-    assert said.startswith(
-        "2 of 3 rows hold numbers far from all training examples, in area and rooms (60000; training: "
-    )
+    assert said.startswith("2 of 3 rows hold numbers far from all training examples, in area and rooms (60000;")
     (said,) = remarks([60.0, low - 3.1 * (high - low)], [3, 3])
     assert said.startswith("1 of 2 rows hold numbers far from all training examples, in area (")
 
