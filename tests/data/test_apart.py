@@ -1,8 +1,8 @@
 """Groups and times keep parts apart, beside scikit-learn's own splitters on drawn data."""
 
 import io
-import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +12,7 @@ import pytest
 from PIL import Image
 from sklearn.model_selection import GroupKFold, GroupShuffleSplit
 
+from data.test_hf_dataset import save
 from transferscope.data import Dataset, LabelledSet, load
 from transferscope.data.apart import read_apart_by
 from transferscope.data.memory import InMemory, write_in_memory
@@ -89,12 +90,10 @@ def test_a_class_of_one_group_is_in_every_part_that_is_fitted_on() -> None:
     dealt = folds(examples, 3, seed=0)
     assert dealt
     assert all(0 in set(groups[fold.fit]) for fold in dealt)
-    one = folds(LabelledSet(examples.inputs, labels, ("a", "b", "c"), groups=np.zeros(60, dtype=np.int64)), 3, seed=0)
-    assert one == ()
+    of_one_group = replace(examples, groups=np.zeros(60, dtype=np.int64))
+    assert folds(of_one_group, 3, seed=0) == ()
     with pytest.raises(DataError, match="1 group"):
-        rows_split_off(
-            LabelledSet(examples.inputs, labels, ("a", "b", "c"), groups=np.zeros(60, dtype=np.int64)), 0.2, seed=0
-        )
+        rows_split_off(of_one_group, 0.2, seed=0)
 
 
 def table(seed: int = 0, n: int = 240) -> pd.DataFrame:
@@ -150,15 +149,7 @@ def of_datasets(frame: pd.DataFrame, folder: Path) -> str:
     content = [{"bytes": png(row), "path": None} for row in range(len(frame))]
     features = {"image": {"_type": "Image"}, **{name: {"dtype": "string", "_type": "Value"} for name in names}}
     held = pa.table({"image": content, **{name: frame[name].tolist() for name in names}})
-    (folder / "saved").mkdir()
-    with (
-        pa.OSFile(str(folder / "saved" / "data.arrow"), "wb") as sink,
-        pa.ipc.new_stream(sink, held.schema) as writer,
-    ):
-        writer.write_table(held)
-    (folder / "saved" / "state.json").write_text(json.dumps({"_data_files": [{"filename": "data.arrow"}]}))
-    (folder / "saved" / "dataset_info.json").write_text(json.dumps({"features": features}))
-    return f"hf-dataset:{folder / 'saved'}?label=ill"
+    return f"hf-dataset:{save(folder / 'saved', features, held)}?label=ill"
 
 
 def png(grey: int) -> bytes:

@@ -1,6 +1,7 @@
 """Columns of tables as numbers: against scikit-learn, and what a user would be surprised by."""
 
 import datetime
+import re
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from pydantic import TypeAdapter
+from scipy import stats
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import OneHotEncoder
@@ -58,9 +60,7 @@ def test_test_rows_decide_nothing() -> None:
     assert fit_encoding(train, FILE) == encoding
     assert set(encoding.apply(other, FILE)[:, 0]) == {1e6}
     plain = fit_encoding(train.assign(colour=["red", "green"] * 50), FILE)
-    assert plain.remarks(other)[0] == (
-        "column 'colour': 100 rows with a value that no training row has, for which there is no feature"
-    )
+    assert plain.remarks(other)[0].startswith("column 'colour': 100 rows with a value that no training row has")
     colours = [name.startswith("colour") for name in plain.features]
     assert not plain.apply(other, FILE)[:, colours].any()
 
@@ -105,9 +105,8 @@ def test_gaps_of_dates_and_categories_have_features_of_their_own() -> None:
 def test_features_that_are_0_or_1_by_what_they_mean_are_marked() -> None:
     table = rows(area=[1.0, None] * 10, rooms=[0, 1] * 10, lift=[True, False] * 10, heating=["gas", "oil"] * 10)
     marked = dict(zip((encoding := fit_encoding(table, FILE)).features, encoding.indicators, strict=True))
-    assert {name for name, is_one in marked.items() if is_one} == {
-        *("area is missing", "lift", "heating = gas", "heating = oil")
-    }
+    expected = {"area is missing", "lift", "heating = gas", "heating = oil"}
+    assert {name for name, is_one in marked.items() if is_one} == expected
 
 
 def test_what_says_nothing_is_left_out_with_its_reason() -> None:
@@ -154,11 +153,9 @@ def test_numbers_of_rows_are_left_out_where_some_rows_are_test_rows(numbers: np.
 def test_truth_values_with_gaps_and_numbers_that_stand_for_names() -> None:
     table = rows(garden=[True, False, None, True] * 5, plz=[80331, 10115, 10115, 20095] * 5)
     encoding = fit_encoding(table, FILE, categories={"plz"})
-    assert encoding.features == (*("garden", "garden is missing", "plz = 10115", "plz = 20095", "plz = 80331"),)
+    assert encoding.features == ("garden", "garden is missing", "plz = 10115", "plz = 20095", "plz = 80331")
     assert encoding.apply(table, FILE)[2].tolist() == [1.0, 1.0, 1.0, 0.0, 0.0]
-    assert encoding.columns[0].words == (
-        "boolean, 0 or 1; gaps have a feature of their own, filled with the median (1)"
-    )
+    assert "gaps have a feature of their own, filled with the median (1)" in encoding.columns[0].words
 
 
 @pytest.mark.parametrize(
@@ -167,19 +164,15 @@ def test_truth_values_with_gaps_and_numbers_that_stand_for_names() -> None:
         (["12", "13", "14", "unknown"] * 5, "holds 'unknown' among numbers; leave gaps empty, or give category=x"),
         (["3/4/2021", "5/4/2021"] * 10, "holds dates as '3/4/2021', whose day and month cannot be distinguished"),
         (["30/4/2021", "5/30/2021"] * 10, "holds dates as '30/4/2021', which are all valid neither with the day first"),
-        (
-            ["2021-02-30", "2021-02-03"] * 10,
-            "holds '2021-02-30' in row 1; expected a date, as 2021-03-31, or nothing",
-        ),
+        (["2021-02-30", "2021-02-03"] * 10, "holds '2021-02-30' in row 1; expected a date"),
         ([[1, 2], [3]] * 10, "holds values of type list; expected numbers, text, booleans or dates"),
         ([b"\xff", b"a"] * 10, "is not UTF-8 text"),
         ([1.0, float("inf")] * 10, "holds 'inf' in row 2; expected a finite number or nothing"),
     ],
 )
 def test_columns_that_could_mean_several_things_are_refused(values: list[Any], message: str) -> None:
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(DataError, match=re.escape(f"column 'x' {message}")):
         fit_encoding(rows(x=values), FILE)
-    assert f"column 'x' {message}" in str(caught.value)
 
 
 def test_a_number_in_training_must_be_one_in_other_rows() -> None:
@@ -208,12 +201,7 @@ def test_numbers_far_from_0_keep_the_digits_in_which_rows_differ(far: float, spr
     table = rows(at=far + np.random.default_rng(0).normal(0, spread, 200), x=np.linspace(0, 1, 200))
     encoding = fit_encoding(table, FILE)
     found = encoding.apply(table, FILE).astype(np.float32)
-    numbers = table.to_numpy()
-    np.testing.assert_allclose(
-        (found - found.mean(axis=0)) / found.std(axis=0),
-        (numbers - numbers.mean(axis=0)) / numbers.std(axis=0),
-        atol=1e-4,
-    )
+    np.testing.assert_allclose(stats.zscore(found), stats.zscore(table.to_numpy()), atol=1e-4)
     (column, plain), sign = encoding.columns, "-" if far > 0 else "+"
     assert abs(column.offset - far) < 10 * spread
     assert encoding.features == (f"at {sign} {abs(column.offset):.15g}", "x")
@@ -254,9 +242,8 @@ def test_times_of_one_morning_keep_their_minutes() -> None:
     days = found[:, 0].astype(np.float64) + encoding.columns[0].offset
     np.testing.assert_allclose((days - days.min()) * 86_400, seconds, atol=0.05)
     at = (seconds + 8 * 3600) / 86_400
-    np.testing.assert_allclose(
-        found[:, encoding.features.index("at: sine of the day")], np.sin(2 * np.pi * at), atol=1e-5
-    )
+    sine = found[:, encoding.features.index("at: sine of the day")]
+    np.testing.assert_allclose(sine, np.sin(2 * np.pi * at), atol=1e-5)
     assert "days, counted from 2021-03-31" in encoding.columns[0].words
 
 
@@ -292,12 +279,9 @@ def test_new_values_are_counted_where_rare_ones_share_a_feature_too() -> None:
     new = rows(code=["A1", "rare", "C3", "C4", None])
     assert encoding.apply(new, FILE)[:, 2].tolist() == [0.0, 1.0, 1.0, 1.0, 0.0]
     assert encoding.remarks(train, train) == ()
-    assert encoding.remarks(new, train)[0] == (
-        "column 'code': 2 rows with a value that no training row has, taken as 'code: other'"
-    )
-    assert encoding.remarks(new)[0] == (
-        "column 'code': 3 rows with a value that few or no training rows have, taken as 'code: other'"
-    )
+    (with_training, *_), (without, *_) = encoding.remarks(new, train), encoding.remarks(new)
+    assert with_training == "column 'code': 2 rows with a value that no training row has, taken as 'code: other'"
+    assert without.startswith("column 'code': 3 rows with a value that few or no training rows have")
 
 
 @pytest.mark.parametrize(
@@ -312,9 +296,8 @@ def test_new_values_are_counted_where_rare_ones_share_a_feature_too() -> None:
 )
 def test_a_number_is_no_date(values: list[Any], shown: str) -> None:
     encoding = fit_encoding(rows(sold=DAYS), FILE)
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(DataError, match=f"column 'sold' holds {shown}; expected a date"):
         encoding.apply(rows(sold=values), FILE)
-    assert f"column 'sold' holds {shown}; expected a date" in str(caught.value)
     assert np.isfinite(encoding.apply(rows(sold=[np.nan, np.nan]), FILE)).all()
 
 
@@ -380,10 +363,9 @@ UNREAD = [
 
 @pytest.mark.parametrize(("values", "said"), UNREAD)
 def test_numbers_and_dates_that_would_quietly_be_categories_are_refused(values: list[str], said: str) -> None:
-    with pytest.raises(DataError) as caught:
+    said = re.escape(f"own.csv: column 'x' holds {said}")
+    with pytest.raises(DataError, match=f"{said}.* or give category=x if they are names"):
         fit_encoding(rows(x=values), FILE)
-    assert f"own.csv: column 'x' holds {said}" in str(caught.value)
-    assert "or give category=x if they are names" in str(caught.value)
     assert fit_encoding(rows(x=values * 5), FILE, categories={"x"}).columns[0].kind == "category"
 
 

@@ -1,4 +1,5 @@
 import subprocess
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -98,11 +99,11 @@ def test_postscript_is_never_run_whatever_its_name(tmp_path: Path, monkeypatch: 
         load(tmp_path)
 
 
-@pytest.mark.parametrize("suffix", ["png", "jpg", "bmp", "dib", "gif", "tiff", "webp", "ppm", "tga", "pcx", "jp2"])
-@pytest.mark.parametrize("mode", ["L", "RGB", "P", "1"])
+FORMATS = ["png", "jpg", "bmp", "dib", "gif", "tiff", "webp", "ppm", "tga", "pcx", "jp2"]
+
+
+@pytest.mark.parametrize(("mode", "suffix"), [*product(["L", "RGB"], FORMATS), *product(["P", "1"], ["png", "tiff"])])
 def test_every_format_that_is_named_is_read(tmp_path: Path, suffix: str, mode: str) -> None:
-    if mode in ("P", "1") and suffix not in ("png", "tiff"):
-        pytest.skip("the format has no such images")
     for i in range(6):
         path = tmp_path / "ab"[i % 2] / f"{i}.{suffix}"
         path.parent.mkdir(exist_ok=True)
@@ -115,9 +116,7 @@ def test_images_that_do_not_fit_together_are_refused_before_the_last_is_read(
 ) -> None:
     fill(tmp_path)
     monkeypatch.setenv("TRANSFERSCOPE_MOST_GB", "0.00000008")
-    with pytest.raises(
-        DataError, match=r"decompresses to 0\.0 GB, but the limit is 8e-08 GB; save less of it, or raise TRANS"
-    ):
+    with pytest.raises(DataError, match=r"decompresses to 0\.0 GB, but the limit is 8e-08 GB"):
         load(tmp_path)
 
 

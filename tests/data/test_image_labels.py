@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from PIL import Image
 
+from data.test_image_folder import picture
 from transferscope.data.load import load
 from transferscope.errors import DataError, SettingsError, UnknownNameError
 
@@ -17,8 +17,7 @@ def photos(folder: Path, n: int = 24) -> pd.DataFrame:
     """Each image is of one brightness, its number times 10."""
     names = [f"{'ab'[i % 2]}/{i}.png" for i in range(n)]
     for i, name in enumerate(names):
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        Image.new("L", (5, 4), 10 * i).save(folder / name)
+        picture(folder / name, value=10 * i)
     tags = [TAGS[i % 6] for i in range(n)]
     table = pd.DataFrame({"file": names, "tags": tags, "height": np.linspace(0.5, 2.0, n)})
     table["part"] = ["test" if i % 4 == 3 else "train" for i in range(n)]
@@ -50,10 +49,8 @@ def test_each_image_has_the_labels_of_its_row(tmp_path: Path) -> None:
 def test_images_without_a_row_are_counted_and_broken_ones_skipped_when_that_is_said(tmp_path: Path) -> None:
     table = photos(tmp_path / "photos")
     name = saved(tmp_path, table.iloc[3:])
-    assert (
-        "3 images of the folder have no row in labels.csv and are left out"
-        in load(f"{name}&label=height&test_share=0.2").provenance["understood"]
-    )
+    data = load(f"{name}&label=height&test_share=0.2")
+    assert "3 images of the folder have no row in labels.csv and are left out" in data.provenance["understood"]
     (tmp_path / "photos" / table["file"].iloc[5]).write_bytes(b"")
     data = load(f"{name}&label=height&broken=skip&test_share=0.2")
     assert "1 of 21 files left out because they cannot be read" in data.provenance["understood"]
@@ -76,11 +73,7 @@ def test_tables_that_do_not_fit_the_folder_are_refused(tmp_path: Path) -> None:
         load(f"{saved(tmp_path, table.assign(file='../a.png'))}&label=height")
     with pytest.raises(DataError, match="twice; give each image one row"):
         load(f"{saved(tmp_path, pd.concat([table, table[:1]]))}&label=height")
+    name = saved(tmp_path, table.rename(columns={"file": "photo"}))
     with pytest.raises(DataError, match="name the column of image files with file=COLUMN"):
-        load(f"{saved(tmp_path, table.rename(columns={'file': 'photo'}))}&label=height")
-    assert (
-        len(
-            load(f"{saved(tmp_path, table.rename(columns={'file': 'photo'}))}&label=height&file=photo&split=part").train
-        )
-        == 18
-    )
+        load(f"{name}&label=height")
+    assert len(load(f"{name}&label=height&file=photo&split=part").train) == 18

@@ -15,11 +15,8 @@ def images(n: int) -> LabelledSet:
 
 
 def joined(first: LabelledSet, second: LabelledSet) -> LabelledSet:
-    return replace(
-        first,
-        inputs=np.concatenate([first.inputs, second.inputs]),
-        labels=np.concatenate([first.labels, second.labels]),
-    )
+    inputs = np.concatenate([first.inputs, second.inputs])
+    return replace(first, inputs=inputs, labels=np.concatenate([first.labels, second.labels]))
 
 
 def test_clean_data_leak_nothing() -> None:

@@ -1,7 +1,10 @@
 import io
 import json
+import re
 import tracemalloc
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile
@@ -105,47 +108,25 @@ def test_floating_point_labels_are_regression(tmp_path: Path) -> None:
 
 BAD: list[tuple[dict[str, Any], str]] = [
     ({"y_train": None, "x_test": None}, "has no y_train and no x_test"),
-    (
-        {"x_train": np.array([np.zeros((2, 2)), np.zeros((3, 3))] * 3, dtype=object)},
-        "x_train is an array of objects, which is never unpickled",
-    ),
+    ({"x_train": np.array([np.zeros(2), np.zeros(3)] * 3, dtype=object)}, "x_train is an array of objects"),
     ({"y_test": np.zeros(4, np.int64)}, "x_test has shape (3, 4, 5) and y_test (4,)"),
     ({"x_train": np.zeros((0, 4, 5), np.uint8), "y_train": np.zeros(0, np.int64)}, "x_train has shape (0, 4, 5)"),
-    (
-        images(4, 5, dtype="float64") | {"x_train": np.full((6, 4, 5), 255.0)},
-        "pixels of type float64 run from 255.0 to 255.0",
-    ),
+    (images(4, 5, dtype="float64") | {"x_train": np.full((6, 4, 5), 255.0)}, "float64 run from 255.0 to 255.0"),
     ({"x_train": np.full((6, 4, 5), -1)}, "pixels of type int64 run from -1 to -1"),
     ({"x_train": np.array([["a"]] * 6)}, "and type <U1"),
-    (images(8, 8, 9), "inputs have shape (6, 8, 8, 9), and it is unclear which axis is the"),
-    (images(8, 9, 6), "inputs have shape (6, 8, 9, 6), and it is unclear which axis is the"),
+    (images(8, 8, 9), "inputs have shape (6, 8, 8, 9), and it is unclear which axis"),
+    (images(8, 9, 6), "inputs have shape (6, 8, 9, 6), and it is unclear which axis"),
     ({"x_train": np.zeros(6)}, "inputs have shape (6,)"),
     ({"y_test": np.array([0, 1, 3])}, "the test label '3' is not among the training labels"),
-    (
-        images(4, 4) | {"y_train": np.full((6, 2, 2), np.inf), "y_test": np.zeros((3, 2, 2))},
-        "labels contain NaN or infinity",
-    ),
+    (images(4, 4) | {"y_train": np.full((6, 2, 2), np.inf), "y_test": np.zeros((3, 2, 2))}, "labels contain NaN"),
     ({"y_train": np.array(["2024-05-01", "NaT"] * 3, "M8[D]")}, "3 of 6 class labels are NaN; drop those examples"),
-    (
-        {"y_train": np.eye(6, dtype=int), "y_test": np.eye(3, dtype=int)},
-        "the labels are one-hot over 6 columns",
-    ),
     (
         {"x_train": np.where(np.arange(18).reshape(6, 3) == 7, np.nan, 1.0), "x_test": np.zeros((3, 3))},
         "training part: inputs contain NaN or infinity in 1 of 6 examples (first: 2)",
     ),
-    (
-        images(4, 5, dtype="float64") | {"x_train": np.full((6, 4, 5), np.nan)},
-        "training part: inputs contain NaN or infinity in 6 of 6 examples (first: 0)",
-    ),
-    (
-        {"y_train": np.array([0.1, 1, 2, np.nan, 3, 4]), "y_test": np.zeros(3)},
-        "training part: regression labels contain NaN or infinity",
-    ),
-    (
-        images(4, 5, dtype="bool") | {"x_test": np.ones((3, 4, 5), np.uint8)},
-        "training images have type bool but test images uint8",
-    ),
+    (images(4, 5, dtype="float64") | {"x_train": np.full((6, 4, 5), np.nan)}, "in 6 of 6 examples (first: 0)"),
+    (labels(0.1, 1, 2, np.nan, 3, 4), "training part: regression labels contain NaN or infinity"),
+    (images(4, 5, dtype="bool") | {"x_test": np.ones((3, 4, 5), np.uint8)}, "have type bool but test images uint8"),
     (images(3, dtype="complex128"), "and type complex128; expected numbers"),
     (images(0), "training part: inputs have shape (6, 0)"),
     (
@@ -164,9 +145,8 @@ BAD: list[tuple[dict[str, Any], str]] = [
 @pytest.mark.parametrize(("changes", "message"), BAD)
 def test_arrays_that_fit_nothing_are_refused(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
     file = write(tmp_path, **changes)
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(DataError, match=re.escape(message)):
         load_npz(file)
-    assert message in str(caught.value)
 
 
 def test_a_file_that_is_no_archive_is_corrupt(tmp_path: Path) -> None:
@@ -194,6 +174,17 @@ def header(shape: str, dtype: str = "|u1", version: tuple[int, int] = (1, 0)) ->
     """The beginning of an array's file, whatever shape it claims."""
     text = f"{{'descr': {dtype!r}, 'fortran_order': False, 'shape': {shape}, }}\n".encode()
     return b"\x93NUMPY" + bytes(version) + len(text).to_bytes(2 if version == (1, 0) else 4, "little") + text
+
+
+@contextmanager
+def little_memory() -> Iterator[None]:
+    """Check that what is done within takes less than 20 MB."""
+    tracemalloc.start()
+    try:
+        yield
+        assert tracemalloc.get_traced_memory()[1] < 20e6
+    finally:
+        tracemalloc.stop()
 
 
 def archive(path: Path, **entries: bytes) -> Path:
@@ -229,13 +220,8 @@ def test_an_array_that_is_not_what_its_header_says_is_refused_without_taking_mem
     tmp_path: Path, content: bytes
 ) -> None:
     file = archive(tmp_path, x_train=content)
-    tracemalloc.start()
-    try:
-        with pytest.raises(CorruptDataError, match=r"own\.npz(: x_train| cannot be read)"):
-            load_npz(file)
-        assert tracemalloc.get_traced_memory()[1] < 20e6
-    finally:
-        tracemalloc.stop()
+    with little_memory(), pytest.raises(CorruptDataError, match=r"own\.npz(: x_train| cannot be read)"):
+        load_npz(file)
 
 
 def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -243,16 +229,9 @@ def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path: Path, monkeypatch: py
     n_bytes = 50_000_000
     file = archive(tmp_path, x_train=header(f"({n_bytes},)") + bytes(n_bytes))
     assert file.stat().st_size < 100_000
-    tracemalloc.start()
-    try:
-        with pytest.raises(DataError) as caught:
-            load_npz(file)
-        assert tracemalloc.get_traced_memory()[1] < 20e6
-    finally:
-        tracemalloc.stop()
-    assert str(caught.value) == (
-        f"{file} decompresses to 0.1 GB, but the limit is 0.04 GB; save less of it, or raise TRANSFERSCOPE_MOST_GB"
-    )
+    said = r"own\.npz decompresses to 0\.1 GB, but the limit is 0\.04 GB; .* raise TRANSFERSCOPE_MOST_GB$"
+    with little_memory(), pytest.raises(DataError, match=said):
+        load_npz(file)
 
 
 def test_entries_that_lie_elsewhere_or_have_odd_names_are_never_unpacked(tmp_path: Path) -> None:
@@ -260,14 +239,8 @@ def test_entries_that_lie_elsewhere_or_have_odd_names_are_never_unpacked(tmp_pat
     file = write(tmp_path / "inner")
     before = sorted(tmp_path.rglob("*"))
     with ZipFile(file, "a") as whole:
-        for name in (
-            "../../x_train.npy",
-            "/etc/x_train.npy",
-            "..",
-            "\udcff.npy".encode("utf-8", "replace").decode(),
-            "",
-        ):
-            whole.writestr(name or " ", b"seen")
+        for name in ("../../x_train.npy", "/etc/x_train.npy", "..", "?.npy", " "):
+            whole.writestr(name, b"seen")
     assert load_npz(file).train.inputs.shape == (6, 1, 4, 5)
     assert sorted(tmp_path.rglob("*")) == before
 
@@ -309,12 +282,11 @@ def test_a_class_name_that_no_file_could_hold_is_refused(tmp_path: Path) -> None
 def test_the_axis_of_many_channels_can_be_said(tmp_path: Path, axis: str) -> None:
     images = np.random.default_rng(0).integers(0, 256, (8, 12, 5, 7)).astype(np.uint8)  # 12 channels, 5 x 7
     stored = images if axis == "first" else images.transpose(0, 2, 3, 1)
-    labels = np.arange(8) % 2
-    np.savez(tmp_path / "own.npz", x_train=stored, y_train=labels, x_test=stored, y_test=labels)
+    file = write(tmp_path, x_train=stored[:6], x_test=stored[5:])
     with pytest.raises(DataError, match=r"add \?channels=first or \?channels=last"):
-        load(f"npz:{tmp_path / 'own.npz'}")
-    data = load(f"npz:{tmp_path / 'own.npz'}?channels={axis}")
-    assert np.array_equal(data.train.inputs, images)
+        load_npz(file)
+    data = load(f"npz:{file}?channels={axis}")
+    assert np.array_equal(data.train.inputs, images[:6])
 
 
 def test_numbers_to_predict_are_counted_in_units_of_about_1_as_those_of_a_table(tmp_path: Path) -> None:
@@ -323,10 +295,7 @@ def test_numbers_to_predict_are_counted_in_units_of_about_1_as_those_of_a_table(
     file = write(tmp_path, x_train=x[:30], y_train=y[:30], x_test=x[30:], y_test=y[30:])
     data = load(f"npz:{file}")
     assert json.loads(data.provenance["label_units"]) == [[100.0, 10.0]]
-    assert (
-        "regression of 1 number; labels are counted in units of 10 from 100, and so are squared errors"
-        in (data.provenance["understood"])
-    )
+    assert "regression of 1 number; labels are counted in units of 10 from 100" in data.provenance["understood"]
     np.testing.assert_allclose(100 + 10 * data.train.labels[:, 0].astype(float), y[:30], rtol=1e-6)
     np.testing.assert_allclose(100 + 10 * data.test.labels[:, 0].astype(float), y[30:], rtol=1e-6)
     table = pd.DataFrame({"y": y, "a": x[:, 0], "part": ["train"] * 30 + ["test"] * 10})
@@ -363,14 +332,10 @@ def test_a_number_to_predict_that_is_the_same_for_all_training_examples_stays_fi
 def test_vectors_of_which_32_bits_would_hold_next_to_nothing_are_refused(tmp_path: Path) -> None:
     far = np.column_stack([np.arange(9.0), 1.7e9 + np.random.default_rng(0).normal(0, 50, 9).round(1)])
     for inputs in (far, far.astype(np.int64)):
-        with pytest.raises(DataError) as caught:
+        low, middle, high = (f"{quantile:.15g}" for quantile in np.quantile(inputs[:6, 1], [0, 0.5, 1]))
+        said = rf"own\.npz: feature 1 of x_train .* from {low} to {high}, .*; subtract one number, such as {middle}"
+        with pytest.raises(DataError, match=said):
             load_npz(write(tmp_path, x_train=inputs[:6], x_test=inputs[6:]))
-        column = inputs[:6, 1]
-        assert str(caught.value) == (
-            f"{tmp_path}/own.npz: feature 1 of x_train (counted from 0) runs from {column.min():.15g} to "
-            f"{column.max():.15g}, too far from 0 to distinguish examples in 32 bits; "
-            f"subtract one number, such as {np.median(column):.15g}, from it in x_train and x_test"
-        )
     nearer = far - [0, 1.7e9]
     assert load_npz(write(tmp_path, x_train=nearer[:6], x_test=nearer[6:])).train.input_shape == (2,)
     already = far.astype(np.float32)

@@ -76,37 +76,25 @@ def test_arguments_are_checked_before_anything_is_done() -> None:
         check_transforms(["invert", "resize"])
 
 
-SETTINGS: list[tuple[type, dict[str, Any], str]] = [
-    (GlyphSettings, {"characters": ""}, "characters = ''"),
-    (GlyphSettings, {"characters": "aba"}, "characters = 'aba'"),
-    (GlyphSettings, {"characters": "a b"}, "characters = 'a b'"),
-    (GlyphSettings, {"size": 7}, "size = 7"),
-    (GlyphSettings, {"pose": 2.5}, "pose = 2.5"),
-    (GlyphSettings, {"pose": float("nan")}, "pose = nan"),
-]
-
-
-@pytest.mark.parametrize(("kind", "settings", "said"), SETTINGS)
-def test_settings_out_of_range_are_refused(kind: type, settings: dict[str, Any], said: str) -> None:
-    with pytest.raises(TransferscopeError) as refused:
-        kind(**settings)
-    assert said in str(refused.value)
-
-
 @pytest.mark.parametrize(
     ("attempt", "said"),
     [
+        (lambda: GlyphSettings(characters=""), "characters = ''"),
+        (lambda: GlyphSettings(characters="aba"), "characters = 'aba'"),
+        (lambda: GlyphSettings(characters="a b"), "characters = 'a b'"),
+        (lambda: GlyphSettings(size=7), "size = 7"),
+        (lambda: GlyphSettings(pose=2.5), r"pose = 2\.5"),
+        (lambda: GlyphSettings(pose=float("nan")), "pose = nan"),
         (lambda: uniform_rows(1, 1, seed=-1, purpose="test"), "seed = -1"),
         (lambda: glyphs(1, seed=-2), "seed = -2"),
         (lambda: glyphs(0, seed=0), "n = 0"),
         (lambda: glyphs(1, seed=0, start=-1), "start = -1"),
-        (lambda: find_fonts(None, "0\U0010fffe"), r"'0\U0010fffe'"),
+        (lambda: find_fonts(None, "0\U0010fffe"), r"'0\\U0010fffe'"),
     ],
 )
 def test_data_that_cannot_be_computed_are_refused(attempt: Callable[[], object], said: str) -> None:
-    with pytest.raises(TransferscopeError) as refused:
+    with pytest.raises(TransferscopeError, match=said):
         attempt()
-    assert said in str(refused.value)
 
 
 def test_folders_of_fonts_that_are_none_are_named(tmp_path: Path) -> None:
@@ -124,11 +112,7 @@ _VECTORS, _CLASSES = np.zeros((4, 2), np.float32), np.array([0, 1, 1, 0])
 @pytest.mark.parametrize(
     ("inputs", "labels", "message"),
     [
-        (
-            _VECTORS,
-            pd.Series(_CLASSES, index=[3, 2, 1, 0]),
-            "labels are a Series; expected a NumPy array",
-        ),
+        (_VECTORS, pd.Series(_CLASSES, index=[3, 2, 1, 0]), "labels are a Series; expected a NumPy array"),
         (pd.DataFrame(_VECTORS), _CLASSES, "inputs are a DataFrame"),
         (torch.tensor(_VECTORS), _CLASSES, "inputs are a Tensor"),
         (_VECTORS.tolist(), _CLASSES, "inputs are a list"),

@@ -36,10 +36,7 @@ def test_columns_of_truth_values_or_of_0_and_1_are_several_labels(tmp_path: Path
     [
         ({"y_train": Y.astype(float), "y_test": Y[:4] * 1.0}, "could be several labels or numbers to"),
         ({"label_names": ["cat"]}, "one text per column of labels"),
-        (
-            {"y_train": np.ones((12, 2), bool)},
-            "every training example has the label '1', so it cannot be learnt",
-        ),
+        ({"y_train": np.ones((12, 2), bool)}, "every training example has the label '1', so it cannot be learnt"),
         ({"y_test": Y[:4] + 1}, "several labels of each input have shape (4, 2)"),
     ],
 )

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from PIL import Image
 
+from data.test_image_folder import picture
 from data.test_texts import Words
 from transferscope.data.load import load
 from transferscope.data.readers import texts
@@ -20,9 +20,7 @@ Sizes = dict[str, int]
 def folder(path: Path, sizes: Sizes) -> str:
     for part, n in sizes.items():
         for i in range(n):
-            file = path / part / "ab"[i % 2] / f"{i}.png"
-            file.parent.mkdir(parents=True, exist_ok=True)
-            Image.new("L", (6, 4), 10 * i).save(file)
+            picture(path / part / "ab"[i % 2] / f"{i}.png", value=10 * i)
     return f"folder:{path}"
 
 
@@ -54,16 +52,12 @@ def test_parts_are_told_by_their_names_in_every_kind_of_data(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[[Path, Sizes], str]
 ) -> None:
     monkeypatch.setattr(texts, "tokenizer_of", lambda _: Words())
-    for i, (sizes, expected) in enumerate(
-        [
-            ({"Training": 8, "VAL": 4}, (8, 4)),
-            ({"train": 8, "dev": 6, "testing": 4}, (8, 4)),
-        ]
-    ):
-        (tmp_path / str(i)).mkdir()
-        data = load(write(tmp_path / str(i), sizes))
-        assert (len(data.train), len(data.test)) == expected
-        note = "dev is left out, since testing is the test set" if "dev" in sizes else "VAL is the test set"
+    two, three = {"Training": 8, "VAL": 4}, {"train": 8, "dev": 6, "testing": 4}
+    cases = {"two": (two, "VAL is the test set"), "three": (three, "dev is left out, since testing is the test set")}
+    for name, (sizes, note) in cases.items():
+        (tmp_path / name).mkdir()
+        data = load(write(tmp_path / name, sizes))
+        assert (len(data.train), len(data.test)) == (8, 4)
         assert note in data.provenance["understood"]
     (tmp_path / "twice").mkdir()
     with pytest.raises(DataError, match=r"has (eval and valid|valid and eval), which are both the validation part"):

@@ -128,10 +128,7 @@ def test_several_labels_are_columns_or_names_in_one(tmp_path: Path) -> None:
         ({"label": "ant"}, "expected lists of labels, or names with a separator, as in separator="),
         ({"label": "ant,odd"}, "label column 'odd' holds 'maybe' in 1 of 4 rows; expected 0 or 1"),
         ({"label": "ant,all"}, "every training example has the label 'all', so it cannot be learnt"),
-        (
-            {"label": "none", "separator": "|"},
-            "label column 'none' is empty in every row; choose another",
-        ),
+        ({"label": "none", "separator": "|"}, "label column 'none' is empty in every row; choose another"),
         ({"separator": "|"}, "separator=| is for one column of label names"),
     ],
 )
@@ -229,10 +226,8 @@ def test_texts_and_numbers_do_not_meet(tmp_path: Path) -> None:
 
 
 def test_a_column_that_says_which_rows_are_the_test_set(tmp_path: Path) -> None:
-    rows = [
-        f"{row}\t{'test' if place % 5 == 4 else 'validation' if place == 0 else 'train'}"
-        for place, row in enumerate(ROWS)
-    ]
+    parts = ["validation", "train", "train", "train", "test", *["train"] * 4, "test"]
+    rows = [f"{row}\t{part}" for row, part in zip(ROWS, parts, strict=True)]
     path = tsv(tmp_path, rows, header="a\tb\tlabel\tpart")
     with pytest.raises(DataError, match="give split=part for that, or test_share="):
         load_texts(path, PAIR, Words(), seed=0)

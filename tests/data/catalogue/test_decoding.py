@@ -25,18 +25,17 @@ def test_idx_gives_back_what_was_written(tmp_path: Path, shape: tuple[int, ...])
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"\0\0\x08\1\0\0\0\3ab", "FILE has 2 values; expected (3,), as in its header: fetch it again"),
-        (b"\0\0\x08\2\0\0\0\3ab", "FILE has 0 values; expected (), as in its header: fetch it again"),
-        (b"\0\0\x0d\1\0\0\0\1ab", "FILE starts with 00000d01; expected 000008, an idx file of unsigned bytes"),
-        (b"", "FILE starts with ; expected 000008, an idx file of unsigned bytes"),
+        (b"\0\0\x08\1\0\0\0\3ab", r"a\.gz has 2 values; expected \(3,\), as in its header: fetch it again"),
+        (b"\0\0\x08\2\0\0\0\3ab", r"a\.gz has 0 values; expected \(\), as in its header: fetch it again"),
+        (b"\0\0\x0d\1\0\0\0\1ab", r"a\.gz starts with 00000d01; expected 000008, an idx file of unsigned bytes"),
+        (b"", r"a\.gz starts with ; expected 000008"),
     ],
 )
 def test_idx_that_is_none_is_corrupt(tmp_path: Path, content: bytes, message: str) -> None:
     file = tmp_path / "a.gz"
     file.write_bytes(gzip.compress(content))
-    with pytest.raises(CorruptDataError) as caught:
+    with pytest.raises(CorruptDataError, match=message):
         read_idx(file)
-    assert str(caught.value) == message.replace("FILE", str(file))
 
 
 def test_a_damaged_gzip_is_corrupt(tmp_path: Path) -> None:
@@ -60,9 +59,7 @@ def test_mnist_layout(tmp_path: Path, name: str) -> None:
 def test_mnist_files_of_other_shapes_are_corrupt(tmp_path: Path) -> None:
     files = write_idx_set(tmp_path)
     write_idx(files["train-labels-idx1-ubyte.gz"], np.zeros(19))
-    with pytest.raises(
-        CorruptDataError, match=r"the train files have images of shape \(20, 3, 4\) and labels of shape"
-    ):
+    with pytest.raises(CorruptDataError, match=r"images of shape \(20, 3, 4\) and labels of shape \(19,\)"):
         CATALOGUE["mnist"].decode(files, 0)
 
 
@@ -148,12 +145,9 @@ class Evil:
 def test_a_pickle_cannot_run_anything(tmp_path: Path, protocol: int) -> None:
     target = tmp_path / "touched"
     content = pickle.dumps({"data": Evil(target), "labels": []}, protocol)
-    with pytest.raises(CorruptDataError) as caught:
+    with pytest.raises(CorruptDataError, match=rf"^batch cannot be read \(it asks to run {os.name}\.mkdir\); delete"):
         read_array_pickle(content, name="batch")
     assert not target.exists()
-    assert str(caught.value) == (
-        f"batch cannot be read (it asks to run {os.name}.mkdir); delete the file and fetch it again"
-    )
     pickle.loads(content)
     assert target.exists(), "the pickle is harmless, so the test shows nothing"
 

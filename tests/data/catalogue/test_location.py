@@ -66,11 +66,7 @@ def test_an_npz_file_comes_first(entry: CatalogueEntry, originals: dict[str, Pat
     assert locate(entry) == Location("npz", {name: folder / name})
     dataset = read_entry(entry, seed=0)
     assert dataset.train.classes == entry.classes
-    assert dataset.provenance == {
-        "spec": "fashion-mnist",
-        "address": str(folder / name),
-        "licence": "MIT",
-    }
+    assert dataset.provenance == {"spec": "fashion-mnist", "address": str(folder / name), "licence": "MIT"}
 
 
 def test_original_files_are_found_in_the_cache(entry: CatalogueEntry, originals: dict[str, Path]) -> None:
