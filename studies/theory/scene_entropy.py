@@ -18,15 +18,9 @@ from transferscope.methods import FitOptions, pretrain
 from transferscope.models import NetworkSettings, build_network
 from transferscope.training import TrainingSettings, outputs_of, to_tensors
 from transferscope_papers.mikami2021.entropy import negative_entropy
-from transferscope_papers.mikami2021.rows import RENDERINGS
+from transferscope_papers.mikami2021.rows import RENDERINGS, SCENES
 
 N_SCENES, STEPS = 2000, 1500
-OPTIONS = {
-    "several": "appearance=several",
-    "light": "light=random",
-    "background": "background=random",
-    "texture": "texture=with",
-}
 
 
 def entropies(network: int) -> pd.DataFrame:
@@ -44,7 +38,7 @@ def entropies(network: int) -> pd.DataFrame:
     spread = features("npz:cifar10_18k.npz", ("resize:16",)).std(axis=0)
     rows = []
     for name, attributes in RENDERINGS.items():
-        chosen = "".join(f"&{OPTIONS[one]}" for one in attributes)
+        chosen = "".join(f"&{option}={value}" for option, value in map(SCENES.__getitem__, attributes))
         seen = features(f"scenes?size=16&n_train={N_SCENES}&n_test=1{chosen}")[:, spread > 0] / spread[spread > 0]
         rows.append({"network": network, "source": name, "value": negative_entropy(seen) / seen.shape[1]})
     return pd.DataFrame(rows)

@@ -24,6 +24,7 @@ from stored import RUNS, csv_of, holds_runs, runs_of
 from transferscope.estimate import Estimate
 from transferscope.numerics.intervals import t_interval
 from transferscope_papers.mikami2021.rows import rendering_pairs
+from transferscope_papers.shachaf2021.digits import PUBLISHED, below_published, ordered
 from transferscope_papers.theory.ntk import linear_kernel_bound
 
 STUDIES = Path(__file__).parents[1]
@@ -778,19 +779,19 @@ def shachaf_table_1() -> Verdict:
     runs = csv_of("shachaf-table1.csv", {"panel", "series", "kind", "x", "value"})
     draws = runs[(runs["panel"] == "draws") & (runs["kind"] == "simulation")]
     table = draws.pivot_table(index="x", columns="series", values="value")
-    published = runs[(runs["panel"] == "r2") & (runs["kind"] == "theory")].groupby("series")["value"].mean()
-    best, second, last = (table[name] for name in ("theorem 4.2, c = 0.5", "bartlett", "distance"))
-    above_draws = [(one < published[str(one.name)]).mean() for one in (best, second, last)]
+    bounds = {name: table[name].to_numpy() for name in PUBLISHED}
+    best, second, last = (table[name] for name in bounds)
+    below = below_published(bounds).values()
     return judge(
         {},
         [apart(best, second, among=2), apart(second, last, among=2)],
         f"25 samples a point, {len(table)} draws of the 20 pairs: R² {share(best.mean())}, {share(second.mean())}, "
         f"{share(last.mean())} (sd {share(best.std())} to {share(last.std())}); published order in "
-        f"{((best > second) & (second > last)).sum()} draws at c = .5; published levels above "
-        + ", ".join(f"{100 * one:.0f}" for one in above_draws)
+        f"{ordered(bounds)} draws at c = .5; published levels above "
+        + ", ".join(f"{100 * one:.0f}" for one in below)
         + " % of draws",
         differs="one repeat for ten, 500 images",
-        numbers=max(above_draws) < 0.975,
+        numbers=max(below) < 0.975,
     )
 
 

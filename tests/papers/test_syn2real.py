@@ -172,7 +172,7 @@ def test_the_standard_errors_are_those_of_least_squares(errors: pd.DataFrame) ->
 
 @pytest.mark.real_data
 def test_the_steps_of_figure_6_are_the_pairs_of_the_papers_figure_7(errors: pd.DataFrame) -> None:
-    steps = rendering_steps(errors)
+    steps = rendering_steps(panel_fits(rendering_panels(errors)))
     assert steps["added"].value_counts().to_dict() == {"texture": 4, "several": 2, "light": 2, "background": 2}
 
 

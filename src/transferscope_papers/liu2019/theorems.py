@@ -12,6 +12,7 @@ from jaxtyping import Float64
 from transferscope.estimate import Estimate
 from transferscope.numerics.ntk import KernelTransfer, kernel_examples, kernel_transfer, relu_gram
 from transferscope_papers import figure as fig
+from transferscope_papers.problems import Sample
 from transferscope_papers.simulate.outcomes import mean_estimate
 from transferscope_papers.simulate.wide_relu import Labelled, error_curves, wide_transfer
 from transferscope_papers.theory.ntk import Convergence, convergence
@@ -231,28 +232,22 @@ class ConvergenceFigure(fig.TheoryFigure):
 
     def _convergence(self, task: str, way: str, steps: Sequence[int]) -> Convergence:
         target = _target(task)
-        known = _terms(task).transformed_labels[:, 0] if way == _WAYS[0] else np.zeros(len(target.labels))
-        return convergence(target.inputs, target.labels - known, rate=self.rate, steps=steps)
+        known = _terms(task).transformed_labels[:, 0] if way == _WAYS[0] else np.zeros(len(target))
+        return convergence(target.inputs, target.targets - known, rate=self.rate, steps=steps)
 
 
-@dataclass(frozen=True)
-class _Data:
-    inputs: Float64[np.ndarray, "n d"]
-    labels: Float64[np.ndarray, " n"]
-
-
-def _source() -> _Data:
+def _source() -> Sample:
     generator = np.random.default_rng(_DATA_SEED)
     inputs = _unit_rows(generator, _N_SOURCE)
-    return _Data(inputs, inputs @ _teacher())
+    return Sample(inputs, inputs @ _teacher())
 
 
-def _target(task: str) -> _Data:
+def _target(task: str) -> Sample:
     """Return labels of the source teacher on new inputs, or unrelated labels."""
     generator = np.random.default_rng(_DATA_SEED + 1)
     inputs = _unit_rows(generator, _N_TARGET)
     labels = inputs @ _teacher() if task == "similar" else generator.choice([-1.0, 1.0], _N_TARGET)
-    return _Data(inputs, labels)
+    return Sample(inputs, labels)
 
 
 def _teacher() -> Float64[np.ndarray, " d"]:
@@ -265,12 +260,11 @@ def _unit_rows(generator: np.random.Generator, n: int) -> Float64[np.ndarray, "n
 
 
 def _terms(task: str) -> KernelTransfer:
-    source, target = _source(), _target(task)
     return kernel_transfer(
-        kernel_examples(source.inputs, source.labels[:, None]), kernel_examples(target.inputs, target.labels[:, None])
+        *(kernel_examples(data.inputs, data.targets[:, None]) for data in (_source(), _target(task)))
     )
 
 
-def _labelled(data: _Data, n: int) -> Labelled:
-    inputs, labels = torch.from_numpy(data.inputs), torch.from_numpy(data.labels)
+def _labelled(data: Sample, n: int) -> Labelled:
+    inputs, labels = torch.from_numpy(data.inputs), torch.from_numpy(data.targets)
     return Labelled(inputs.expand(n, -1, -1), labels.expand(n, -1))

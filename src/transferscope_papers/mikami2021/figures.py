@@ -128,8 +128,9 @@ def figure_5(errors: pd.DataFrame) -> FigureMade:
 
 def figure_6(errors: pd.DataFrame) -> FigureMade:
     """Draw the effect of the complexity of synthetic images."""
-    panels, steps = rendering_panels(errors), rendering_steps(errors)
-    equal = equal_fits(panels[0])
+    panels = rendering_panels(errors)
+    fits, equal = panel_fits(panels), equal_fits(panels[0])
+    steps = rendering_steps(fits)
     (free, one), alpha = equal["rmse"], equal["alpha"][1]
     slower, lower = steps["alpha after"] < steps["alpha before"], steps["C after"] < steps["C before"]
     texture = steps["added"] == "texture"
@@ -157,17 +158,16 @@ def figure_6(errors: pd.DataFrame) -> FigureMade:
     )
     drawings = (
         draw_panels(panels, name="mikami2021-fig6-left", series="What is varied"),
-        draw_panel_parameters(panels, name="mikami2021-fig6-right"),
+        draw_panel_parameters(fits, name="mikami2021-fig6-right"),
     )
     note = "Which rows have which attributes is inferred from the names of the authors' configuration files."
-    tables = {"one attribute more": steps, "fits": panel_fits(panels), "as many parameters": equal}
+    tables = {"one attribute more": steps, "fits": fits, "as many parameters": equal}
     return FigureMade(drawings, (note,), claims, tables)
 
 
 def figure_8(errors: pd.DataFrame) -> FigureMade:
     """Draw rates and transfer gaps of the cross-task setting."""
-    panels = task_panels(errors)
-    fits = panel_fits(panels)
+    fits = panel_fits(task_panels(errors))
     wide = ~(fits["alpha_stderr"] < 1)
     unstable = ", ".join(fits[wide]["series"] + " to " + fits[wide]["panel"])
     claim = _claim(
@@ -176,7 +176,7 @@ def figure_8(errors: pd.DataFrame) -> FigureMade:
         unstable == "normal to semseg",
         unstable or "none",
     )
-    return FigureMade((draw_panel_parameters(panels, name="mikami2021-fig8"),), (), (claim,), {"fits": fits})
+    return FigureMade((draw_panel_parameters(fits, name="mikami2021-fig8"),), (), (claim,), {"fits": fits})
 
 
 def figure_9(errors: pd.DataFrame) -> FigureMade:
@@ -349,12 +349,15 @@ def _draw_law(axes: Axes, data: Observations, fit: LawFit, style: MarkStyle, das
     axes.plot(line, fit.predict(line) - gap, dashed, color=style.colour, linewidth=1.1)
 
 
-def draw_panel_parameters(panels: tuple[Panel, ...], *, name: str) -> Figure:
-    """Draw alpha and C of every series with two standard errors (Figures 6 right and 8), without unstable rates."""
-    fits = panel_fits(panels)
-    rows = []
+def draw_panel_parameters(fits: pd.DataFrame, *, name: str) -> Figure:
+    """Draw alpha and C of every series with two standard errors (Figures 6 right and 8), without unstable rates.
+
+    Args:
+        fits: From `panel_fits`.
+    """
+    several, rows = fits["panel"].nunique() > 1, []
     for row in fits.to_dict("records"):
-        curve = f"{row['series']} to {row['panel']}" if len(panels) > 1 else str(row["series"])
+        curve = f"{row['series']} to {row['panel']}" if several else str(row["series"])
         for parameter in _PARAMETERS:
             stderr = float(row[f"{parameter}_stderr"])
             if np.isfinite(stderr) and stderr < 1:

@@ -11,7 +11,7 @@ from transferscope.estimate import Estimate
 from transferscope.numerics.intervals import t_interval
 from transferscope_papers import figure as fig
 from transferscope_papers.mikami2021.entropy import negative_entropy
-from transferscope_papers.mikami2021.rows import RENDERINGS, rendering_pairs
+from transferscope_papers.mikami2021.rows import RENDERINGS, SCENES, rendering_pairs
 from transferscope_papers.sources.scenes import SceneSettings, scenes
 
 _FIRST, _FIRST_ERROR, _WANTED, _FEASIBLE = 1e3, 0.3, 0.1, 1e6
@@ -149,14 +149,7 @@ def _place(name: str) -> fig.Point:
 
 
 def _settings(name: str, size: int) -> SceneSettings:
-    own = RENDERINGS[name]
-    return SceneSettings(
-        size=size,
-        appearance="several" if "several" in own else "single",
-        light="random" if "light" in own else "fixed",
-        background="random" if "background" in own else "fixed",
-        texture="with" if "texture" in own else "without",
-    )
+    return SceneSettings(size=size, **dict(SCENES[attribute] for attribute in RENDERINGS[name]))  # type: ignore[arg-type]
 
 
 def _falling(drawn: fig.Drawn, attributes: tuple[str, ...]) -> float:

@@ -127,6 +127,15 @@ RENDERINGS = {
 the authors' names; inferred from the names of configuration files, since the rows lack them."""
 
 
+SCENES = {
+    "several": ("appearance", "several"),
+    "light": ("light", "random"),
+    "background": ("background", "random"),
+    "texture": ("texture", "with"),
+}
+"""The option of rendered scenes for each attribute, and its value where the attribute varies."""
+
+
 def rendering_panels(errors: pd.DataFrame) -> tuple[Panel, ...]:
     """Return Figure 6: objdet to objdet, a series for each of `RENDERINGS` by its attributes."""
     rows = _with(pretrained(errors), fratio=1, ptask="objdet", ftask="objdet", model="r50")
@@ -146,10 +155,10 @@ def rendering_pairs() -> list[tuple[str, str, str]]:
     ]
 
 
-def rendering_steps(errors: pd.DataFrame) -> pd.DataFrame:
+def rendering_steps(fitted: pd.DataFrame) -> pd.DataFrame:
     """Return the effect of one more attribute of the images (Figure 6 right): added, before, alpha and C before and
-    after."""
-    fits = dict(zip(RENDERINGS, panel_fits(rendering_panels(errors)).to_dict("records"), strict=True))
+    after; from the fits of `rendering_panels`."""
+    fits = dict(zip(RENDERINGS, fitted.to_dict("records"), strict=True))
     return pd.DataFrame(
         {
             "added": added,

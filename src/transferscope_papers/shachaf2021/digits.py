@@ -15,7 +15,7 @@ from transferscope_papers.simulate.outcomes import mean_estimate
 _SIZES = (10, 15, 20, 25, 30)
 _THEOREM, _LARGER_C = "theorem 4.2, c = 0.5", "theorem 4.2, c = 1"
 _CONSTANTS = (0.5, 1.0)
-_PUBLISHED = {
+PUBLISHED = {
     _THEOREM: (0.86, 0.89, 0.84, 0.75, 0.69),
     "bartlett": (0.73, 0.75, 0.74, 0.71, 0.67),
     "distance": (0.69, 0.68, 0.66, 0.64, 0.62),
@@ -55,7 +55,7 @@ class DigitTable(fig.TheoryFigure):
     def theory(self) -> fig.Theory:
         """Return the published table, and its levels."""
         sizes, draws = np.array(_SIZES, dtype=np.float64), np.array([1.0, self.draws])
-        published = [(name, np.array(values)) for name, values in _PUBLISHED.items()]
+        published = [(name, np.array(values)) for name, values in PUBLISHED.items()]
         curves = [fig.Curve("r2", name, sizes, values, dashed=True) for name, values in published]
         curves += [
             fig.Curve("draws", name, draws, np.full(2, values.mean()), dashed=True) for name, values in published
@@ -69,7 +69,7 @@ class DigitTable(fig.TheoryFigure):
 
     def points(self) -> tuple[fig.Point, ...]:
         """Return the bounds at five sizes and in every draw, all from one simulation."""
-        names = (*_PUBLISHED, _LARGER_C)
+        names = (*PUBLISHED, _LARGER_C)
         sizes = [fig.Point("r2", name, float(n), group="draws") for n in _SIZES for name in names]
         draws = [
             fig.Point("draws", name, float(draw), group="draws") for draw in range(1, self.draws + 1) for name in names
@@ -93,7 +93,7 @@ class DigitTable(fig.TheoryFigure):
 
     def claims(self) -> tuple[fig.Claim, ...]:
         """Return claims on the order of the bounds, in the mean and per draw, and on the effect of more examples."""
-        first, second, third = _PUBLISHED
+        first, second, third = PUBLISHED
         table = "shachaf2021, section 4.2 with Table 1"
         return (
             fig.Claim(
@@ -111,18 +111,18 @@ class DigitTable(fig.TheoryFigure):
                 table,
                 lambda drawn: all(
                     drawn.points("r2", name)[_SIZES[0]].value > drawn.points("r2", name)[_SIZES[-1]].value
-                    for name in _PUBLISHED
+                    for name in PUBLISHED
                 ),
             ),
             fig.Claim(
                 "both orders hold together in most draws of the pairs",
                 "beyond shachaf2021, whose Table 1 is one draw",
-                lambda drawn: _ordered(_by_draw(drawn)) > self.draws / 2,
+                lambda drawn: ordered(_by_draw(drawn)) > self.draws / 2,
             ),
             fig.Claim(
                 "the published levels are among those of single draws",
                 "shachaf2021, Table 1",
-                lambda drawn: all(0 < share < 1 for share in _below_published(_by_draw(drawn)).values()),
+                lambda drawn: all(0 < share < 1 for share in below_published(_by_draw(drawn)).values()),
             ),
         )
 
@@ -130,15 +130,15 @@ class DigitTable(fig.TheoryFigure):
         """Return mean R^2 over sizes and draws, and the rank of the published one among the draws."""
         draws = {
             name: np.array([mean.value for mean in fig.simulated_means(simulated, "draws", name).values()])
-            for name in (*_PUBLISHED, _LARGER_C)
+            for name in (*PUBLISHED, _LARGER_C)
         }
         if any(len(values) < self.draws for values in draws.values()):
             return fig.Conclusion("")
-        below = _below_published(draws)
+        below = below_published(draws)
         parts = [
             f"{name} {values.mean():.2f} (sd {values.std(ddof=1):.2f}"
             + (
-                f"; published {np.mean(_PUBLISHED[name]):.2f} is above {100 * below[name]:.0f} % of draws)"
+                f"; published {np.mean(PUBLISHED[name]):.2f} is above {100 * below[name]:.0f} % of draws)"
                 if name in below
                 else ")"
             )
@@ -146,8 +146,8 @@ class DigitTable(fig.TheoryFigure):
         ]
         larger = {_THEOREM: draws[_LARGER_C]} | {name: draws[name] for name in ("bartlett", "distance")}
         return fig.Conclusion(
-            f"mean R²: {', '.join(parts)}; the published order holds in {_ordered(draws)} of {self.draws} draws with "
-            f"c = 0.5, in {_ordered(larger)} with c = 1"
+            f"mean R²: {', '.join(parts)}; the published order holds in {ordered(draws)} of {self.draws} draws with "
+            f"c = 0.5, in {ordered(larger)} with c = 1"
         )
 
     def _settings(self, draw: int) -> TableSettings:
@@ -174,15 +174,15 @@ def _level(drawn: fig.Drawn, name: str) -> float:
 
 
 def _by_draw(drawn: fig.Drawn) -> dict[str, np.ndarray]:
-    return {name: np.array([one.value for one in drawn.points("draws", name).values()]) for name in _PUBLISHED}
+    return {name: np.array([one.value for one in drawn.points("draws", name).values()]) for name in PUBLISHED}
 
 
-def _ordered(draws: Mapping[str, np.ndarray]) -> int:
+def ordered(draws: Mapping[str, np.ndarray]) -> int:
     """Return the draws with the published order."""
-    levels = np.stack([draws[name] for name in _PUBLISHED])
+    levels = np.stack([draws[name] for name in PUBLISHED])
     return int((np.diff(levels, axis=0) < 0).all(axis=0).sum())
 
 
-def _below_published(draws: Mapping[str, np.ndarray]) -> dict[str, float]:
+def below_published(draws: Mapping[str, np.ndarray]) -> dict[str, float]:
     """Return the share of draws below each published level."""
-    return {name: float(np.mean(draws[name] < np.mean(values))) for name, values in _PUBLISHED.items()}
+    return {name: float(np.mean(draws[name] < np.mean(values))) for name, values in PUBLISHED.items()}

@@ -19,7 +19,6 @@ from transferscope_papers.problems import ReluNetwork, Sample
 from transferscope_papers.simulate.descent import Descent, DescentSettings, Slope, Weights, descend, lengths, times
 from transferscope_papers.simulate.outcomes import Outcomes, StatusArray
 from transferscope_papers.simulate.seeds import normal
-from transferscope_papers.theory.linear_transfer import head_on_features
 
 STUDENT_NEURONS, STUDENT_HEADS = 300, 301
 """Random streams of a student's initial neurons and heads."""
@@ -105,7 +104,7 @@ def refit_heads(students: Students, samples: Sequence[Sample], *, rcond: float |
         if rcond is None:
             heads = _descended_head(features, sample.targets)
         else:
-            heads = head_on_features(features, sample.targets, rcond=rcond)
+            heads = np.linalg.lstsq(features, sample.targets, rcond=rcond)[0]
         networks.append(ReluNetwork(student.neurons, heads))
     return Students(tuple(networks), students.status)
 

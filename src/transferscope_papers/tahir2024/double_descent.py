@@ -17,7 +17,7 @@ from transferscope_papers.problems import Covariance, LinearTeacher, power_law_c
 from transferscope_papers.simulate.outcomes import mean_estimate
 from transferscope_papers.simulate.seeds import generator
 from transferscope_papers.theory.gaussian_regression import regression_from_scratch, ridge_weights
-from transferscope_papers.theory.linear_scratch import scratch_risk, scratch_risk_finite, scratch_risk_ridged
+from transferscope_papers.theory.linear_scratch import scratch_risk, scratch_risk_finite
 from transferscope_papers.theory.linear_transfer import linear_transfer_risk
 
 _SCRATCH, _RIDGED, _TRANSFER = "from scratch", "from scratch, best ridge", "linear transfer"
@@ -60,11 +60,12 @@ class DoubleDescentFigure(LinearTeachersFigure):
         sizes = np.arange(3, 2 * self.d + 1, dtype=np.float64)
         gamma, fine = sizes / self.d, np.linspace(0.02, 2, 397)
         transfer = linear_transfer_risk(self.theta, sizes, sigma=self.sigma)
+        equal = teachers_at_angle(self.d, theta=self.theta, sigma=self.sigma).target
         unequal = _unequal(self.d, self.sigma)
         curves = [
             fig.Curve("equal", _SCRATCH, gamma, scratch_risk_finite(sizes, self.d, sigma=self.sigma)),
             fig.Curve("equal", _SCRATCH, fine, scratch_risk(fine, sigma=self.sigma), dashed=True),
-            fig.Curve("equal", _RIDGED, gamma, scratch_risk_ridged(sizes, self.d, sigma=self.sigma), dashed=True),
+            fig.Curve("equal", _RIDGED, gamma, _risk(equal, _RIDGED, sizes), dashed=True),
             fig.Curve("equal", _TRANSFER, gamma, transfer),
         ]
         regression = regression_from_scratch(unequal)

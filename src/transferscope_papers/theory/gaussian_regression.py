@@ -77,9 +77,8 @@ class GaussianRegression:
         """
         n, ridge = np.broadcast_arrays(counts("n", n), at_least("ridge", ridge, 0))
         if len(self.eigenvalues) == 1:
-            inside, own = math.sqrt(self.signal), math.sqrt(max(self.noise - self.floor, 0.0))
-            theta, size = math.atan2(math.sqrt(self.floor), inside), math.hypot(inside, math.sqrt(self.floor))
-            return ridge_risk(ridge / self.eigenvalues[0], theta, n, sigma=own, target_norm=size)
+            theta, known = self._one_feature()
+            return ridge_risk(ridge / self.eigenvalues[0], theta, n, **known)
         pairs = zip(n.ravel().tolist(), ridge.ravel().tolist(), strict=True)
         return np.array([self.floor + self._risk(*pair) for pair in pairs]).reshape(n.shape)
 
@@ -117,9 +116,8 @@ class GaussianRegression:
     def _best_ridge(self, n: float) -> float:
         g, p = self.eigenvalues, len(self.eigenvalues)
         if p == 1:
-            inside, own = math.sqrt(self.signal), math.sqrt(max(self.noise - self.floor, 0.0))
-            theta, size = math.atan2(math.sqrt(self.floor), inside), math.hypot(inside, math.sqrt(self.floor))
-            return float(optimal_ridge(theta, n, sigma=own, target_norm=size)) * float(g[0])
+            theta, known = self._one_feature()
+            return float(optimal_ridge(theta, n, **known)) * float(g[0])
         if g.max() <= g.min() * (1 + _RELATIVE):
             return self.noise * p / (n * float(self.squares.sum()))
         lowest = self._kappa(n, 0.0)
@@ -139,6 +137,12 @@ class GaussianRegression:
         if at == 0 and (lowest > 0 or self.noise == 0) and float(risk(np.log(grid[0]))[0]) <= float(least.fun):
             return 0.0
         return max(kappa * (1 - float(np.sum(g / (g + kappa))) / n), 0.0)
+
+    def _one_feature(self) -> tuple[float, dict[str, float]]:
+        """Return the angle between the target and the one feature, with `sigma` and `target_norm`, as in `ridge`."""
+        inside, outside = math.sqrt(self.signal), math.sqrt(self.floor)
+        sigma = math.sqrt(max(self.noise - self.floor, 0.0))
+        return math.atan2(outside, inside), {"sigma": sigma, "target_norm": math.hypot(inside, outside)}
 
     def _kappa(self, n: float, ridge: float) -> float:
         """Return the effective ridge: the root of kappa - kappa df1(kappa)/n - lambda, which is convex in kappa."""

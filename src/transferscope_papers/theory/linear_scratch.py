@@ -8,7 +8,7 @@ out of range.
 
 import numpy as np
 
-from transferscope_papers.parameters import Array, Numbers, above, at_least
+from transferscope_papers.parameters import Array, Numbers, at_least
 
 
 def scratch_risk(gamma: Numbers, *, sigma: Numbers, target_norm: Numbers = 1.0) -> Array:
@@ -38,27 +38,6 @@ def scratch_risk_finite(n: Numbers, d: Numbers, *, sigma: Numbers, target_norm: 
     n, d = at_least("n", n, 0), at_least("d", d, 1)
     sigma, tau = at_least("sigma", sigma, 0), at_least("target_norm", target_norm, 0)
     return np.asarray(tau**2 * np.maximum(1 - n / d, 0) + variance_finite(n, d, sigma))
-
-
-def scratch_risk_ridged(n: Numbers, d: Numbers, *, sigma: Numbers, target_norm: Numbers = 1.0) -> Array:
-    """Return the risk from scratch with the best ridge, lambda = sigma^2 d / (n tau^2) on the mean of squares.
-
-        R = (sqrt(a^2 + 4 gamma^2 sigma^2 tau^2) - a) / (2 gamma)
-        a = tau^2 (1 - gamma) + sigma^2 gamma,    gamma = d/n
-
-    The limit n, d -> infinity of Dobriban and Wager 2018 (Theorem 2.1): sigma^2 gamma m(-lambda) with m the Stieltjes
-    transform of the Marchenko-Pastur law. It is the least risk of any learner when the teacher's direction is uniform.
-    Unlike least squares it has no peak at n = d: it falls with n, is at most tau^2 and at most sigma^2 d/n. At finite
-    sizes the error is O(1/d). n and d are above 0, and d need not be an integer.
-    """
-    gamma = np.asarray(above("d", d, 0) / above("n", n, 0))
-    noise, signal = at_least("sigma", sigma, 0) ** 2, at_least("target_norm", target_norm, 0) ** 2
-    a = signal * (1 - gamma) + noise * gamma
-    product = 4 * gamma**2 * noise * signal
-    root = np.sqrt(a**2 + product)
-    with np.errstate(invalid="ignore", divide="ignore"):  # without cancellation on either side of a = 0
-        risk = np.where(a > 0, product / (root + a), root - a) / (2 * gamma)
-    return np.asarray(risk)
 
 
 def variance_limit(gamma: Numbers, sigma: Numbers) -> Array:

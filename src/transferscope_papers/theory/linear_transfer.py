@@ -4,7 +4,8 @@ A deep linear network with a small start that has learnt the source on the popul
 theta_S (Theorem 3.4), so the head has one parameter. `sin` is that of the angle theta between the teachers.
 
 Where it stops holding: real features have tiny further singular values, O(alpha^(L-1)) for an initialisation of scale
-alpha. An exact pseudo-inverse uses them, so the model does not hold; see `head_on_features`.
+alpha. "Initialisation to zero" and "minimum-norm head" do not commute: an exact pseudo-inverse fits the target with
+those. Theorem 3.7 here and Theorem 5.5 of shachaf2021 need them cut off, at about ten times the second over the first.
 
 Everywhere `theta`, in radians, is in [0, pi]; `gamma` = n/d, `sigma` and `target_norm` tau are at least 0; n target
 examples and d inputs are at least 1. Results are broadcast, and SettingsError says what is out of range.
@@ -13,7 +14,6 @@ examples and d inputs are at least 1. Results are broadcast, and SettingsError s
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float64
 
 from transferscope_papers.parameters import Array, Numbers, angle, at_least
 from transferscope_papers.theory.linear_scratch import scratch_risk, scratch_risk_finite
@@ -101,19 +101,3 @@ def unlearnable(theta: Numbers, target_norm: Numbers) -> Array:
     pi."""
     sine = np.sin(angle(theta))
     return np.asarray(at_least("target_norm", target_norm, 0) ** 2 * np.where(sine < 1e-15, 0.0, sine) ** 2)
-
-
-def head_on_features(
-    features: Float64[np.ndarray, "n k"], targets: Float64[np.ndarray, " n"], *, rcond: float = 1e-3
-) -> Float64[np.ndarray, " k"]:
-    """Return the least-squares head on frozen features, of minimum norm, with small singular values cut off.
-
-    "Initialisation to zero" and "minimum-norm head" do not commute: after pretraining at scale alpha the features of a
-    deep linear network have singular values of relative size O(alpha^(L-1)) besides the one in the theory, and an exact
-    pseudo-inverse fits the target with those. tahir2024 Thm. 3.7 and shachaf2021 Thm. 5.5 require a cut-off.
-
-    Args:
-        rcond: Singular values below rcond times the largest are set to 0; use about ten times the ratio of the second
-            to the first.
-    """
-    return np.asarray(np.linalg.lstsq(features, targets, rcond=rcond)[0])

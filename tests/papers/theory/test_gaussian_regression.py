@@ -13,7 +13,7 @@ from transferscope_papers.theory.gaussian_regression import (
     regression_on_features,
     ridge_weights,
 )
-from transferscope_papers.theory.linear_scratch import scratch_risk_finite, scratch_risk_ridged
+from transferscope_papers.theory.linear_scratch import scratch_risk_finite
 from transferscope_papers.theory.linear_transfer import linear_transfer_risk
 from transferscope_papers.theory.ridge import optimal_ridge, ridge_risk
 
@@ -33,7 +33,10 @@ def test_for_equal_variances_the_older_closed_forms_come_out() -> None:
     np.testing.assert_allclose(scratch.risk(SIZES), scratch_risk_finite(SIZES, 25, **known), rtol=1e-9)
     assert scratch.is_exact(SIZES).all()
     best = scratch.risk(SIZES, scratch.best_ridge(SIZES))
-    np.testing.assert_allclose(best, scratch_risk_ridged(SIZES, 25, **known), rtol=1e-9)
+    gamma = 25 / SIZES  # Dobriban and Wager 2018, Theorem 2.1
+    a = 1.5**2 * (1 - gamma) + 0.4**2 * gamma
+    limit = (np.sqrt(a**2 + 4 * gamma**2 * 0.4**2 * 1.5**2) - a) / (2 * gamma)
+    np.testing.assert_allclose(best, limit, rtol=1e-9)
     feature = regression_on_features(pair.target, pair.source.weights[:, None] / math.sqrt(2))  # two layers
     np.testing.assert_allclose(feature.risk(SIZES), linear_transfer_risk(0.7, SIZES, **known), rtol=1e-9)
     ridged = ridge_risk(0.3, 0.7, SIZES, source_norm=2.0, **known)
