@@ -1,19 +1,19 @@
 """What docs/results/glyph-law.md and syn2real.md say, held to the runs behind them."""
 
 import re
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
 from scipy.optimize import lsq_linear
 
-from papers.pages import module_of, numbers, over_seeds, rows_of
+from papers.pages import RESULTS, ends, module_of, numbers, over_seeds, rows_of
+from papers.test_mended import RENDERED
 
-ROOT = Path(__file__).parents[2]
+RUNS = RESULTS / "runs"
+GLYPH_LAW = (RESULTS / "glyph-law.md").read_text(encoding="utf-8")
 FALLING = ("plain", "several", "light", "background", "texture", "all")
 
 
@@ -24,7 +24,7 @@ def script() -> ModuleType:
 
 @pytest.fixture(scope="module")
 def runs(script: ModuleType) -> pd.DataFrame:
-    found: pd.DataFrame = script.runs(ROOT / "docs" / "results" / "runs" / "glyph-law.csv", "fine-tune")
+    found: pd.DataFrame = script.runs(RUNS / "glyph-law.csv", "fine-tune")
     return found
 
 
@@ -39,29 +39,27 @@ DISJOINT = {
 
 def disjoint(study: str, part: str = "target_test") -> Any:
     """Errors in % by method, K (0: from scratch), n, s and seed."""
-    runs: Any = pd.read_csv(ROOT / "docs" / "results" / "runs" / "glyph-disjoint.csv", comment="#")
+    runs: Any = pd.read_csv(RUNS / "glyph-disjoint.csv", comment="#")
     runs = runs[(runs["study"] == study) & (runs["part"] == part)].fillna({"source": "", "n_source": 0})
     runs["classes"] = runs["source"].str.extract(r"classes-(\d+)")[0].fillna("0").astype(int)
     return 100 * (1 - runs.set_index(["method", "classes", "n_source", "n_target", "seed"])["value"].sort_index())
 
 
 def section_of(heading: str) -> str:
-    page = (ROOT / "docs" / "results" / "glyph-law.md").read_text(encoding="utf-8")
-    return page.partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    return GLYPH_LAW.partition(f"## {heading}\n")[2].partition("\n## ")[0]
 
 
 def over(errors: Any, arm: tuple[str, int, int], other: tuple[str, int, int], *, among: int = 1) -> Any:
     """Mean and interval of the paired difference of two arms, a row for each s."""
     apart = (errors.loc[arm] - errors.loc[other]).groupby(level=0)
-    half = stats.t.ppf(1 - 0.025 / among, 4) * apart.std() / np.sqrt(5)
-    return pd.DataFrame({"mean": apart.mean(), "low": apart.mean() - half, "high": apart.mean() + half})
+    return pd.DataFrame({s: ends(own, among) for s, own in apart}, index=["mean", "low", "high"]).T
 
 
 @pytest.mark.parametrize("heading", DISJOINT)
 def test_classes_that_are_not_the_targets_are_what_their_runs_say(heading: str) -> None:
     study, method, n_rows = DISJOINT[heading]
     errors, rows = disjoint(study), rows_of("glyph-law.md", heading)
-    digits = pd.read_csv(ROOT / "docs" / "results" / "runs" / "glyph-law-others.csv")
+    digits = pd.read_csv(RUNS / "glyph-law-others.csv")
     digits = digits[(digits["network"] == "8x16x32x32") & (digits["target"] == "mnist") & (digits["source"] == "plain")]
     scratch = errors.loc["scratch"].groupby("n_target").mean()
     alpha = float("0" + section_of(heading).partition("**one alpha, ")[2].partition(" ")[0])
@@ -94,8 +92,7 @@ def test_what_sources_of_other_classes_are_worth(heading: str) -> None:
     assert list(few["low"] > 0) == {"glyph-disjoint": [False] * 4}.get(study, [True, True, False])
     assert list(many["high"] < 0) == {"glyph-disjoint": [True] * 3 + [False]}.get(study, [True, True, False])
     means = [errors.loc[method, k, 65536, 30].mean() for k in (94, 48, 12, 4)]
-    page = (ROOT / "docs" / "results" / "glyph-law.md").read_text(encoding="utf-8")
-    lead = numbers(next(line for line in page.splitlines() if line.startswith("**With 30 labels")))
+    lead = numbers(next(line for line in GLYPH_LAW.splitlines() if line.startswith("**With 30 labels")))
     expected = [errors.loc["scratch", 0, 0, 30].mean(), *means]
     assert (lead[:5] if study == "glyph-disjoint" else lead[5:]) == pytest.approx(expected, abs=0.051)
     if study == "glyph-disjoint":
@@ -167,7 +164,7 @@ def slope_cell(script: ModuleType, rows: pd.DataFrame, cell: str) -> bool:
 
 
 def test_usps_and_other_widths(script: ModuleType, runs: pd.DataFrame) -> None:
-    path = ROOT / "docs" / "results" / "runs" / "glyph-law-others.csv"
+    path = RUNS / "glyph-law-others.csv"
     others = script.runs(path, "fine-tune")
     usps, sure = others[(others["target"] == "usps") & others["source"].isin(["", "plain"])], {}
     first = others[(others["target"] == "usps") & (others["seed"] < 3)]
@@ -213,7 +210,7 @@ SCENES = {"several appearances": "several", "all four attributes": "all", "sever
 
 
 def test_scenes_transfer_nothing(script: ModuleType) -> None:
-    runs = script.runs(ROOT / "docs" / "results" / "runs" / "syn2real.csv", "fine-tune")
+    runs = script.runs(RUNS / "syn2real.csv", "fine-tune")
     many = 100 * runs[runs["s"] == 1000].groupby(["target", "source", "n"])["error"].mean()
     for target, risen in (("fashion-mnist", [2.2, 2.2, 1.0]), ("fashion-mnist-1000-steps", [0.6, 0.9, -0.65])):
         shown = [many[target, source, 16000] - many[target, source, 250] for source in ("plain", "all", "kinds")]
@@ -254,9 +251,7 @@ def test_scenes_transfer_nothing(script: ModuleType) -> None:
 
 
 def test_52_kinds_of_solids_teach_no_more_than_13() -> None:
-    runs: Any = pd.read_csv(ROOT / "docs" / "results" / "runs" / "scenes-kinds.csv", comment="#").query(
-        "n_target in (0, 300)"
-    )
+    runs: Any = pd.read_csv(RUNS / "scenes-kinds.csv", comment="#").query("n_target in (0, 300)")
     source = runs["source"].fillna("").str.split(" ").str[0]
     at = ["method", "part", "source", "n_source"]
     runs = 100 * runs.assign(source=source).pivot_table(index="seed", columns=at, values="value")
@@ -273,24 +268,16 @@ def test_52_kinds_of_solids_teach_no_more_than_13() -> None:
             continue
         for cell, other in ((cells[3], ("", 0)), (cells[4], (f"{name[:-2]}13", 16000))):
             gap = errors[16000] - (100 - runs["target_test", *other])
-            half = stats.t.ppf(1 - 0.05 / 8, 4) * gap.std(ddof=1) / np.sqrt(5)
-            assert numbers(cell) == pytest.approx([gap.mean(), gap.mean() - half, gap.mean() + half], abs=0.051)
+            assert numbers(cell) == pytest.approx(ends(gap, 4), abs=0.051)
 
 
 def test_how_varied_scenes_look_to_networks() -> None:
-    runs = pd.read_csv(ROOT / "docs" / "results" / "runs" / "scene-entropy.csv")
+    runs = pd.read_csv(RUNS / "scene-entropy.csv")
     table = runs.pivot(index="network", columns="source", values="value")
-    pairs = {
-        "several solids": (("bop-lv0", "bop-lv2"), ("bop-lv1", "bop-lv3")),
-        "random light": (("bop-lv2", "bop-lv2.5"), ("bop-lv3", "bop-lv4")),
-        "random background": (("bop-lv2.5", "bop-lv5"), ("bop-lv4", "bop")),
-        "texture": (("bop-lv0", "bop-lv1"), ("bop-lv2", "bop-lv3"), ("bop-lv2.5", "bop-lv4"), ("bop-lv5", "bop")),
-    }
     shown = rows_of("syn2real.md", "Negative entropy of features (Figure 7)")
-    assert set(shown) == set(pairs)
-    for attribute, own in pairs.items():
-        changes = np.mean([table[more] - table[few] for few, more in own], axis=0)
-        half = stats.t.ppf(1 - 0.05 / 8, 4) * changes.std(ddof=1) / np.sqrt(5)
-        expected = [changes.mean(), changes.mean() - half, changes.mean() + half]
-        assert numbers(shown[attribute][0]) == pytest.approx(expected, abs=5.1e-4)
-        assert abs(changes.mean()) > half
+    names = ("several solids", "random light", "random background", "texture")
+    for name, own in zip(names, RENDERED.values(), strict=True):
+        changes = ends(np.mean([table[more] - table[few] for few, more in own], axis=0), 4)
+        assert numbers(shown.pop(name)[0]) == pytest.approx(changes, abs=5.1e-4)
+        assert changes[1] * changes[2] > 0
+    assert not shown

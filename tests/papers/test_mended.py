@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from scipy import optimize, stats
 
-from papers.pages import RESULTS, module_of
+from papers.pages import RESULTS, ends, finished_runs, module_of
 
 RUNS = RESULTS / "runs"
 
@@ -42,8 +42,7 @@ def ours_of(name: str) -> str:
 
 
 def raw(name: str) -> Any:
-    table = pd.read_csv(RUNS / name, comment="#", dtype={"source": str, "diagnostic": str})
-    return table.fillna({"source": "", "diagnostic": "", "step": -1.0, "pretrain_step": -1.0})
+    return finished_runs(name).fillna({"step": -1.0, "pretrain_step": -1.0})
 
 
 def number(
@@ -54,13 +53,6 @@ def number(
     for column, value in ({"step": -1} | also).items():
         own = own[own[column] == value]
     return own.drop_duplicates("seed").set_index("seed")["value"].sort_index()
-
-
-def ends(values: Any, among: int = 1) -> list[float]:
-    own = np.asarray(values, dtype=float)
-    own = own[np.isfinite(own)]
-    half = stats.t.ppf(1 - 0.025 / among, len(own) - 1) * own.std(ddof=1) / math.sqrt(len(own))
-    return [own.mean(), own.mean() - half, own.mean() + half]
 
 
 def ratio(first: Any, second: Any, among: int = 1) -> list[float]:
@@ -296,15 +288,18 @@ def probe_on_disjoint_classes() -> list[float]:
     return found
 
 
+RENDERED = {
+    "several": (("bop-lv0", "bop-lv2"), ("bop-lv1", "bop-lv3")),
+    "light": (("bop-lv2", "bop-lv2.5"), ("bop-lv3", "bop-lv4")),
+    "background": (("bop-lv2.5", "bop-lv5"), ("bop-lv4", "bop")),
+    "texture": (("bop-lv0", "bop-lv1"), ("bop-lv2", "bop-lv3"), ("bop-lv2.5", "bop-lv4"), ("bop-lv5", "bop")),
+}
+"""Pairs of renderings that differ in one attribute, less before more."""
+
+
 def figure_7() -> list[float]:
     table: Any = pd.read_csv(RUNS / "scene-entropy.csv").pivot(index="network", columns="source", values="value")
-    pairs = {
-        "several": (("bop-lv0", "bop-lv2"), ("bop-lv1", "bop-lv3")),
-        "light": (("bop-lv2", "bop-lv2.5"), ("bop-lv3", "bop-lv4")),
-        "background": (("bop-lv2.5", "bop-lv5"), ("bop-lv4", "bop")),
-        "texture": (("bop-lv0", "bop-lv1"), ("bop-lv2", "bop-lv3"), ("bop-lv2.5", "bop-lv4"), ("bop-lv5", "bop")),
-    }
-    return [float(np.mean([(table[more] - table[few]).mean() for few, more in own])) for own in pairs.values()]
+    return [float(np.mean([(table[more] - table[few]).mean() for few, more in own])) for own in RENDERED.values()]
 
 
 def figure_2b() -> list[float]:

@@ -18,6 +18,14 @@ def by_seed(runs: pd.DataFrame, *keys: str, part: str = "target_test") -> pd.Dat
     return table
 
 
+def holds(cells: list[str], arm: pd.Series, *others: pd.Series) -> None:
+    """Cells are the mean of an arm in per cent, then what it is over each of the others."""
+    level, *apart = cells
+    assert numbers(level) == pytest.approx([100 * arm.mean()], abs=0.051)
+    for cell, other in zip(apart, others, strict=True):
+        assert numbers(cell) == pytest.approx(over_seeds(arm, other), abs=0.051)
+
+
 LABELS = by_seed(pd.concat(map(finished_runs, ("merlin-labels.csv", "merlin-labels-few.csv"))), "n_target", "method")
 NAMES = {
     "from scratch": "scratch",
@@ -37,12 +45,13 @@ def test_the_table_of_labels_is_that_of_the_runs(heading: str, few: int, many: i
     shown = rows_of("merlin.md", heading)
     assert set(shown) == set(NAMES)
     for name, cells in shown.items():
-        for n, level, apart in ((few, cells[0], cells[1]), (many, cells[2], cells[3])):
+        for n, (level, apart) in ((few, cells[:2]), (many, cells[2:4])):
             arm = LABELS[n, NAMES[name]].dropna()
             assert len(arm) == seeds
-            assert numbers(level) == pytest.approx([100 * arm.mean()], abs=0.051)
-            if name != "from scratch":
-                assert numbers(apart) == pytest.approx(over_seeds(arm, LABELS[n, "scratch"]), abs=0.051)
+            if name == "from scratch":
+                holds([level], arm)
+            else:
+                holds([level, apart], arm, LABELS[n, "scratch"])
 
 
 def test_other_sources() -> None:
@@ -53,8 +62,7 @@ def test_other_sources() -> None:
         for source, level, apart in zip(("glyphs", "fashion-mnist"), cells[::2], cells[1::2], strict=True):
             arm = arms[source, NAMES[name]]
             assert len(arm) == 3
-            assert numbers(level) == pytest.approx([100 * arm.mean()], abs=0.051)
-            assert numbers(apart) == pytest.approx(over_seeds(arm, scratch), abs=0.051)
+            holds([level, apart], arm, scratch)
             if name == "MeRLin":
                 assert over_seeds(arm, arms[source, "fine-tune"])[1] > 0
                 added[source] = over_seeds(arm, objective)
@@ -83,10 +91,7 @@ def test_algorithm_1_and_the_other_variants_are_those_of_the_runs() -> None:
     runs = by_seed(finished_runs("merlin-ablation.csv"), "method")
     names = ("pretrained", "ridge-1", "20-inner-steps", "5-inner-steps", "1-inner-step", "no-inner-fit")
     for name, cells in zip(names, rows_of("merlin.md", "Algorithm 1").values(), strict=True):
-        arm = runs[f"merlin-{name}"]
-        assert numbers(cells[0]) == pytest.approx([100 * arm.mean()], abs=0.051)
-        for other, cell in zip(("merlin", "scratch"), cells[1:], strict=True):
-            assert numbers(cell) == pytest.approx(over_seeds(arm, LABELS[100, other]), abs=0.051)
+        holds(cells, runs[f"merlin-{name}"], LABELS[100, "merlin"], LABELS[100, "scratch"])
     for steps in ("20-inner-steps", "5-inner-steps", "1-inner-step"):
         assert over_seeds(runs[f"merlin-{steps}"], LABELS[100, "merlin"])[2] < 0
 
@@ -114,14 +119,11 @@ def test_the_worth_of_a_source_falls_with_the_number_of_tiles() -> None:
     worth = {}
     for k, cells in rows_of("merlin.md", "One of K tiles transfers").items():
         table = by_seed(runs[runs["study"] == f"merlin-tiles-{k}"], "method")
-        arms = ("scratch", "fine-tune", "joint", "merlin-target-only", "merlin")
-        assert [numbers(cell)[0] for cell in cells[:5]] == pytest.approx(
-            [100 * table[m].mean() for m in arms], abs=0.051
-        )
-        over = {other: over_seeds(table["merlin"], table[other]) for other in ("joint", "merlin-target-only")}
-        assert [numbers(cell) for cell in cells[5:]] == [pytest.approx(one, abs=0.051) for one in over.values()]
-        assert (over["joint"][1] > 0) == (k != "8")
-        worth[int(k)] = over["merlin-target-only"]
+        for cell, method in zip(cells, ("scratch", "fine-tune", "joint", "merlin-target-only"), strict=False):
+            holds([cell], table[method])
+        holds(cells[4:], table["merlin"], table["joint"], table["merlin-target-only"])
+        assert (over_seeds(table["merlin"], table["joint"])[1] > 0) == (k != "8")
+        worth[int(k)] = over_seeds(table["merlin"], table["merlin-target-only"])
         gain = over_seeds(table["fine-tune"], table["scratch"])
         assert gain[1] > 0 if k in "23" else gain[2] < 0 if k == "8" else gain[1] < 0 < gain[2]
         assert over_seeds(table["joint"], table["scratch"])[2] < 0 or k == "2"
@@ -228,10 +230,10 @@ def test_half_images_at_the_papers_length() -> None:
         called, _, source = name.partition(" with " if " with " in name else " from " if "scratch" not in name else "?")
         arm = (source, methods[called])
         assert len(target[arm].dropna()) == 3
-        assert numbers(level) == pytest.approx([100 * target[arm].mean()], abs=0.051)
         if called == "from scratch":
+            holds([level], target[arm])
             continue
-        assert numbers(apart) == pytest.approx(over_seeds(target[arm], scratch), abs=0.051)
+        holds([level, apart], target[arm], scratch)
         for part, cell in zip(on_source, read, strict=True):
             assert bool(cell) == (arm in on_source[part])
             assert not cell or numbers(cell) == pytest.approx([100 * on_source[part][arm].mean()], abs=0.051)

@@ -21,6 +21,14 @@ def of_samples(x: torch.Tensor, y: torch.Tensor) -> LeastSquares:
     return from_moments(x.mT @ x / n, (x.mT @ y[..., None])[..., 0] / n, torch.full((len(x),), n))
 
 
+@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
+def test_what_rounding_leaves_outside_the_row_space_is_zero_at_any_scale(scale: float) -> None:
+    x = torch.from_numpy(np.tile(np.random.default_rng(0).standard_normal((3, 2, 6)), (1, 3, 1)))  # of rank 2
+    loss = from_moments(scale * x.mT @ x, torch.zeros(3, 6, dtype=torch.float64), torch.full((3,), 6))
+    assert (loss.spectrum > 0).sum(1).tolist() == [2, 2, 2]
+    np.testing.assert_allclose(loss.spectrum.sum(1), scale * x.square().sum((1, 2)))
+
+
 def golden_loss() -> LeastSquares:
     return of_samples(GOLDEN_X, GOLDEN_Y)
 

@@ -1,7 +1,17 @@
 import numpy as np
 import pytest
 
-from transferscope_papers.simulate.digit_pairs import Digits, TableSettings, Task, Tasks, bound_table, draw_pairs
+from transferscope_papers.simulate.digit_pairs import (
+    SAMPLES,
+    START,
+    Digits,
+    TableSettings,
+    Task,
+    Tasks,
+    bound_table,
+    draw_pairs,
+)
+from transferscope_papers.simulate.seeds import generator
 
 QUICK = TableSettings(n_pairs=4, n_samples=3, n_repeats=2, sizes=(5, 8), pretraining_steps=50)
 
@@ -44,6 +54,26 @@ def test_the_table_has_every_bound_and_size() -> None:
     assert all(row.shape == (2,) and (row >= 0).all() and (row <= 1).all() for row in table.values())
     again = bound_table(Tasks(blobs(200, 1), blobs(100, 2)), QUICK)
     assert {name: row.tolist() for name, row in again.items()} == {name: row.tolist() for name, row in table.items()}
+
+
+def test_the_table_is_that_of_one_regression_after_another() -> None:
+    tasks, settings = Tasks(blobs(200, 1), blobs(100, 2)), TableSettings(4, 3, 2, (6,), pretraining_steps=20)
+    errors, distances = np.empty((2, 4)), np.empty((2, 4))
+    for i, pair in enumerate(tasks.pairs(4, 0)):
+        for repeat in range(2):
+            direction, stream = (generator(1000 * i + repeat, purpose) for purpose in (START, SAMPLES))
+            start = direction.standard_normal(12)
+            learnt = pair.source.descend(0.1 * start / np.linalg.norm(start), 20)
+            distances[repeat, i] = np.sum((pair.target.descend(np.zeros(12), 20) - learnt) ** 2)
+            wrong = []
+            for _ in range(3):
+                rows = stream.choice(len(pair.target.signs), size=6, replace=False)
+                x, y = pair.target.images[rows], pair.target.signs[rows]
+                tuned = learnt + np.linalg.pinv(x) @ (y - x @ learnt)
+                wrong.append(np.mean((pair.held_out.images @ tuned) * pair.held_out.signs <= 0))
+            errors[repeat, i] = np.mean(wrong)
+    expected = np.mean([np.corrcoef(*one)[0, 1] ** 2 for one in zip(distances, errors, strict=True)])
+    assert bound_table(tasks, settings)["distance"] == pytest.approx([expected])
 
 
 def test_images_are_standardised_with_two_numbers() -> None:
