@@ -16,13 +16,14 @@ import pandas as pd
 from verdicts import TARGETS, study_of
 
 from transferscope.data import load
-from transferscope.diagnostics import Examples, Subject
+from transferscope.diagnostics import Subject
 from transferscope.diagnostics.gradient_scaling import GradientScaling
 from transferscope.models import NetworkInput, NetworkSettings, build_network
 from transferscope.models.build import input_of
 from transferscope.models.pretrained import Pretrained, open_pretrained
 from transferscope.study.facts import examples_as_read
-from transferscope.training import scale_of, to_tensors
+from transferscope.study.fitting import spread_examples
+from transferscope.training import scale_of
 
 N_IMAGES, STARTS = 128, 5
 NETWORK = NetworkSettings(
@@ -42,10 +43,8 @@ def magnitudes(target: str, start: int) -> list[dict[str, object]]:
     }
     rows = []
     for weights, network in networks.items():
-        tensors = to_tensors(images, scale_of(network, images))
-        layers = GradientScaling(N_IMAGES, N_IMAGES, "batch").layers(
-            Subject(network, Examples(tensors.inputs, tensors.labels))
-        )
+        examples = spread_examples(images, scale=scale_of(network, images), at_most=N_IMAGES, device="cpu")
+        layers = GradientScaling(N_IMAGES, N_IMAGES, "batch").layers(Subject(network, examples))
         middle = list(layers)[len(layers) // 2 - 1]
         norms = layers[middle].norms
         low, high = np.quantile(norms, (0.1, 0.9))
