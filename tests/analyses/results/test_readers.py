@@ -4,8 +4,11 @@ import contextlib
 import json
 import math
 import random
+import re
 import shutil
+import sqlite3
 import struct
+from contextlib import closing
 from pathlib import Path
 
 import pandas as pd
@@ -225,6 +228,20 @@ def test_both_stores_of_mlflow_are_one_and_artifacts_lead_to_the_database(tmp_pa
     both = read_place(tmp_path / "both" / "mlruns", "test/accuracy")
     assert both is not None
     assert len(both.rows) == 2 * len(layout.right)
+
+
+def test_the_time_of_a_run_is_from_its_start_to_its_end(tmp_path: Path) -> None:
+    """In milliseconds since 1970, as MLflow keeps both."""
+    place = unpack("mlflow, mlflow.db", tmp_path / "database")
+    with closing(sqlite3.connect(place / "mlflow.db")) as store, store:
+        store.execute("UPDATE runs SET start_time = 1795855587100, end_time = 1795855589600")
+    folders = unpack("mlflow, mlruns", tmp_path / "folders")
+    for meta in folders.glob("*/*/meta.yaml"):
+        started = re.sub(r"(?m)^start_time: .*$", "start_time: 1795855587100", meta.read_text())
+        meta.write_text(re.sub(r"(?m)^end_time: .*$", "end_time: 1795855589600", started))
+    for name, read in (("mlflow, mlflow.db", place), ("mlflow, mlruns", folders)):
+        rows = _read(read, LAYOUTS[name]).rows
+        assert set(rows.loc[rows["state"] == "done", "seconds"]) == {2.5}
 
 
 def test_events_are_checked_and_end_where_a_run_was_killed(tmp_path: Path) -> None:
