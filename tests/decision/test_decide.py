@@ -61,6 +61,15 @@ def test_a_kind_without_second_runs_is_drawn_as_the_others_are(seeds: tuple[Any,
         assert np.array_equal(alike[:, arms], drawn[:, arms]) == (at not in own)
 
 
+@pytest.mark.parametrize(("ahead", "end"), [(20.0, "low"), (-20.0, "high")])
+def test_the_interval_of_an_arm_of_two_runs_ends_at_no_gain_however_far_off_it_is(ahead: float, end: str) -> None:
+    values = 0.3 * RNG.normal(size=(4, 3)) + np.array([70 + ahead, 70, 70, 70])[:, None]
+    values[0, 2] = np.nan
+    gain = decide(scores(values, 1)).arms[0].gain
+    assert gain is not None
+    assert (getattr(gain, end), gain.p) == (0, None)
+
+
 @pytest.mark.parametrize("n_arms", [1, 2, 3])
 def test_arms_of_one_mean_show_their_spread_by_one_difference_fewer_than_they_are(n_arms: int) -> None:
     """By quadrature: around a centre that is estimated, n variances v have the likelihood v^(-(n - 1) / 2).

@@ -22,6 +22,15 @@ def test_further_runs_give_the_mean_and_variance_of_all_runs_together() -> None:
             np.testing.assert_allclose(found, [len(runs), runs.mean(), runs.var(ddof=1), runs.min(), runs.max()])
 
 
+def test_two_runs_of_two_arms_far_apart_lack_the_third_that_a_call_takes() -> None:
+    values = np.array([[90.0, 91.0], [60.0, 61.5]])
+    asked = decide(scores(values, 1)).more_seeds
+    assert asked is not None
+    assert (asked.arms, asked.seeds) == (("arm 0", "arm 1"), 1)
+    assert asked.chance == pytest.approx(1, abs=0.02)
+    assert decide(scores(values[:, :1], 1)).more_seeds is None  # of whose noise nothing is known
+
+
 @pytest.mark.parametrize(("gain", "examples"), [(1.0, 400.0), (6.0, 25.0), (1.0, None)])
 def test_test_examples_have_the_variance_that_more_seeds_leave(gain: float, examples: float | None) -> None:
     """Two arms alone have the variance of their differences: 4 for (1, 3, 5), of which 3 + more seeds leave a share."""
