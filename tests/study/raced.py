@@ -62,6 +62,12 @@ def work_dear(cell: PlannedCell, context: WorkContext) -> Outcome:
     return replace(done, cost=replace(done.cost, seconds=120.0 if cell.labels["method"] == "fine-tune" else 0.1))
 
 
+def work_slow(cell: PlannedCell, context: WorkContext) -> Outcome:
+    """The same, where all takes 20 times as long."""
+    done = work(cell, context)
+    return replace(done, cost=replace(done.cost, seconds=20 * done.cost.seconds))
+
+
 def work_with_an_endless_source(cell: PlannedCell, context: WorkContext) -> Outcome:
     """The same, where pretraining on "bad" ends once there is a file "go"; its checkpoint counts the checks."""
     if cell.role == "pretrain" and cell.labels["source"] == "bad":

@@ -1,7 +1,9 @@
 """Races whose right answer is known, run through the real engine and store."""
 
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,13 +30,6 @@ from transferscope.study.run import CellsStopped, Event, StudyProgress, plan_int
 from transferscope.study.run_times import RunTimes
 from transferscope.study.spec import StudySpec, parse_spec
 
-WAYS = ("scratch", "linear-probe", "fine-tune", "l2-sp")
-
-
-def tables_of(*names: str) -> dict[str, dict[str, Any]]:
-    """Methods with their usual settings."""
-    return {name: {} for name in names}
-
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -45,21 +40,38 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def race_of(data: Path, store: Path, *, labels: tuple[int, ...] = (20,), **changes: Any) -> StudySpec:
+def race_of(
+    data: Path,
+    folder: Path,
+    *,
+    labels: Sequence[int] = (20,),
+    sources: Sequence[str] = ("good", "bad"),
+    methods: Sequence[str] = ("scratch", "linear-probe", "fine-tune", "l2-sp"),
+    **changes: Any,
+) -> StudySpec:
     tables: dict[str, Any] = {
         "name": "raced",
         "seeds": 12,
-        "store": str(store),
+        "store": str(folder / "raced.sqlite"),
         "target": {"data": f"npz:{data / 'target.npz'}", "labels": list(labels)},
-        "sources": {name: {"data": f"npz:{data / f'{name}.npz'}"} for name in ("good", "bad")},
+        "sources": {name: {"data": f"npz:{data / f'{name}.npz'}"} for name in sources},
         "network": {"name": "mlp", "widths": [4]},
         "pretraining": {"steps": 5},
         "training": {"steps": 5},
-        "methods": tables_of(*WAYS),
+        "methods": {name: {} for name in methods},
         "engine": {"workers": 0, "device": "cpu"},
         "race": {},
     }
     return parse_spec(tables | changes)
+
+
+Asked = Callable[..., StudySpec]
+
+
+@pytest.fixture
+def asked(data: Path, tmp_path: Path) -> Asked:
+    """The race with changes, in one store for each test."""
+    return partial(race_of, data, tmp_path)
 
 
 def run(spec: StudySpec, *, work: str = "work", **options: Any) -> tuple[dict[int, Decision], RaceState]:
@@ -83,8 +95,7 @@ def done(spec: StudySpec) -> set[str]:
 @pytest.fixture(scope="module")
 def finished(data: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[StudySpec, Decision]:
     """Fine-tuning from the good source gains 12 points, and the probe on it half a point less."""
-    methods = tables_of("scratch", "fine-tune", "l2-sp")
-    spec = race_of(data, tmp_path_factory.mktemp("race") / "raced.sqlite", methods=methods)
+    spec = race_of(data, tmp_path_factory.mktemp("race"), methods=("scratch", "fine-tune", "l2-sp"))
     found, state = run(spec)
     assert state == RaceState("decided")
     return spec, found[20]
@@ -110,9 +121,9 @@ def test_a_second_run_does_nothing_and_says_the_same(finished: tuple[StudySpec, 
 @pytest.mark.long
 @pytest.mark.parametrize("after", [1, 4, 7])
 def test_a_race_interrupted_anywhere_goes_on_to_the_same_answer(
-    data: Path, tmp_path: Path, finished: tuple[StudySpec, Decision], after: int
+    asked: Asked, finished: tuple[StudySpec, Decision], after: int
 ) -> None:
-    spec = race_of(data, tmp_path / "raced.sqlite", methods=tables_of("scratch", "fine-tune", "l2-sp"))
+    spec = asked(methods=("scratch", "fine-tune", "l2-sp"))
 
     def stop(event: Event) -> None:
         if isinstance(event, StudyProgress) and event.done >= after:
@@ -126,25 +137,23 @@ def test_a_race_interrupted_anywhere_goes_on_to_the_same_answer(
     assert (found.outcome, found.recommended, found.decided) == ("helps", "fine-tune from good", True)
 
 
-def test_runs_that_a_full_study_has_made_count(data: Path, tmp_path: Path) -> None:
+def test_runs_that_a_full_study_has_made_count(asked: Asked) -> None:
     """All of two seeds: the race begins where these end, and leaves planned what the full study had not begun."""
-    asked: dict[str, Any] = {"methods": {"scratch": {}, "fine-tune": {}}, "sources": {"good": _source(data, "good")}}
-    full = replace(race_of(data, tmp_path / "raced.sqlite", **asked, seeds=2), race=None)
+    few = partial(asked, methods=("scratch", "fine-tune"), sources=("good",))
+    full = replace(few(seeds=2), race=None)
     with Store.open(full.store) as store:
         run_study(full, store, work="study.raced:work")
     kept = done(full)
-    found, _ = run(race_of(data, tmp_path / "raced.sqlite", **asked))
+    found, _ = run(few())
     assert kept <= done(full)
     assert found[20].outcome == "helps"
     assert n_runs(found[20]) <= 6
 
 
 @pytest.mark.long
-def test_every_number_of_labels_is_settled(data: Path, tmp_path: Path) -> None:
+def test_every_number_of_labels_is_settled(asked: Asked) -> None:
     """Nothing is gained with 40 labels, where more runs are made for the arms that are alike."""
-    sources = {"good": _source(data, "good")}
-    methods: dict[str, Any] = {"scratch": {}, "fine-tune": {}}
-    spec = race_of(data, tmp_path / "raced.sqlite", labels=(20, 40), sources=sources, methods=methods)
+    spec = asked(labels=(20, 40), sources=("good",), methods=("scratch", "fine-tune"))
     found, state = run(spec, work="work_by_labels")
     assert found[20].outcome == "helps"
     assert found[40].outcome in ("no", "inconclusive")
@@ -152,29 +161,26 @@ def test_every_number_of_labels_is_settled(data: Path, tmp_path: Path) -> None:
     assert state.end in ("decided", "not worth it")
 
 
-def test_the_cheapest_arms_run_first_and_those_of_one_pre_training_share_it(data: Path, tmp_path: Path) -> None:
+def test_the_cheapest_arms_run_first_and_those_of_one_pre_training_share_it(asked: Asked) -> None:
     """A control on the inputs trains nothing; a probe with pretraining of 3 seconds comes before a second baseline."""
-    methods = tables_of("scratch", "fine-tune", "raw", "linear-probe")
-    found, state = run(race_of(data, tmp_path / "raced.sqlite", methods=methods, race={"runs": 2}))
+    found, state = run(asked(methods=("scratch", "fine-tune", "raw", "linear-probe"), race={"runs": 2}))
     assert state.end == "runs"
     assert {arm.name: arm.n_seeds for arm in found[20].arms if arm.n_seeds} == {"raw": 1, "linear-probe from good": 1}
 
 
-def test_no_pre_training_comes_before_a_baseline_of_a_second(data: Path, tmp_path: Path) -> None:
+def test_no_pre_training_comes_before_a_baseline_of_a_second(asked: Asked) -> None:
     """However many arms and numbers of labels share it: the first of them waits for the whole."""
-    methods = tables_of("raw", "boosting", "linear-probe", "fine-tune", "l2-sp", "surgical")
-    found, _ = run(race_of(data, tmp_path / "raced.sqlite", labels=(10, 20, 30), methods=methods, race={"runs": 6}))
+    methods = ("raw", "boosting", "linear-probe", "fine-tune", "l2-sp", "surgical")
+    found, _ = run(asked(labels=(10, 20, 30), methods=methods, race={"runs": 6}))
     for of_labels in found.values():
         assert {arm.name: arm.n_seeds for arm in of_labels.arms if arm.n_seeds} == {"raw": 1, "boosting": 1}
 
 
-def test_an_arm_too_dear_for_the_minutes_shuts_out_nothing_else(data: Path, tmp_path: Path) -> None:
+def test_an_arm_too_dear_for_the_minutes_shuts_out_nothing_else(asked: Asked) -> None:
     """Fine-tuning takes 2 minutes of the 1 that there is; the others are raced to both answers without it."""
-    methods = tables_of("raw", "linear-probe", "fine-tune")
-    sources = {"good": _source(data, "good")}
-    spec = race_of(data, tmp_path / "raced.sqlite", methods=methods, sources=sources, race={"minutes": 10.0, "runs": 3})
-    run(spec, work="work_dear")
-    found, state = run(replace(spec, race=replace(spec.race, runs=None, minutes=1.0)), work="work_dear")
+    few = partial(asked, methods=("raw", "linear-probe", "fine-tune"), sources=("good",))
+    run(few(race={"minutes": 10.0, "runs": 3}), work="work_dear")
+    found, state = run(few(race={"minutes": 1.0}), work="work_dear")
     seeds = {arm.name: arm.n_seeds for arm in found[20].arms}
     assert found[20].outcome == "helps"
     assert seeds["raw"] >= 2
@@ -190,10 +196,10 @@ def test_an_arm_too_dear_for_the_minutes_shuts_out_nothing_else(data: Path, tmp_
 
 @pytest.mark.parametrize(("minutes", "ago"), [(1e-6, 0.0), (10.0, 601.0)])
 def test_a_race_without_a_finished_run_says_that_its_minutes_were_too_few(
-    data: Path, tmp_path: Path, minutes: float, ago: float
+    asked: Asked, minutes: float, ago: float
 ) -> None:
     """Its minutes count from when the command began, which may be long before its data are read."""
-    spec = race_of(data, tmp_path / "raced.sqlite", race={"minutes": minutes})
+    spec = asked(race={"minutes": minutes})
     assert run(spec, since=time.monotonic() - ago)[1].end == "time"
     with Store.open(spec.store) as store, pytest.raises(StoreError, match=r"finished in the minutes given.*minutes=N"):
         summarise(store, "raced")
@@ -201,41 +207,34 @@ def test_a_race_without_a_finished_run_says_that_its_minutes_were_too_few(
 
 @pytest.mark.parametrize(
     ("race", "end"),
-    [({"minutes": 0.05}, "time"), pytest.param({"run_minutes": 0.05}, "long runs", marks=pytest.mark.long)],
+    [({"minutes": 1.0}, "time"), pytest.param({"run_minutes": 1.0}, "long runs", marks=pytest.mark.long)],
 )
-def test_runs_that_do_not_fit_are_not_begun_and_named(
-    data: Path, tmp_path: Path, race: dict[str, float], end: str
-) -> None:
-    """A run takes a second, and 3 of pretraining with the first of its source and seed."""
-    spec = race_of(data, tmp_path / "raced.sqlite", race=race)
-    found, state = run(spec)
+def test_runs_that_do_not_fit_are_not_begun_and_named(asked: Asked, race: dict[str, float], end: str) -> None:
+    """A run is said to take 20 seconds, and 60 more of pretraining the first of its source and seed."""
+    found, state = run(asked(race=race), work="work_slow")
     assert state.end == end
     made = {arm.name for arm in found[20].arms if arm.n_seeds}
     left = {f"{arm.method} from {arm.source}" for arm in state.not_begun}
     assert left
     assert not left & made
-    assert all(arm.seconds is None or arm.seconds >= 60 * race.get("run_minutes", 1 / 60) for arm in state.not_begun)
+    assert all(arm.seconds is None or arm.seconds >= 60 * race.get("run_minutes", 1 / 3) for arm in state.not_begun)
     if "run_minutes" in race:
-        longer, state = run(race_of(data, tmp_path / "raced.sqlite", race={"minutes": 10.0}))
+        longer, state = run(asked(race={"minutes": 200.0}), work="work_slow")
         assert (state.end, longer[20].decided, state.not_begun) == ("decided", True, ())
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("workers", [0, 1])
 def test_what_is_under_way_when_the_time_is_over_is_stopped_and_goes_on_from_its_checkpoint(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: int
+    asked: Asked, monkeypatch: pytest.MonkeyPatch, workers: int
 ) -> None:
     monkeypatch.setattr(local, "_SECONDS_BETWEEN_CHECKS", 0.02)
     heard: list[Event] = []
 
     def spec(minutes: float) -> StudySpec:
         engine = {"workers": workers, "device": "cpu"}
-        few: dict[str, Any] = {
-            "sources": {"bad": _source(data, "bad")},
-            "methods": tables_of("raw", "linear-probe"),
-            "seeds": 2,
-        }
-        return race_of(data, tmp_path / "raced.sqlite", race={"minutes": minutes}, engine=engine, **few)
+        few: dict[str, Any] = {"sources": ("bad",), "methods": ("raw", "linear-probe"), "seeds": 2}
+        return asked(race={"minutes": minutes}, engine=engine, **few)
 
     found, state = run(spec(0.2 if workers else 0.1), work="work_with_an_endless_source", on_event=heard.append)
     (stopped,) = [event.cells for event in heard if isinstance(event, CellsStopped)]
@@ -252,16 +251,14 @@ def test_what_is_under_way_when_the_time_is_over_is_stopped_and_goes_on_from_its
     assert store.files.joinpath(f"{stopped[0].key}.checks").read_text() == n_checks
 
 
-def test_without_an_arm_without_a_source_the_best_way_is_found(data: Path, tmp_path: Path) -> None:
-    methods: dict[str, Any] = {"fine-tune": {}, "l2-sp": {}}
-    found, _ = run(race_of(data, tmp_path / "raced.sqlite", methods=methods))
+def test_without_an_arm_without_a_source_the_best_way_is_found(asked: Asked) -> None:
+    found, _ = run(asked(methods=("fine-tune", "l2-sp")))
     assert (found[20].outcome, found[20].recommended, found[20].decided) == ("no control", "fine-tune from good", True)
 
 
 @pytest.mark.long
-def test_what_fails_is_left_and_the_rest_is_answered(data: Path, tmp_path: Path) -> None:
-    methods = tables_of("scratch", "fine-tune", "l2-sp")
-    found, state = run(race_of(data, tmp_path / "raced.sqlite", methods=methods), work="work_without_bad")
+def test_what_fails_is_left_and_the_rest_is_answered(asked: Asked) -> None:
+    found, state = run(asked(methods=("scratch", "fine-tune", "l2-sp")), work="work_without_bad")
     assert (found[20].outcome, found[20].recommended, state.end) == ("helps", "fine-tune from good", "decided")
     arms = {arm.name: (arm.n_seeds, arm.n_failed) for arm in found[20].arms}
     assert arms["fine-tune from bad"][0] == arms["l2-sp from bad"][0] == 0
@@ -282,21 +279,20 @@ def test_what_fails_is_left_and_the_rest_is_answered(data: Path, tmp_path: Path)
         ({"race": {"run_minutes": 0.0}}, "run_minutes = 0.0"),
     ],
 )
-def test_a_study_that_is_no_race_is_refused(data: Path, tmp_path: Path, changes: dict[str, Any], said: str) -> None:
+def test_a_study_that_is_no_race_is_refused(asked: Asked, changes: dict[str, Any], said: str) -> None:
     with pytest.raises(SettingsError, match=said):
-        run(race_of(data, tmp_path / "raced.sqlite", **changes))
+        run(asked(**changes))
 
 
-def test_what_runs_take_is_told_by_those_that_are_done(data: Path, tmp_path: Path) -> None:
+def test_what_runs_take_is_told_by_those_that_are_done(asked: Asked) -> None:
     """Passes by hand: 5 steps of 20 labels, 4 each where nothing is fixed, and 5 points of a curve of 20 and 30.
 
     With .75 of a pass in fixed blocks, these are passed once by each label. A step of joint training takes
     3 passes for each example. Pretraining takes 5 steps of 60.
     """
-    last_block = {"method": "fine-tune", "frozen_blocks": -1}
-    methods = {**tables_of("scratch", "small-scratch", "linear-probe", "fine-tune", "joint", "raw"), "last": last_block}
-    network = {"name": "mlp", "widths": [4, 4]}
-    cells = plan_study(race_of(data, tmp_path / "raced.sqlite", methods=methods, network=network)).cells
+    methods = ("scratch", "small-scratch", "linear-probe", "fine-tune", "joint", "raw")
+    spec = asked(methods=methods, network={"name": "mlp", "widths": [4, 4]})
+    cells = plan_study(replace(spec, methods={**spec.methods, "last": FineTune(frozen_blocks=-1)})).cells
     tests, passes = {"n_test": 30}, {"step": 4.0, "steps": {"joint": 3.0}, "fixed": {"last": 0.75}}
     facts = {"target": tests, "sources": {"good": tests}, "passes": {"mlp": passes}}
 
@@ -346,14 +342,8 @@ def test_what_a_pass_takes_beside_others_is_measured() -> None:
     assert not any(module._forward_hooks for module in network.modules())
 
 
-def _source(data: Path, name: str) -> dict[str, str]:
-    return {"data": f"npz:{data / f'{name}.npz'}"}
-
-
-def test_the_time_left_runs_down_while_a_run_is_under_way(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    spec = race_of(data, tmp_path / "raced.sqlite", race={"minutes": 1})
+def test_the_time_left_runs_down_while_a_run_is_under_way(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = asked(race={"minutes": 1})
     assert spec.race is not None
     with Store.open(spec.store) as store:
         since = time.monotonic() - 20
@@ -368,10 +358,9 @@ def test_the_time_left_runs_down_while_a_run_is_under_way(
     assert left == pytest.approx([35, 5, 0], abs=4)
 
 
-def test_the_small_network_of_an_arm_is_timed_while_a_race_is_planned(data: Path, tmp_path: Path) -> None:
+def test_the_small_network_of_an_arm_is_timed_while_a_race_is_planned(asked: Asked) -> None:
     """So an arm that reads no pretrained network has an estimate before its first run, as all that train have."""
-    spec = race_of(data, tmp_path / "raced.sqlite", methods=tables_of("small-scratch", "fine-tune", "raw"))
-    plan = plan_study(spec)
+    plan = plan_study(asked(methods=("small-scratch", "fine-tune", "raw")))
     assert plan.study.facts["passes"].keys() == {"mlp", "small-scratch"}
     times = RunTimes(plan.cells, plan.study.facts, {})
     expected = {str(cell.labels["method"]): times.expected(cell) for cell in plan.cells}
