@@ -28,6 +28,16 @@ def run(study: Mapping[str, Any], folder: Path) -> dict[str, tuple[PlannedCell, 
     return {str(cell.labels["method"]): (cell, work(cell, context)) for cell in plan.cells}
 
 
+def scratch(folder: Path, **changes: Any) -> Outcome:
+    """What training from scratch leaves in such a study."""
+    return run(tables(folder, methods={"scratch": {}}, **changes), folder)["scratch"][1]
+
+
+def searched(**axes: list[float]) -> dict[str, Any]:
+    """A search of training from scratch."""
+    return {"grid": {"scratch": axes}}
+
+
 def final(outcome: Outcome) -> dict[tuple[str, str], float]:
     return {(r.name, r.part): r.estimate.value for r in outcome.records if r.step is None}
 
@@ -65,24 +75,24 @@ def test_a_cell_done_twice_has_one_answer_and_leaves_no_checkpoint(
     assert not list(tmp_path.glob("*.partial"))
 
 
-def test_tuning_is_noted_with_every_trial(tmp_path: Path) -> None:
-    grid = {"scratch": {"lr": [1e-6, 0.1]}, "joint": {"alpha": [0.2, 0.8]}}
-    study = tables(tmp_path, tuning={"grid": grid}, methods={"scratch": {}, "joint": {}})
-    done = run(study, tmp_path)
-    for name in ("scratch", "joint"):
-        notes = done[name][1].notes
-        assert len(notes["trials"]) == 2
-        assert notes["chosen"] == notes["trials"][0]["settings"]
+def test_a_search_leaves_its_trials_in_the_notes_its_time_in_the_cost_and_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each training is said to take two seconds."""
+    fit = Scratch.fit
 
+    def timed(self: Scratch, task: TransferTask, network: Network, options: FitOptions) -> Fitted:
+        fitted = fit(self, task, network, options)
+        return replace(fitted, cost=replace(fitted.cost, seconds=2.0))
 
-def test_a_search_leaves_its_trials_in_the_notes_its_time_in_the_cost_and_no_file(tmp_path: Path) -> None:
-    tuning = {"grid": {"scratch": {"lr": [1e-6, 0.1, 1e-7]}}}
-    study = tables(tmp_path, tuning=tuning, methods={"scratch": {}}, training={"steps": 90})
-    _, outcome = run(study, tmp_path)["scratch"]
+    monkeypatch.setattr(Scratch, "fit", timed)
+    assert scratch(tmp_path, training={"steps": 90}).cost.seconds == 2
+    outcome = scratch(tmp_path, tuning=searched(lr=[1e-6, 0.1, 1e-7]), training={"steps": 90})
     assert outcome.notes["chosen"] == outcome.notes["trials"][0]["settings"] == {"lr": 0.1}
     assert [trial["risk"]["n"] for trial in outcome.notes["trials"]] == [3, 2, 1]
     assert outcome.notes["tuning_cost"]["steps"] == 6 * 30
-    assert 0 < outcome.notes["tuning_cost"]["seconds"] < outcome.cost.seconds
+    assert outcome.notes["tuning_cost"]["seconds"] > 0
+    assert outcome.cost.seconds == 2 + outcome.notes["tuning_cost"]["seconds"]
     assert not list(tmp_path.glob("*.trials"))
 
 
@@ -98,12 +108,10 @@ def test_settings_that_diverge_on_all_labels_give_way_to_the_next_best(
         rates.append(options.training.lr)
         return replace(fitted, status="non_finite") if options.training.lr >= 0.1 else fitted
 
-    tuning = {"grid": {"scratch": {"lr": [0.1, 0.05, 1e-7, 1e-6]}}}
-    study = tables(tmp_path, tuning=tuning, methods={"scratch": {}}, training={"steps": 90})
     monkeypatch.setattr(Scratch, "fit", diverging)
-    found = run(study, tmp_path)["scratch"][1]
+    found = scratch(tmp_path, tuning=searched(lr=[0.1, 0.05, 1e-7, 1e-6]), training={"steps": 90})
     monkeypatch.undo()
-    alone = run(tables(tmp_path, methods={"scratch": {}}, training={"steps": 90, "lr": 0.05}), tmp_path)["scratch"][1]
+    alone = scratch(tmp_path, training={"steps": 90, "lr": 0.05})
     assert rates == [0.1, 0.05]
     assert (found.notes["chosen"], found.notes["diverged"]) == ({"lr": 0.05}, [{"lr": 0.1}])
     assert np.array_equal(found.arrays["predictions"], alone.arrays["predictions"])
@@ -127,9 +135,8 @@ def test_the_next_best_settings_do_not_go_on_from_the_training_that_diverged(
     alone = {cell.role: work(cell, context) for cell in given.cells}
     monkeypatch.setattr("transferscope.study.fitting.FitOptions", partial(FitOptions, checkpoint_seconds=-1.0))
     monkeypatch.setattr(FineTune, "fit", diverging)
-    fit_cell, look = plan_study(parse_spec(tables(tmp_path, methods={"fine-tune": {}}, tuning=tuning, **asked))).cells[
-        1:
-    ]
+    study = parse_spec(tables(tmp_path, methods={"fine-tune": {}}, tuning=tuning, **asked))
+    _, fit_cell, look = plan_study(study).cells
     found = work(fit_cell, context)
     assert found.notes["diverged"] == [{"lr_scale": 1.0}]
     assert np.array_equal(found.arrays["predictions"], alone["method"].arrays["predictions"])
@@ -140,8 +147,7 @@ def test_the_next_best_settings_do_not_go_on_from_the_training_that_diverged(
 
 
 def test_a_network_whose_last_step_made_its_outputs_infinite_has_failed(tmp_path: Path) -> None:
-    methods: dict[str, Any] = {"scratch": {}}
-    found = run(tables(tmp_path, methods=methods, training={"steps": 1, "lr": 1e30}), tmp_path)["scratch"][1]
+    found = scratch(tmp_path, training={"steps": 1, "lr": 1e30})
     assert found.notes["status"] == "non_finite"  # the one loss, before the step, is finite
 
 
@@ -155,8 +161,7 @@ def with_other_labels(path: Path) -> np.ndarray:
 
 @pytest.mark.long
 def test_settings_are_chosen_without_a_look_at_the_test_labels(tmp_path: Path) -> None:
-    tuning = {"grid": {"scratch": {"lr": [0.01, 0.001, 0.1]}}}
-    study = tables(tmp_path, tuning=tuning, methods={"scratch": {}}, training={"steps": 90})
+    study = tables(tmp_path, tuning=searched(lr=[0.01, 0.001, 0.1]), methods={"scratch": {}}, training={"steps": 90})
     before = run(study, tmp_path)["scratch"][1]
     with_other_labels(tmp_path / "target.npz")
     after = run(study, tmp_path)["scratch"][1]
@@ -166,13 +171,10 @@ def test_settings_are_chosen_without_a_look_at_the_test_labels(tmp_path: Path) -
 
 
 def test_too_few_labels_for_a_search_are_noted(tmp_path: Path) -> None:
-    tuning = {"grid": {"scratch": {"lr": [0.01, 0.1]}}}
-    methods: dict[str, Any] = {"scratch": {}}
     target = {"data": f"npz:{tmp_path / 'target.npz'}", "labels": [11]}
-    searched = run(tables(tmp_path, target=target, tuning=tuning, methods=methods), tmp_path)["scratch"][1]
-    usual = run(tables(tmp_path, target=target, methods=methods), tmp_path)["scratch"][1]
-    assert (searched.notes["labels_needed"], searched.notes["chosen"], searched.notes["trials"]) == (12, {}, [])
-    assert np.array_equal(searched.arrays["predictions"], usual.arrays["predictions"])
+    found, usual = scratch(tmp_path, target=target, tuning=searched(lr=[0.01, 0.1])), scratch(tmp_path, target=target)
+    assert (found.notes["labels_needed"], found.notes["chosen"], found.notes["trials"]) == (12, {}, [])
+    assert np.array_equal(found.arrays["predictions"], usual.arrays["predictions"])
 
 
 def test_a_network_file_as_source(tmp_path: Path) -> None:
