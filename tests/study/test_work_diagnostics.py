@@ -109,11 +109,6 @@ def test_a_diagnostic_keeps_facts(done: Done) -> None:
     assert notes["last_step"] == 10
 
 
-def test_what_compares_two_tasks_is_not_asked_of_training_from_scratch(done: Done) -> None:
-    assert ("scratch", "kernel-distance") not in done
-    assert ("fine-tune", "kernel-distance") in done
-
-
 def test_keeping_networks_changes_no_result(done: Done, tmp_path: Path) -> None:
     plain = run(tables(tmp_path, methods=METHODS), tmp_path)
     for method in METHODS:
@@ -162,30 +157,25 @@ def test_labels_that_a_diagnostic_does_not_read_are_refused_before_anything_runs
 ) -> None:
     inputs = np.random.default_rng(0).normal(size=(24, 3))
     np.savez(tmp_path / "own.npz", x_train=inputs, y_train=labels, x_test=inputs, y_test=labels)
-    spec = parse_spec(
-        {
-            "name": "small",
-            "seeds": 1,
-            "target": {"data": f"npz:{tmp_path}/own.npz"},
-            "network": {"name": "mlp", "widths": [4]},
-            "training": {"steps": 2},
-            "methods": {"scratch": {}},
-            "diagnostics": {"class-separation": {}},
-        }
+    target = {"data": f"npz:{tmp_path}/own.npz"}
+    study = tables(tmp_path, target=target, methods={"scratch": {}}, diagnostics={"class-separation": {}})
+    said = (
+        rf"^\[diagnostics.class-separation\] .* needs labels of classification, but these are of {kind}; leave it out$"
     )
-    with pytest.raises(DataError) as caught:
-        load_data(spec)
-    assert str(caught.value) == (
-        f"[diagnostics.class-separation] class-separation needs labels of classification, but these are of {kind}; "
-        "leave it out"
-    )
+    with pytest.raises(DataError, match=said):
+        load_data(parse_spec(study))
+
+
+def fit_and_look(folder: Path, **changes: Any) -> tuple[PlannedCell, PlannedCell, WorkContext]:
+    """A run from scratch and the diagnostic of its weights every four steps."""
+    study = tables(folder, methods={"scratch": {}}, diagnostics={"weights": {"every": 4}}, **changes)
+    fit, look = plan_study(parse_spec(study)).cells
+    return fit, look, WorkContext(folder, device="cpu")
 
 
 def test_networks_that_an_interrupted_diagnostic_made_again_in_part_are_made_again(tmp_path: Path) -> None:
     """The run's own network is whole, and so are the first ones on its way."""
-    study = tables(tmp_path, methods={"scratch": {}}, diagnostics={"weights": {"every": 4}})
-    _, look = plan_study(parse_spec(study)).cells
-    context = WorkContext(tmp_path, device="cpu")
+    _, look, context = fit_and_look(tmp_path)
     expected = work(look, context).records
     context.snapshot(look.needs[-1], 8).unlink()
     assert work(look, context).records == expected
@@ -201,9 +191,7 @@ def test_a_diagnostic_does_not_go_on_from_a_state_whose_networks_have_gone(
     def stop(done: int, total: int) -> None:
         raise KeyboardInterrupt
 
-    study = tables(tmp_path, methods={"scratch": {}}, diagnostics={"weights": {"every": 4}})
-    _, look = plan_study(parse_spec(study)).cells
-    context = WorkContext(tmp_path, device="cpu")
+    _, look, context = fit_and_look(tmp_path)
     expected = work(look, context).records
     for taken in (True, False):
         for file in tmp_path.glob(f"{look.needs[-1]}.*"):
@@ -216,22 +204,18 @@ def test_a_diagnostic_does_not_go_on_from_a_state_whose_networks_have_gone(
 
 
 def test_a_diagnostic_that_makes_networks_again_leaves_what_is_said_of_the_one_that_is_kept(tmp_path: Path) -> None:
-    study, context = tables(tmp_path, methods={"scratch": {}}), WorkContext(tmp_path, device="cpu")
-    (fit,) = plan_study(parse_spec(study)).cells
+    _, look, context = fit_and_look(tmp_path)
+    (fit,) = plan_study(parse_spec(tables(tmp_path, methods={"scratch": {}}))).cells
     work(replace(fit, payload={**fit.payload, KEEP: "the study"}), context)
     file = context.network(fit.key)
     before = load_model(file).card
-    _, look = plan_study(parse_spec({**study, "diagnostics": {"weights": {"every": 4}}})).cells
     work(look, context)
     assert context.snapshots(fit.key)
     assert load_model(file).card == before
 
 
 def test_the_end_of_a_run_is_at_the_steps_that_were_chosen_for_it(tmp_path: Path) -> None:
-    tuning = {"grid": {"scratch": {"steps": [10]}}}
-    study = tables(tmp_path, methods={"scratch": {}}, tuning=tuning, diagnostics={"weights": {"every": 4}})
-    fit, look = plan_study(parse_spec(study)).cells
-    context = WorkContext(tmp_path, device="cpu")
+    fit, look, context = fit_and_look(tmp_path, tuning={"grid": {"scratch": {"steps": [10]}}})
     chosen = work(fit, context).notes["chosen"]
     before = {path: path.stat().st_mtime_ns for path in tmp_path.glob("*.safetensors")}
     outcome = work(replace(look, payload={**look.payload, CHOSEN: chosen}), context)
