@@ -26,6 +26,7 @@ from transferscope.study.run import run_study
 from transferscope.study.spec import parse_spec, read_spec
 
 MLP = {"name": "mlp", "widths": [4]}
+NETWORK = NetworkSettings("mlp", (4,))
 
 
 def table(folder: Path, name: str, towns: str, *, gaps: bool = False) -> str:
@@ -93,15 +94,10 @@ def test_the_target_has_the_columns_of_the_network(folder: Path, network: Path) 
     assert 0 < a.sum() < len(a)
     assert 0 < c.sum() < len(c)
     assert ((a + b + c) == 0).any()  # Z
-    ranked = rank(target, network, network=NetworkSettings("mlp", (4,)), labels=40, seeds=1, scores=["logme"])
-    said = rank(spec.target.data, network, network=NetworkSettings("mlp", (4,)), labels=40, seeds=1, scores=["logme"])
-    assert ranked.table().equals(said.table())
-    found = subject_of(
-        FileQuestion(
-            network, DataSettings(target), NetworkSettings("mlp", (4,)), source=DataSettings(target), scaling="none",
-            device="cpu",
-        )
-    )  # fmt: skip
+    asked: dict[str, Any] = {"network": NETWORK, "labels": 40, "seeds": 1, "scores": ["logme"]}
+    assert rank(target, network, **asked).table().equals(rank(spec.target.data, network, **asked).table())
+    data = DataSettings(target)
+    found = subject_of(FileQuestion(network, data, NETWORK, source=data, scaling="none", device="cpu"))
     assert found.subject.examples.inputs[:, 2].sum() == 0
     assert torch.equal(found.subject.source.inputs, found.subject.examples.inputs)
 
@@ -109,18 +105,13 @@ def test_the_target_has_the_columns_of_the_network(folder: Path, network: Path) 
 def test_a_network_of_other_columns_is_refused(folder: Path, network: Path) -> None:
     target = table(folder, "new", "CAZ")
     other = network_of(folder, "other", table(folder, "other", "ABZ"))
-    with pytest.raises(
-        DataError, match=r"other/model.safetensors was trained on 4 features, among them 'town = Z', wh"
-    ):
+    encoded = f"{target}&encoding={other}"
+    with pytest.raises(DataError, match=r"other/model.safetensors was trained on 4 features, among them 'town = Z', "):
         load_data(parse_spec(study(target, network, other)))
-    with pytest.raises(DataError, match=r"own/model.safetensors was trained on 4 features, among them 'town = C', whi"):
-        load_data(parse_spec(study(f"{target}&encoding={other}", network)))
+    with pytest.raises(DataError, match=r"own/model.safetensors was trained on 4 features, among them 'town = C', "):
+        load_data(parse_spec(study(encoded, network)))
     with pytest.raises(DataError, match=r"was trained on 4 features, among them 'town = C'"):
-        subject_of(
-            FileQuestion(
-                network, DataSettings(f"{target}&encoding={other}"), NetworkSettings("mlp", (4,)), device="cpu"
-            )
-        )
+        subject_of(FileQuestion(network, DataSettings(encoded), NETWORK, device="cpu"))
 
 
 def test_gaps_where_the_network_knows_none_are_filled_with_its_median_and_said(folder: Path, network: Path) -> None:
@@ -133,7 +124,8 @@ def test_gaps_where_the_network_knows_none_are_filled_with_its_median_and_said(f
 
 def test_a_file_that_says_nothing_of_tables_is_no_encoding(folder: Path) -> None:
     plain = folder / "plain.safetensors"
-    save_weights(build_network(NetworkSettings("mlp", (4,)), (4,), 2, seed=0), plain)
+    made = build_network(NETWORK, (4,), 2, seed=0)
+    save_weights(made, plain)
     assert table_of_network(plain) is None
     target = table(folder, "new", "CAZ")
     assert parse_spec(study(target, plain)).target.data == target
@@ -141,11 +133,8 @@ def test_a_file_that_says_nothing_of_tables_is_no_encoding(folder: Path) -> None
         load(f"{target}&encoding={plain}")
     (folder / "broken.safetensors").write_bytes(b"no weights")
     assert table_of_network(folder / "broken.safetensors") is None  # what opens it refuses it
-    network = build_network(NetworkSettings("mlp", (4,)), (4,), 2, seed=0)
-    save_weights(network, plain, notes={"transferscope.card": "{}"})
-    with pytest.raises(
-        CorruptDataError, match=r"plain.safetensors has no valid description of its inputs; export the "
-    ):
+    save_weights(made, plain, notes={"transferscope.card": "{}"})
+    with pytest.raises(CorruptDataError, match=r"plain.safetensors has no valid description of its inputs; export "):
         table_of_network(plain)
 
 
