@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_info
 from study.plans import small_plan
 from transferscope.errors import DataError, MissingDataError, MissingExtraError, SettingsError, UntrustedCodeError
 from transferscope.store import PlannedCell
-from transferscope.study.backends.backend import Failed, Finished, attempt, failure_of, find_work
+from transferscope.study.backends.backend import Finished, attempt, failure_of, find_work
 from transferscope.study.context import WorkContext
 
 CELL = small_plan(1).cells[1]
@@ -72,14 +72,6 @@ def test_interruptions_are_no_failures(tmp_path: Path) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         attempt(interrupted, CELL, WorkContext(tmp_path))
-
-
-def test_work_is_found_by_its_dotted_name(tmp_path: Path) -> None:
-    result = attempt(find_work("study.fake_work:count"), CELL, WorkContext(tmp_path))
-    assert isinstance(result, Finished)
-    result = attempt(find_work("study.fake_work:not_finite"), CELL, WorkContext(tmp_path))
-    assert isinstance(result, Failed)
-    assert result.failure.kind == "non_finite"
 
 
 @pytest.mark.parametrize("name", ["study.fake_work:nothing", "no.such.module:f", "study.fake_work", ""])

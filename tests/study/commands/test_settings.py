@@ -61,6 +61,7 @@ def test_lists_multiply(tmp_path: Path) -> None:
         (RUN, {"engine": "[rase]\nminutes = 1"}, ["rase", "race"]),
         (RUN, {"engine": "[decision]\nmargin = -1"}, ["margin"]),
         (RUN, {"engine": "threads = 0"}, ["threads"]),
+        (RUN, {"run": "timeout = 1", "engine": "timeout = 2"}, ["timeout"]),
         ("", {}, ["no command"]),
         (RUN, {"arms": "[arms.a]\n'x y' = 1\nwithout_source = true"}, ["gives x y"]),
     ],
