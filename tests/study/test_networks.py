@@ -172,9 +172,8 @@ def test_runs_of_one_process_open_a_network_once_and_leave_it_as_it_was(
 ) -> None:
     layers = "nn.Flatten(), nn.Linear(256, 7), nn.ReLU(), nn.Linear(7, 4)"
     named = {"network": factory(folder, layers), "input": {"mean": 0.5, "std": 0.2}}
-    tables = study(folder, sources={"mine": named}, seeds=2)
-    tables["methods"] = {"scratch": {}, "fine-tune": {"lr_scale": 1.0}, "l2-sp": {}}
-    cells = plan_study(parse_spec(tables)).cells
+    methods = {"scratch": {}, "fine-tune": {"lr_scale": 1.0}, "l2-sp": {}}
+    cells = plan_study(parse_spec(study(folder, sources={"mine": named}, seeds=2, methods=methods))).cells
     context = WorkContext(folder, device="cpu")
     opened: list[object] = []
     first = pretrained._with_own_head
@@ -196,8 +195,7 @@ def test_runs_of_one_process_open_a_network_once_and_leave_it_as_it_was(
 def test_statistics_follow_the_target_only_where_a_method_trains(methods: list[str], moves: bool, folder: Path) -> None:
     layers = "nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 4)"
     named = {"network": factory(folder, layers), "input": {"mean": 0.5, "std": 0.2}}
-    tables = study(folder, sources={"mine": named})
-    tables |= {"methods": {name: {} for name in ["scratch", *methods]}}
+    tables = study(folder, sources={"mine": named}, methods={name: {} for name in ["scratch", *methods]})
     facts = load_data(parse_spec(tables)).as_json()["sources"]["mine"]
     assert facts.get("follows_batches", False) == moves
 
@@ -279,41 +277,30 @@ def test_paths_of_networks_are_meant_from_the_study_file(folder: Path) -> None:
             "[sources.mine] the network fails on inputs of shape (3, 1, 20, 20)",
         ),
         ({"network": "nets:LeNet"}, "cannot be loaded"),
-    ],
-)
-def test_what_is_wrong_with_a_network_is_one_sentence(folder: Path, source: dict[str, Any], message: str) -> None:
-    trained_by_hand(folder)
-    tables = study(folder)
-    tables["sources"]["mine"] |= source
-    with pytest.raises(TransferscopeError) as caught:
-        load_data(parse_spec(tables))
-    assert message in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("method", "grid", "message"),
-    [
-        ({"frozen_blocks": 9}, {}, "[methods.fine-tune] frozen_blocks = 9 is out of range"),
-        ({}, {"frozen_blocks": [0, 9]}, "[methods.fine-tune] frozen_blocks = 9 is out of range"),
-        ({}, {"batch_norm": ["auto", "source"]}, '[methods.fine-tune] batch_norm = "source", but the network has no'),
+        ({"method": {"frozen_blocks": 9}}, "[methods.fine-tune] frozen_blocks = 9 is out of range"),
+        ({"grid": {"frozen_blocks": [0, 9]}}, "[methods.fine-tune] frozen_blocks = 9 is out of range"),
         (
-            {"method": "surgical", "block": "zzz"},
-            {},
+            {"grid": {"batch_norm": ["auto", "source"]}},
+            '[methods.fine-tune] batch_norm = "source", but the network has no',
+        ),
+        (
+            {"method": {"method": "surgical", "block": "zzz"}},
             "[methods.fine-tune] unknown block of the backbone 'zzz': known are c1, c3, fc1",
         ),
     ],
 )
-def test_what_a_network_has_not_is_said_before_anything_runs(
-    folder: Path, method: dict[str, Any], grid: dict[str, Any], message: str
+def test_what_is_wrong_with_a_network_or_what_it_has_not_is_one_sentence(
+    folder: Path, source: dict[str, Any], message: str
 ) -> None:
     trained_by_hand(folder)
-    tables = study(folder)
-    tables["methods"] = {"scratch": {}, "fine-tune": method}
-    tables["tuning"] = {"grid": {"fine-tune": grid}}
+    tables, given = study(folder), dict(source)
+    tables["methods"] = {"scratch": {}, "fine-tune": given.pop("method", {})}
+    tables["tuning"] = {"grid": {"fine-tune": given.pop("grid", {})}}
+    tables["sources"]["mine"] |= given
     with pytest.raises(TransferscopeError) as caught:
         load_data(parse_spec(tables))
     assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 def test_images_that_are_no_pixels_are_refused_by_a_network_of_known_scaling() -> None:
