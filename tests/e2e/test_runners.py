@@ -14,9 +14,13 @@ from transferscope.store import Store, StudyCounts
 SCRIPT = Path(__file__).with_name("small_study.py")
 
 
-def start(store: Path, *options: str) -> subprocess.Popen[str]:
+def start(store: Path, *options: str, until: str = "") -> subprocess.Popen[str]:
+    """A runner, once it has said something."""
     command = [sys.executable, str(SCRIPT), str(store), *options]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    runner = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while until and until not in runner.stdout.readline():
+        pass
+    return runner
 
 
 def counts(store: Path) -> StudyCounts:
@@ -41,9 +45,7 @@ def test_ctrl_c_or_being_asked_to_end_stops_cleanly_and_leaves_nothing_claimed(
     tmp_path: Path, workers: str, asked: signal.Signals
 ) -> None:
     store = tmp_path / "s.sqlite"
-    runner = start(store, "200", "slow_count", workers)  # so much that it cannot be over before it is stopped
-    while "done=2" not in runner.stdout.readline():
-        pass
+    runner = start(store, "200", "slow_count", workers, until="done=2")  # so much that it cannot be over by then
     children = psutil.Process(runner.pid).children(recursive=True)
     runner.send_signal(asked)
     output, errors = runner.communicate(timeout=120)
@@ -60,9 +62,7 @@ def test_ctrl_c_or_being_asked_to_end_stops_cleanly_and_leaves_nothing_claimed(
 @pytest.mark.long
 def test_a_second_ctrl_c_is_not_needed_for_a_cell_without_end(tmp_path: Path) -> None:
     store = tmp_path / "s.sqlite"
-    runner = start(store, "2", "endless", "2")
-    while "running=2" not in runner.stdout.readline():
-        pass
+    runner = start(store, "2", "endless", "2", until="running=2")
     began = time.monotonic()
     runner.send_signal(signal.SIGINT)
     _, errors = runner.communicate(timeout=120)
@@ -74,9 +74,7 @@ def test_a_second_ctrl_c_is_not_needed_for_a_cell_without_end(tmp_path: Path) ->
 @pytest.mark.long
 def test_workers_end_when_their_runner_is_killed(tmp_path: Path) -> None:
     store = tmp_path / "s.sqlite"
-    runner = start(store, "2", "endless", "2")
-    while "running=2" not in runner.stdout.readline():
-        pass
+    runner = start(store, "2", "endless", "2", until="running=2")
     children = psutil.Process(runner.pid).children(recursive=True)
     runner.kill()
     runner.communicate(timeout=120)
