@@ -9,10 +9,9 @@ import os
 import re
 import shutil
 import sys
-import time
 import warnings
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from multiprocessing import forkserver
 from pathlib import Path
 
@@ -75,34 +74,6 @@ def material(sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Mate
     return make_material(tmp_path_factory.mktemp("material"), sandbox)
 
 
-@dataclass
-class Tally:
-    """What came of the inputs of one family."""
-
-    inputs: set[str] = field(default_factory=set)
-    codes: dict[int, int] = field(default_factory=dict)
-    faults: list[str] = field(default_factory=list)
-    seconds: float = 0.0
-    longest: Ended | None = None
-    largest: float = 0.0
-
-    def count(self, ended: Ended) -> None:
-        """Add one end."""
-        self.codes[ended.code] = self.codes.get(ended.code, 0) + 1
-        self.largest = max(self.largest, ended.megabytes)
-        if self.longest is None or ended.seconds > self.longest.seconds:
-            self.longest = ended
-
-    def line(self, family: str) -> str:
-        """The counts in a line."""
-        codes = ", ".join(f"exit {code}: {count}" for code, count in sorted(self.codes.items()))
-        longest = self.longest.seconds if self.longest else 0.0
-        return (
-            f"fuzz {family}: {len(self.inputs)} inputs ({codes}), {len(self.faults)} faults, {self.seconds:.0f} s, "
-            f"longest {longest:.1f} s, at most {self.largest:.0f} MB"
-        )
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_input_ends_with_an_answer_or_a_sentence(
@@ -110,7 +81,7 @@ def test_every_input_ends_with_an_answer_or_a_sentence(
 ) -> None:
     if os.environ.get("TRANSFERSCOPE_FUZZ_FAMILY") not in (None, family):
         pytest.skip("another family was asked for")
-    tally = Tally()
+    inputs, ends, faults = set[str](), list[Ended](), list[str]()
 
     @settings(
         max_examples=max(EXAMPLES * SHARES[family] // 100, 1),
@@ -128,28 +99,32 @@ def test_every_input_ends_with_an_answer_or_a_sentence(
         with warnings.catch_warnings(action="ignore"):  # odd numbers are made on purpose
             commands = FAMILIES[family](Draw(data), material, folder)
         digest = _digest(folder, commands)
-        if digest in tally.inputs:
+        if digest in inputs:
             return
-        tally.inputs.add(digest)
+        inputs.add(digest)
         around = {path for place in (tmp_path, tmp_path.parent) for path in place.iterdir()}
         for command in commands:
             ended = sandbox.run(*command, folder=folder)
-            tally.count(ended)
+            ends.append(ended)
             outside = {path for place in (tmp_path, tmp_path.parent) for path in place.iterdir()} - around
             if any(".." in word for word in command):  # the user said so, as in --out ../../x
                 around, outside = around | outside, set()
             fault = ended.fault or _wrong_answer(ended) or (f"wrote {outside}" if outside else "")
             fault = "a program was run that nobody asked for" if (folder / RAN).exists() else fault
             if fault:
-                tally.faults.append(f"{shown(command)}\n    {fault}")
-                _keep(folder, f"{family}-{len(tally.faults)}", command, ended, fault)
+                faults.append(f"{shown(command)}\n    {fault}")
+                _keep(folder, f"{family}-{len(faults)}", command, ended, fault)
 
-    began = time.monotonic()
     try_one()
-    tally.seconds = time.monotonic() - began
+    codes = dict(sorted(Counter(ended.code for ended in ends).items()))
+    longest, largest = max(ended.seconds for ended in ends), max(ended.megabytes for ended in ends)
+    tally = (
+        f"fuzz {family}: {len(inputs)} inputs (commands by exit code: {codes}), {len(faults)} faults, "
+        f"longest {longest:.1f} s, at most {largest:.0f} MB"
+    )
     with capsys.disabled():
-        print(f"\n{tally.line(family)}")
-    assert not tally.faults, "\n".join([tally.line(family), *tally.faults])
+        print(f"\n{tally}")
+    assert not faults, "\n".join([tally, *faults])
 
 
 def _wrong_answer(ended: Ended) -> str:
