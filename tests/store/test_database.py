@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import create_engine, event
 from sqlalchemy.engine.base import RootTransaction
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import OperationalError, ProgrammingError
 
 from store.rows_for_tests import cell, change, outcome, study
 from transferscope.errors import StoreError, UnreachableError
@@ -252,18 +252,27 @@ def _on_connect(store: Store, pragma: str) -> None:
     event.listen(engine, "connect", lambda raw, _record: raw.execute(pragma))
 
 
+REFUSED = Exception("refused")
+
+
 @pytest.mark.parametrize(
-    ("statement", "is_invalidated", "kind"),
-    [(None, False, UnreachableError), ("SELECT 1", False, StoreError), ("SELECT 1", True, UnreachableError)],
+    ("dialect", "error", "kind"),
+    [
+        ("postgresql", OperationalError(None, None, REFUSED), UnreachableError),
+        ("postgresql", OperationalError("SELECT 1", None, REFUSED), StoreError),
+        ("postgresql", OperationalError("SELECT 1", None, REFUSED, connection_invalidated=True), UnreachableError),
+        ("postgresql", ProgrammingError(None, None, REFUSED), StoreError),
+        ("sqlite", OperationalError(None, None, REFUSED), StoreError),  # a file has no connection to lose
+    ],
 )
 def test_a_lost_connection_is_told_from_a_statement_that_fails(
-    statement: str | None, is_invalidated: bool, kind: type[StoreError]
+    dialect: str, error: Exception, kind: type[StoreError]
 ) -> None:
     engine = create_engine("sqlite://")
-    engine.dialect.name = "postgresql"  # a SQLite file has no connection to lose
+    engine.dialect.name = dialect
 
     def ask() -> None:
-        raise OperationalError(statement, None, Exception("refused"), connection_invalidated=is_invalidated)
+        raise error
 
     with pytest.raises(StoreError) as said, Database(engine, "the place").write():
         ask()
