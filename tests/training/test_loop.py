@@ -193,6 +193,21 @@ def test_the_curve_has_its_points_and_leaves_training_as_it_was() -> None:
     assert torch.equal(weights(network), weights(plain))
 
 
+def test_weights_of_the_least_held_out_risk_are_kept_and_two_points_without_a_lower_one_end_the_run() -> None:
+    """Read every ten steps, a tie of the first number by the second: the least is that after 40 steps."""
+    risks = [(0.9, 0.0), (0.5, 0.0), (0.7, 0.0), (0.4, 0.2), (0.4, 0.1), (0.4, 0.1), (0.6, 0.0), (0.1, 0.0)]
+    network, read = module(), list[torch.Tensor]()
+
+    def held_out() -> tuple[float, ...]:
+        read.append(weights(network).clone())
+        return risks[len(read) - 1]
+
+    settings = replace(SETTINGS, early_stopping=2)
+    found = train(learner_of(network), settings, OPTIONS, n_steps=100, held_out=held_out)
+    assert (found.best_step, found.cost.steps, found.status) == (40, 60, "converged")
+    assert torch.equal(weights(network), read[4])
+
+
 def test_what_has_nothing_to_train_is_measured_once_at_its_start() -> None:
     tensors = to_tensors(data(), pixel_scale(data()))
     learner = Learner(nn.Identity(), [], {"target": Draw(tensors)}, lambda batches, step: torch.zeros(()))
