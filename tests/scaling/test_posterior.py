@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy import stats
 
 from scaling.examples import EXACT, SIZES
 from transferscope.scaling import observe
@@ -30,11 +31,12 @@ def test_a_rising_curve_has_a_flat_posterior() -> None:
     assert np.isfinite(posterior.weights).all()
     assert not posterior.falls
     assert power_posterior(observe(SIZES, EXACT)).falls
-    level = np.average(errors, weights=1 / errors**2)
+    weights = 1 / errors**2
+    level = np.average(errors, weights=weights)
+    stderr = np.sqrt(weights @ (errors - level) ** 2 / 6 / weights.sum())
     low, middle, high = (posterior.quantile(posterior.C, at) for at in (0.05, 0.5, 0.95))
-    assert middle == pytest.approx(level, rel=0.05)
-    assert low < 0.8 * level  # as far as seven errors that differ that much leave it open
-    assert high > 1.2 * level
+    assert (middle, high) == pytest.approx((level, level + stats.t.ppf(0.95, 6) * stderr), rel=0.05)
+    assert low == errors.min()
     assert posterior.quantile(posterior.alpha, 0.95) > 4 * posterior.quantile(posterior.alpha, 0.05)  # the prior
 
 
