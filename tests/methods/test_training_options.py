@@ -220,6 +220,9 @@ def test_statistics_of_random_weights_follow_at_least_as_fast_as_those_of_pytorc
     assert layers(slow)[1].momentum == 0.001
     tuned = FineTune().fit(task, slow, options(steps=5)).network
     assert layers(tuned)[1].momentum == 0.001  # of a network that is trained already
+    for faster in (0.5, None):  # or the mean of all batches
+        layers(usual)[1].momentum = faster
+        assert not same(weights_of(Scratch().fit(task, usual, options(steps=5)).network), weights_of(fitted[1]))
 
 
 @pytest.mark.parametrize("method", [FineTune(), MerlinFt(), FineTune(head="probe")])
