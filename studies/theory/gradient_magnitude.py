@@ -25,7 +25,7 @@ from transferscope.study.facts import examples_as_read
 from transferscope.study.fitting import spread_examples
 from transferscope.training import scale_of
 
-N_IMAGES, STARTS = 128, 5
+N_IMAGES, STARTS = 128, 3
 NETWORK = NetworkSettings(
     f"{Path(__file__).parents[2] / 'examples' / 'imagenet.py'}:efficientnet_lite0", input=NetworkInput(size=64)
 )

@@ -11,6 +11,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import gradient_magnitude
 import pandas as pd
 import scene_entropy
 from imagenet_heads import study_of as heads_of
@@ -71,7 +72,15 @@ SCRIPTS = {
         "learnt": "CIFAR-10",
         "images": f"{scene_entropy.N_SCENES:,}",
         "seeds": "5",
-    }
+    },
+    "gradient_magnitude": {
+        "network": "EfficientNet-lite0",
+        "inputs": "64 pixels",
+        "statistics": "those of the batch",
+        "layer": "25th of 50",
+        "images": str(gradient_magnitude.N_IMAGES),
+        "seeds": str(gradient_magnitude.STARTS),
+    },
 }
 """What runs of a script of this folder were made with."""
 OF_AUTHORS = {

@@ -485,7 +485,7 @@ def liu_figure_7() -> Verdict:
         f"7d: first over last layer {min(random):.0f} to {max(random):.0f} from random weights, {min(given):.0f} to "
         f"{max(given):.0f} from ImageNet, surely on {sum(map(above, found))} of six targets; 7c, the projection on "
         "weights, is the larger after pre-training: the reverse of the paper",
-        differs="7d alone, EfficientNet-lite0, before the first step; 7a and 7b are not drawn",
+        differs="7d alone, EfficientNet-lite0, before the first step",
     )
 
 
@@ -951,6 +951,7 @@ VERDICTS: Mapping[tuple[str, str], Callable[[], Verdict]] = {
     ("liu2019", "Figures 5, 10, 12, 13"): liu_landscapes,
     ("liu2019", "Figures 6, 11"): liu_figure_6,
     ("liu2019", "Figure 7"): liu_figure_7,
+    ("liu2019", "Figure 7a, b"): liu_figure_7ab,
     ("liu2019", "Figure 8a, b"): liu_figure_8ab,
     ("liu2019", "Figure 8c, d"): liu_figure_8cd,
     ("liu2019", "Figure 9"): liu_figure_9,

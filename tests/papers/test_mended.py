@@ -136,6 +136,16 @@ def figure_6() -> list[float]:
     return [*whole, *ratio(*(number(runs, *arm, name=name, step=0) for arm in EQUAL))]
 
 
+def figure_7ab() -> list[float]:
+    runs: Any = pd.read_csv(RUNS / "imagenet-gradients.csv")
+    assert set(runs["layer"]) == {"features._blocks.8._expand_conv"}
+    means = runs.set_index(["target", "weights", "start"])["mean"].sort_index()
+    targets = ("cifar10", "svhn", "fashion-mnist", "usps", "mnist", "glyphs")
+    spread = (runs["high"] / runs["low"]).groupby(runs["weights"]).mean()
+    ratios = (ratio(means[target, "random"], means[target, "imagenet"], 6) for target in targets)
+    return [*itertools.chain(*ratios), spread["random"], spread["imagenet"]]
+
+
 def figure_8ab() -> list[float]:
     runs, found = raw("why-labels.csv"), []
     for study in ("why-labels", "why-labels-svhn"):
@@ -463,6 +473,7 @@ BY_HAND: dict[str, Callable[[], list[float]]] = {
     "Liu et al. 2019: Figure 3": figure_3,
     "Liu et al. 2019: Figures 5, 10, 12, 13": landscapes,
     "Liu et al. 2019: Figures 6, 11": figure_6,
+    "Liu et al. 2019: Figure 7a, b": figure_7ab,
     "Liu et al. 2019: Figure 8a, b": figure_8ab,
     "Liu et al. 2019: Figure 8c, d": figure_8cd,
     "Liu et al. 2020: Figure 1": merlin_figure_1,

@@ -93,6 +93,13 @@ def test_the_risk_of_a_power_law_target_is_its_mean_squared_error() -> None:
     assert float(pair.target.risk(pair.source.weights)) == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize("theta", [0.0, 0.7, 2.5])
+def test_the_angle_of_teachers_is_that_of_any_norms(theta: float) -> None:
+    pair = teachers_at_angle(4, theta=theta, source_norm=2.0, target_norm=0.3)
+    assert pair.theta == pytest.approx(theta, abs=1e-7)
+    assert (pair.source.norm, pair.target.norm) == pytest.approx((2.0, 0.3))
+
+
 def test_teachers_apart_differ_by_the_vector_that_was_given() -> None:
     difference = np.array([1.0, -2.0, 0.0])
     pair = teachers_apart(difference, source=np.ones(3), covariance=isotropic(3))
