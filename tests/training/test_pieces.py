@@ -187,6 +187,14 @@ def test_a_scale_of_bytes_is_refused_for_vectors() -> None:
         scale_of(network, vectors)
 
 
+@pytest.mark.parametrize("end", [-0.5, 1.5])
+def test_images_of_numbers_outside_of_0_to_1_are_refused(end: float) -> None:
+    network = Network(nn.Flatten(), nn.Linear(6, 2), 6, input=NetworkInput(mean=0.5, std=0.2))
+    pixels = np.array([0.0, end, 0.2, 0.4, 0.6, 1.0] * 2, dtype=np.float32).reshape(2, 1, 2, 3)
+    with pytest.raises(DataError, match="expected bytes, or numbers from 0 to 1"):
+        scale_of(network, LabelledSet(pixels, np.arange(2), ("a", "b")))
+
+
 def test_test_pixels_are_scaled_by_training_pixels() -> None:
     scale = pixel_scale(images(50, seed=0))
     test = images(9, seed=1)
