@@ -2,6 +2,7 @@ import json
 import shlex
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,25 +37,29 @@ def test_the_verdict_is_part_of_the_summary(summary: Summary) -> None:
     assert "objective" in {one.kind for one in notes(summary.frames, summary.decided)}
 
 
-def test_a_study_without_results_is_an_error_that_says_what_to_do(tmp_path: Path, small: Fabrication) -> None:
-    nothing = replace(small, not_done=frozenset(_all_runs(small)))
-    with fabricate(tmp_path / "s.sqlite", nothing) as store, pytest.raises(StoreError) as error:
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [
+        ("not_done", "'usps' has no finished run of any method yet: run `transferscope run`"),
+        ("failed", "'usps' has .* 9 of its 12 runs failed; the first said: the loss became NaN at step 311"),
+    ],
+)
+def test_a_study_without_results_is_an_error_that_says_why(
+    state: str, said: str, tmp_path: Path, small: Fabrication
+) -> None:
+    pairs = [("", "scratch"), ("fashion", "fine-tune"), ("fashion", "joint")]
+    runs = frozenset((source, method, 600, seed) for source, method in pairs for seed in range(small.n_seeds))
+    nothing: dict[str, Any] = {state: runs}
+    made = fabricate(tmp_path / "s.sqlite", replace(small, **nothing))
+    with made as store, pytest.raises(StoreError, match=said):
         summarise(store, "usps")
-    assert str(error.value) == (
-        "the study 'usps' has no finished run of any method yet: run `transferscope run` on its study file first"
-    )
 
 
-def test_a_study_that_only_failed_says_why(tmp_path: Path, small: Fabrication) -> None:
-    with (
-        fabricate(tmp_path / "s.sqlite", replace(small, failed=frozenset(_all_runs(small)))) as store,
-        pytest.raises(StoreError) as error,
-    ):
-        summarise(store, "usps")
-    assert str(error.value) == (
-        "the study 'usps' has no finished run of any method, and 9 of its 12 runs failed; "
-        "the first said: the loss became NaN at step 311"
-    )
+@pytest.fixture
+def undecided(tmp_path: Path, small: Fabrication) -> Summary:
+    """Two seeds of one transfer arm and of training from scratch."""
+    with fabricate(tmp_path / "s.sqlite", replace(small, gains={"fashion": {"fine-tune": 0.08}}, n_seeds=2)) as store:
+        return summarise(store, "usps")
 
 
 @pytest.mark.parametrize(
@@ -66,14 +71,13 @@ def test_a_study_that_only_failed_says_why(tmp_path: Path, small: Fabrication) -
     ],
 )
 def test_what_settles_is_a_command_that_keeps_the_seeds_of_the_study(
-    own: list[int], option: str, tmp_path: Path, small: Fabrication
+    own: list[int], option: str, undecided: Summary
 ) -> None:
     """A number of seeds does not name seed 100, which would be gone."""
-    with fabricate(tmp_path / "s.sqlite", replace(small, gains={"fashion": {"fine-tune": 0.08}}, n_seeds=2)) as store:
-        found = summarise(store, "usps")
-    assert settling(found.frames, found.decided)[0].facts["more"] == 12
-    vars(found.frames)["seeds"] = own
-    step = next_step(found.frames, found.decided, settling(found.frames, found.decided))
+    frames, decided = undecided.frames, undecided.decided
+    assert settling(frames, decided)[0].facts["more"] == 12
+    vars(frames)["seeds"] = own
+    step = next_step(frames, decided, settling(frames, decided))
     command = run_command("usps.toml", step.options)
     assert command == f"transferscope run usps.toml {option}"
     *_, options = shlex.split(command)  # as a shell hands it on
@@ -83,27 +87,26 @@ def test_what_settles_is_a_command_that_keeps_the_seeds_of_the_study(
     assert len(seeds) == 14
 
 
-def test_a_race_is_resumed_for_twice_what_its_next_run_takes(tmp_path: Path, small: Fabrication) -> None:
-    with fabricate(tmp_path / "s.sqlite", replace(small, gains={"fashion": {"fine-tune": 0.08}}, n_seeds=2)) as store:
-        found = summarise(store, "usps")
+def test_a_race_is_resumed_for_twice_what_its_next_run_takes(undecided: Summary) -> None:
     left = (NotBegun("joint", "fashion", 600, None), NotBegun("merlin", "fashion", 600, 91.0))
-    study = replace(found.frames.study, spec={**found.frames.study.spec, "race": {"minutes": 1}})
-    frames = replace(found.frames, study=study, documents={"race": asdict(RaceState("time", left))})
-    assert next_step(frames, found.decided, []).options == "--set race.minutes=4"  # 91 s are above 3 / 2 min
-    unlikely = [replace(one, kind="unlikely") for one in settling(frames, found.decided)]
-    assert next_step(frames, found.decided, unlikely).options == "--set race.minutes=4"  # arms without a run may help
+    study = replace(undecided.frames.study, spec={**undecided.frames.study.spec, "race": {"minutes": 1}})
+    frames = replace(undecided.frames, study=study, documents={"race": asdict(RaceState("time", left))})
+    decided, unlikely = (
+        undecided.decided,
+        [replace(one, kind="unlikely") for one in settling(frames, undecided.decided)],
+    )
+    assert next_step(frames, decided, []).options == "--set race.minutes=4"  # 91 s are above 3 / 2 min
+    assert next_step(frames, decided, unlikely).options == "--set race.minutes=4"  # arms without a run may help
     vars(frames)["documents"] = {"race": asdict(RaceState("time", ()))}
-    assert next_step(frames, found.decided, []).options == "--set race.minutes=2"
-    assert next_step(frames, found.decided, unlikely).options is None  # more runs of these arms would be in vain
+    assert next_step(frames, decided, []).options == "--set race.minutes=2"
+    assert next_step(frames, decided, unlikely).options is None  # more runs of these arms would be in vain
 
 
-def test_the_page_says_where_no_number_of_seeds_decides(tmp_path: Path, small: Fabrication) -> None:
-    with fabricate(tmp_path / "s.sqlite", replace(small, gains={"fashion": {"fine-tune": 0.08}}, n_seeds=2)) as store:
-        found = summarise(store, "usps")
+def test_the_page_says_where_no_number_of_seeds_decides(undecided: Summary) -> None:
     for chance, is_said in ((0.0, True), (0.9, False)):
         more = MoreSeeds(("scratch", "fine-tune from fashion"), 12, chance, of_examples=0.83)
-        decided = {n: replace(decision, more_seeds=more) for n, decision in found.decided.items()}
-        whether = study_parts(replace(found, decided=decided))[0]
+        decided = {n: replace(decision, more_seeds=more) for n, decision in undecided.decided.items()}
+        whether = study_parts(replace(undecided, decided=decided))[0]
         assert (whether.question, "83 % of the variance" in whether.sentence) == ("whether", is_said)
 
 
@@ -121,8 +124,3 @@ def test_an_arm_with_fewer_seeds_than_others_has_its_number_beside_its_score(
         "Fine-tuning": "2 seeds",
         "Joint training": f"{adjusted}(1 of 3)",
     }
-
-
-def _all_runs(small: Fabrication) -> set[tuple[str, str, int, int]]:
-    pairs = [("", "scratch"), ("fashion", "fine-tune"), ("fashion", "joint")]
-    return {(source, method, 600, seed) for source, method in pairs for seed in range(small.n_seeds)}
