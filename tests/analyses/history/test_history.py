@@ -64,6 +64,14 @@ def test_a_probe_tells_the_kind_of_the_task() -> None:
     assert max(found.improvement[8:14]) < min(found.improvement[2:8])
 
 
+def test_an_arm_that_is_as_good_on_every_task_is_expected_to_be_so_on_the_next() -> None:
+    """Within three standard errors of the mean of an arm over 30 tasks."""
+    level, noise = np.linspace(0.5, 0.9, 9), 0.05
+    scores = level + noise * np.random.default_rng(0).standard_normal((30, 9))
+    found = predict(scores, {arm: float(level[arm]) for arm in (1, 3, 5, 7)})
+    assert found.mean == pytest.approx(level, abs=3 * noise / np.sqrt(30))
+
+
 def test_the_next_arm_is_that_of_the_greedy_cover() -> None:
     """By brute force, with the weights by NumPy's correlation of the probes."""
     rng = np.random.default_rng(3)
