@@ -82,6 +82,7 @@ def test_several_curves_are_asked_about(frame: pd.DataFrame, columns: Columns, f
             curve(level, noise=0.001, draw=i, seed=i, split=f"s{i}", date=f"2026-0{i + 1}-01")
             for i, level in enumerate([1.1, 1.0, 0.9, 1.05])
         ),
+        curve(noise=0.02).assign(host=list("abababa")),  # one curve, whatever ran each size
         # names of single rows
         repeated().assign(path=[f"run{row}.json" for row in range(28)], note=pd.array(["rerun", *[None] * 27])),
     ],
