@@ -318,6 +318,23 @@ def test_a_copied_store_file_reads_the_same(tmp_path: Path) -> None:
         assert copied.files == tmp_path / "copy.files"
 
 
+def test_runners_of_a_server_keep_networks_in_one_folder(tmp_path: Path) -> None:
+    def check(files: Path) -> None:
+        with Store.open(tmp_path / "s.sqlite", files=files) as store:
+            store._database.engine.dialect.name = "mysql"  # no file that its folder of networks lies beside
+            store.check_files()
+
+    first, same, elsewhere = tmp_path / "first", tmp_path / "same", tmp_path / "elsewhere"
+    same.symlink_to(first)
+    for files in (first, first, same):
+        check(files)
+    for _ in ("empty", "with the mark of another database"):
+        with pytest.raises(StoreError, match=f"are in {first} on .* would write to {elsewhere};"):
+            check(elsewhere)
+        (mark,) = first.iterdir()
+        (elsewhere / mark.name).write_text("0" * 32)
+
+
 @pytest.mark.parametrize(
     ("cells", "message"),
     [
