@@ -17,6 +17,7 @@ from transferscope.data.image_files import ImageForm, read_images
 from transferscope.data.image_folder import read_images_below
 from transferscope.data.input_form import InputForm
 from transferscope.data.load import load, parse_name, seen_from
+from transferscope.data.transforms.pixels import resized
 from transferscope.data.unlabelled import input_form, read_unlabelled
 from transferscope.errors import CorruptDataError, DataError, SettingsError, UnknownNameError
 from transferscope.training import pixel_scale, to_tensors
@@ -314,6 +315,18 @@ def test_a_large_part_of_mapped_images_is_mapped_too(tmp_path: Path, monkeypatch
     assert not [file for file in (tmp_path / "cache").iterdir() if file.is_file()]
     monkeypatch.setenv("TRANSFERSCOPE_CACHE", str(tmp_path / "nowhere"))
     assert type(train.take(index).inputs) is np.ndarray
+
+
+def test_what_is_made_of_images_is_mapped_if_these_are_and_it_is_large(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mixed(tmp_path / "photos")
+    mapped = load(f"folder:{tmp_path / 'photos'}?test_share=0.34").train.inputs
+    for large, expected in ((False, np.ndarray), (True, np.memmap)):
+        if large:
+            monkeypatch.setattr("transferscope.data.task._LARGE", 1)
+        assert type(resized(mapped, (16, 16))) is expected
+        assert type(resized(np.array(mapped), (16, 16))) is np.ndarray
 
 
 def test_training_reads_the_mapped_array_without_a_copy(tmp_path: Path) -> None:
