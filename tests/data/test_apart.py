@@ -1,7 +1,7 @@
 """Groups and times keep parts apart, beside scikit-learn's own splitters on drawn data."""
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from sklearn.model_selection import GroupKFold, GroupShuffleSplit
 from data.test_hf_dataset import save
 from transferscope.data import Dataset, LabelledSet, load
 from transferscope.data.apart import read_apart_by
+from transferscope.data.load import seen_from
 from transferscope.data.memory import InMemory, write_in_memory
 from transferscope.data.splits import few_shot_rows, folds, rows_after, rows_of_parts, rows_split_off
 from transferscope.errors import DataError
@@ -92,6 +93,7 @@ def test_a_class_of_one_group_is_in_every_part_that_is_fitted_on() -> None:
     assert all(0 in set(groups[fold.fit]) for fold in dealt)
     of_one_group = replace(examples, groups=np.zeros(60, dtype=np.int64))
     assert folds(of_one_group, 3, seed=0) == ()
+    assert len(folds(drawn(0), 2, seed=0)) == 2  # the fewest
     with pytest.raises(DataError, match="1 group"):
         rows_split_off(of_one_group, 0.2, seed=0)
 
@@ -228,7 +230,8 @@ def check_later_and_of_other_groups(
         assert len(sides) == 2 or row in {*train, *test}
 
 
-def rows_by(groups: str, times: list[int], *, seed: int = 0) -> tuple[list[int], list[int], str]:
+def rows_by(groups: Iterable[object], times: Sequence[float], *, seed: int = 0) -> tuple[list[int], list[int], str]:
+    """Rows of the training and the test part of data that are split by group and time, and what is said of them."""
     apart = read_apart_by(pd.DataFrame({"g": list(groups), "t": times}), "g", "t", "rows")
     labels = np.zeros(len(times))
     train, test, note = rows_of_parts(
@@ -263,13 +266,9 @@ def test_later_parts_of_other_groups_on_drawn_data(seed: int) -> None:
     groups = rng.integers(0, 60, n)
     width = 0.1 if seed % 2 else 1.0
     times = (begin[groups] + width * rng.uniform(0, 1, n)).round(2)
-    frame = pd.DataFrame({"g": groups, "t": times})
-    apart = read_apart_by(frame, "g", "t", "rows")
-    train, test, note = rows_of_parts(
-        np.zeros(n), 0.2, name="rows", kind="regression", label_names=None, seed=seed, apart=apart
-    )
+    train, test, note = rows_by(groups, times.tolist(), seed=seed)
     early, _ = rows_after(times, 0.2, name="rows")
-    check_later_and_of_other_groups(train.tolist(), test.tolist(), groups, times, set(early.tolist()))
+    check_later_and_of_other_groups(train, test, groups, times, set(early.tolist()))
     left_out = n - len(train) - len(test)
     assert f"{left_out} of {n} rows" in note
     if width < 1:
@@ -279,9 +278,8 @@ def test_later_parts_of_other_groups_on_drawn_data(seed: int) -> None:
 
 def test_columns_that_keep_rows_apart_are_no_features(tmp_path: Path) -> None:
     table().to_csv(tmp_path / "t.csv", index=False)
-    plain = load(f"csv:{tmp_path / 't.csv'}?label=ill")
-    grouped = load(f"csv:{tmp_path / 't.csv'}?label=ill&group=patient")
-    timed = load(f"csv:{tmp_path / 't.csv'}?label=ill&time=seen")
+    spec = f"csv:{tmp_path / 't.csv'}?label=ill"
+    plain, grouped, timed = load(spec), load(f"{spec}&group=patient"), load(f"{spec}&time=seen")
     names = [set(part.provenance["columns"].split('"')) for part in (plain, grouped, timed)]
     assert "patient" in names[0]
     assert "patient" not in names[1]
@@ -306,9 +304,11 @@ def test_groups_that_cannot_be_kept_apart_are_refused(
 
 
 def test_a_test_part_of_ones_own_is_checked(tmp_path: Path) -> None:
-    frame = table()
-    frame[:200].to_csv(tmp_path / "a.csv", index=False)
-    frame[200:].to_csv(tmp_path / "b.csv", index=False)
+    def write_parts(frame: pd.DataFrame) -> None:
+        frame[:200].to_csv(tmp_path / "a.csv", index=False)
+        frame[200:].to_csv(tmp_path / "b.csv", index=False)
+
+    write_parts(frame := table())
     spec = f"csv:{tmp_path / 'a.csv'}?label=ill&test={tmp_path / 'b.csv'}"
     common = set(frame["patient"][:200]) & set(frame["patient"][200:])
     with pytest.raises(DataError, match=f"{len(common)} groups of 'patient' in both"):
@@ -318,9 +318,7 @@ def test_a_test_part_of_ones_own_is_checked(tmp_path: Path) -> None:
     frame.assign(seen="2024-05-01").to_csv(tmp_path / "one.csv", index=False)
     with pytest.raises(DataError, match=f"the time is the same in all {len(frame)} rows"):
         load(f"csv:{tmp_path / 'one.csv'}?label=ill&time=seen")
-    frame = frame.sort_values("seen").assign(patient=["p1"] * 200 + ["p2"] * 40)
-    frame[:200].to_csv(tmp_path / "a.csv", index=False)
-    frame[200:].to_csv(tmp_path / "b.csv", index=False)
+    write_parts(frame.sort_values("seen").assign(patient=["p1"] * 200 + ["p2"] * 40))
     assert len(load(f"{spec}&group=patient&time=seen").test) == 40
     days = pd.DataFrame({"x": np.arange(80) % 7, "day": np.arange(80) // 4, "y": np.arange(80) % 2})
     days.to_csv(tmp_path / "days.csv", index=False)
@@ -346,15 +344,13 @@ def test_data_in_memory_take_groups_as_scikit_learn_does(form: str, tmp_path: Pa
     assert ("&drop=patient" in of_source) == (form == "frame")  # a column of both tables, and a feature of neither
     if form == "texts":
         return
-    kind, place = name.split(":", 1)
-    train, test = rows_of(load(f"{kind}:{tmp_path}/{place}"), frame, "csv")
+    train, test = rows_of(load(seen_from(name, tmp_path)), frame, "csv")
     assert len(train) + len(test) == 240
     assert not set(groups[train]) & set(groups[test])
     seen = "seen" if form == "frame" else pd.to_datetime(frame["seen"]).to_numpy()
     whole = frame if form == "frame" else data
     name = write_in_memory(whole, tmp_path, "target", InMemory(label=label, group=group, time=seen))
-    kind, place = name.split(":", 1)
-    train, test = rows_of(load(f"{kind}:{tmp_path}/{place}"), frame, "csv")
+    train, test = rows_of(load(seen_from(name, tmp_path)), frame, "csv")
     days = pd.to_datetime(frame["seen"]).to_numpy()
     assert days[train].max() < days[test].min()
     assert not set(groups[train]) & set(groups[test])
