@@ -24,6 +24,13 @@ _FEW = LabelledSet(np.zeros((4, 2), np.float32), np.arange(4) % 2, ("a", "b"))
 _DATA, _TABLE = Dataset("mine", _FEW, _FEW), pd.DataFrame({"n": [1, 2]})
 
 
+def _unchecked(record: Any, **values: Any) -> Any:
+    """Return a record with values of other types, as a program makes one; types are checked in tests alone."""
+    for name, value in values.items():
+        object.__setattr__(record, name, value)
+    return record
+
+
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
@@ -68,6 +75,14 @@ _DATA, _TABLE = Dataset("mine", _FEW, _FEW), pd.DataFrame({"n": [1, 2]})
         (
             lambda: DOOR.scaling(_TABLE, budget=10.0),
             ["scaling accepts no budget; give question={'budget': ...}"],
+        ),
+        (
+            lambda: DOOR.scaling(_TABLE, {"at": [1e6]}),
+            ["question: at is given as a list of float; expected a list of lists of numbers, as in [[1000000.0]]"],
+        ),
+        (
+            lambda: DOOR.scaling(_TABLE, _unchecked(ScalingQuestion(), at=("1M",))),
+            ["question: at is given as a tuple of"],
         ),
         (lambda: DOOR.scaling(_TABLE, columns={"by": 3}), ["columns: by is given as int 3; expected a list of texts"]),
         (lambda: DOOR.scaling(_TABLE, columns={"pretrain": "n"}), ["setting of columns 'pretrain'", "'pretrain_size'"]),

@@ -47,15 +47,14 @@ def checks_arguments(verb: Callable[P, T]) -> Callable[P, T]:
             return verb(*args, **kwargs)  # which says what it takes
         for name, value in bound.arguments.items():
             kinds = [kind for kind in _members(hints[name]) if kind is not NoneType]
-            if isinstance(value, Mapping) and len(kinds) == 1 and is_dataclass(kinds[0]):
-                bound.arguments[name] = _record(name, kinds[0], value)
+            record: Any = kinds[0] if len(kinds) == 1 and is_dataclass(kinds[0]) else None
+            if record is not None and isinstance(value, Mapping):
+                bound.arguments[name] = _record(name, record, value)
                 continue
             if not _fits(value, hints[name]):
-                single = any(_fits(value, one) for kind in _members(hints[name]) for one in _elements(kind))
-                raise SettingsError(
-                    f"{verb.__name__}({', '.join(by_place)}): {name} is given as {seen(value)}; expected "
-                    f"{_expected(hints[name])}{f', as in [{value!r}]' if single else ''}"
-                )
+                raise SettingsError(f"{verb.__name__}({', '.join(by_place)}): {_refusal(name, value, hints[name])}")
+            if record is not None and isinstance(value, record):
+                _check_record(name, record, {one.name: getattr(value, one.name) for one in fields(record)})
         return verb(*bound.args, **bound.kwargs)
 
     checked.__signature__ = ReadableSignature.of(verb)  # type: ignore[attr-defined]
@@ -64,13 +63,22 @@ def checks_arguments(verb: Callable[P, T]) -> Callable[P, T]:
 
 def _record(argument: str, kind: Any, values: Mapping[Any, Any]) -> Any:
     """Return a record of these fields."""
+    _check_record(argument, kind, values)
+    return kind(**{name: _tuples(value) for name, value in values.items()})
+
+
+def _check_record(argument: str, kind: Any, values: Mapping[Any, Any]) -> None:
     hints = get_type_hints(kind)
     for name, value in values.items():
         if name not in hints:
             raise unknown_name(f"setting of {argument}", str(name), hints)
         if not _fits(value, hints[name]):
-            raise SettingsError(f"{argument}: {name} is given as {seen(value)}; expected {_expected(hints[name])}")
-    return kind(**{name: _tuples(value) for name, value in values.items()})
+            raise SettingsError(f"{argument}: {_refusal(name, value, hints[name])}")
+
+
+def _refusal(name: str, value: object, hint: Any) -> str:
+    single = any(_fits(value, one) for kind in _members(hint) for one in _elements(kind))
+    return f"{name} is given as {seen(value)}; expected {_expected(hint)}{f', as in [{value!r}]' if single else ''}"
 
 
 def _tuples(value: Any) -> Any:
@@ -179,9 +187,16 @@ def _expected(hint: Any) -> str:
         if plain is Literal:
             words += map(repr, get_args(kind))
         elif held := _elements(kind) or (get_args(kind)[1:] if plain is Mapping else ()):
-            inner = {*_members(held[0])}
-            several = "these" if len(inner) > 1 and inner <= kinds else _SEVERAL.get(get_origin(held[0]) or held[0], "")
-            words.append(("a dict" if plain is Mapping else "a list") + (f" of {several}" if several else ""))
+            words.append(("a dict" if plain is Mapping else "a list") + _held(held[0], kinds))
         else:
             words.append(_CALLED.get(plain, getattr(plain, "__name__", str(plain))))
     return listed(words, last="or")
+
+
+def _held(hint: Any, kinds: set[Any]) -> str:
+    """Return what a list or dict holds, as in " of numbers" and " of lists of numbers"; empty if it has no words."""
+    inner = {*_members(hint)}
+    if len(inner) > 1 and inner <= kinds:
+        return " of these"
+    several = "lists" if _elements(hint) else _SEVERAL.get(get_origin(hint) or hint, "")
+    return f" of {several}{''.join(_held(one, set()) for one in _elements(hint))}" if several else ""
