@@ -142,8 +142,9 @@ def test_the_status_of_an_unchanged_file_needs_no_torch() -> None:
 
 def test_seeds_and_labels_are_asked_for_in_place_of_those_of_the_file(call: Call) -> None:
     asked = ("run", "digits.toml", "--labels", 10)
-    said = call(*asked, 30, "--seeds", 2, "--workers", 0, "--quiet")
+    said = call(*asked, 30, "--seeds", 2, "--workers", 0)
     assert said.out.startswith("digits: 4 of 4 runs done\n")
+    assert "4 of 4" not in said.err  # so that a log of both says it once
     with Store.open("runs/digits.sqlite", create=False) as store:
         found = {(cell.cell.labels["n_target"], cell.cell.labels["seed"]) for cell in store.cells("digits")}
     assert found == {(10, 0), (10, 1), (30, 0), (30, 1)}

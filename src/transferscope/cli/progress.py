@@ -68,7 +68,7 @@ def study_view(name: str, *, quiet: bool) -> Iterator[View]:
 
 class Lines(View):
     """Lines for logs, at growing intervals: when runs end, otherwise after 1, 2, 4, ... minutes; failures only in quiet
-    mode."""
+    mode. The end of a study is said by its answer alone."""
 
     def __init__(self, name: str, *, quiet: bool) -> None:
         super().__init__()
@@ -83,7 +83,7 @@ class Lines(View):
         ended, since = (event.done, event.failed), now - self._said_at
         is_same, over = ended == self._said, sum(ended) == event.total and not event.is_race
         between = max(_SECONDS_BETWEEN_LINES, SHARE_BETWEEN_LINES * (now - self._began))
-        if self._quiet or since < (self._silence if is_same else 0.0 if over else between):
+        if self._quiet or over or since < (self._silence if is_same else between):
             return
         self._silence = 2 * self._silence if is_same else _SECONDS_OF_SILENCE
         self._said, self._said_at = ended, now
