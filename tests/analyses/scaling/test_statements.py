@@ -79,6 +79,21 @@ def test_other_data_is_named_where_it_is_better_and_not_where_it_is_not() -> Non
     assert variant.facts["chance"] > 0.95 > same.facts["chance"]
 
 
+@pytest.mark.parametrize(("n_curves", "alone"), [(3, set()), (8, {"c6", "c7"})])
+def test_every_curve_has_its_sentence_and_those_of_many_without_one_are_named(n_curves: int, alone: set[str]) -> None:
+    """Only the first of them has its floor, of 0.05, below the target of 0.075; the others have 0.1, 0.11, ..."""
+    names = [f"c{curve}" for curve in range(n_curves)]
+    errors = np.concatenate([STEEP, *(STEEP + 0.04 + 0.01 * curve for curve in range(1, n_curves))])
+    asked = ScalingQuestion(target_score=0.075)
+    found = result_of(np.tile(SIZES, n_curves), errors, asked, data=np.repeat(names, len(SIZES)))
+    said = {name: [line for line in str(found.verdict).splitlines() if f"of {name}:" in line.lower()] for name in names}
+    assert {name for name, lines in said.items() if not lines} == alone
+    assert [name for name, lines in said.items() if "it reaches" in " ".join(lines)] == ["c0"]
+    assert [note for note in found.analysis.notes if "table alone" in note] == (
+        ["in the table alone: c6 and c7"] if alone else []
+    )
+
+
 @pytest.mark.parametrize(("a", "b", "more"), [(0.05, 0.4, "labels"), (0.4, 0.05, "pretraining")])
 def test_the_size_that_gains_more_is_named(a: float, b: float, more: str) -> None:
     """Of a product of powers, doubling a size multiplies the error by 2^-rate."""
@@ -308,6 +323,19 @@ def test_pretraining_has_a_worth_at_each_s_by_the_runs_without_it() -> None:
     assert [size for size, _ in found] == s.tolist()
     assert [count.value for _, count in found][:4] == pytest.approx(1.5 * s[:4] + 100, rel=0.1)
     assert all(count.low <= 1.5 * size + 100 <= count.high for size, count in found)
+
+
+def test_every_group_over_both_sizes_has_its_sentence() -> None:
+    """Of one group pretraining is worth more labels than any number that training from scratch was measured with."""
+    n, s = (one.ravel() for one in np.meshgrid([0.0, 1000, 4000, 16_000], 50.0 * 4 ** np.arange(4)))
+    groups = [0.4 * (n == 0) + (n + 100) ** -0.3 + 2 * s**-0.4 + floor for floor in (0.05, 0.1)]
+    rows = [(*row, name) for name, errors in zip("ab", groups, strict=True) for row in zip(n, s, errors, strict=True)]
+    frame = pd.DataFrame(rows, columns=["n", "s", "error", "data"])
+    lines = str(scaling(frame, columns=Columns(finetune_size="s", by=("data",))).verdict).splitlines()
+    assert {line[:6] for line in lines} == {"Of a: ", "Of b: "}
+    (worth,) = (line for line in lines if "worth" in line)
+    assert "more than" in worth
+    assert "any size" not in worth
 
 
 @pytest.mark.parametrize(("fixed", "kept"), [("ratio", "params"), ("tokens", "params"), ("params", "tokens")])

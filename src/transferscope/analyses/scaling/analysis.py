@@ -35,6 +35,9 @@ from transferscope.settings.questions import ScalingQuestion
 from transferscope.study.measure import ERROR, Measure
 from transferscope.wording import few
 
+MOST_TOLD = 6
+"""Most curves with sentences; further ones are in the table alone."""
+
 BUDGETS = (1.0, 10.0, 100.0)
 """Default budgets of compute, in units of the largest measured one."""
 
@@ -124,6 +127,13 @@ class Analysis:
     cautions: tuple[str, ...] = ()
     of_data: bool = True
 
+    @property
+    def told(self) -> tuple[CurveAnalysis | SurfaceAnalysis, ...]:
+        """The curves or groups with sentences, that of the answer first."""
+        usable: list[CurveAnalysis | SurfaceAnalysis] = [*self.surfaces]
+        usable += [curve for curve in self.curves if curve.advice is not None]
+        return tuple(sorted(usable, key=lambda one: one.name != self.lead)[:MOST_TOLD])
+
 
 def analyse(
     groups: Mapping[str, Observations], question: ScalingQuestion, *, measure: Measure = ERROR, compute: bool = False
@@ -172,11 +182,13 @@ def analyse(
             if len(np.unique(curves[name].sizes[:, 0])) > 1:
                 alone = "no law that gets better with n agrees with its points, so it is compared with nothing"
                 notes = (*notes, f"{name}: {alone}.")
-    beside = [name for name in [*(one.name for one in analysed), *(one.name for one in surfaces)] if name != lead]
-    aside = [f"the sentences are about {lead}; in the table alone: {few(beside)}"] if beside else []
+    analysis = Analysis(question, measure, analysed, lead, gains, surfaces, compute, ())
+    told = {one.name for one in analysis.told}
+    beside = [name for name in [*(one.name for one in analysed), *(one.name for one in surfaces)] if name not in told]
+    aside = [f"in the table alone: {few(beside)}"] if told and beside else []
     unclear = hints(groups, question, errors=not measure.higher_is_better, compute=compute)
     notes = (*unclear, *aside, *notes, *_on_data(groups, analysed))
-    return Analysis(question, measure, analysed, lead, gains, surfaces, compute, tuple(dict.fromkeys(notes)))
+    return replace(analysis, notes=tuple(dict.fromkeys(notes)))
 
 
 def _on_data(groups: Mapping[str, Observations], curves: tuple[CurveAnalysis, ...]) -> list[str]:

@@ -63,13 +63,22 @@ def number(value: float) -> str:
 
 
 def statements(analysis: Analysis) -> tuple[Statement, ...]:
-    """Return the answer, then the expected benefit of the next run, then the uncertainty."""
-    if analysis.surfaces:
-        return tuple(_of_compute(analysis) if analysis.compute else _of_surface(analysis))
-    for curve in analysis.curves:
-        if curve.name == analysis.lead and curve.advice is not None:
-            return tuple(_of_curve(analysis, curve))
-    return (state("no advice", message=analysis.curves[0].message if analysis.curves else "nothing was fitted"),)
+    """Return the answer, then the expected benefit of the next run, then the uncertainty; then the answer of others."""
+    first, *others = analysis.told or (None,)
+    if first is None:
+        return (state("no advice", message=analysis.curves[0].message if analysis.curves else "nothing was fitted"),)
+    return (*_of(analysis, first), *(_answer(analysis, one) for one in others))
+
+
+def _of(analysis: Analysis, one: CurveAnalysis | SurfaceAnalysis) -> Iterator[Statement]:
+    if isinstance(one, CurveAnalysis):
+        return _of_curve(analysis, one)
+    return _of_compute(analysis, one) if analysis.compute else _of_surface(analysis, one)
+
+
+def _answer(analysis: Analysis, one: CurveAnalysis | SurfaceAnalysis) -> Statement:
+    """Return the first statement after any warning."""
+    return next(said for said in _of(analysis, one) if said.kind != "rises")
 
 
 def _of_curve(analysis: Analysis, curve: CurveAnalysis) -> Iterator[Statement]:
@@ -102,19 +111,19 @@ def _of_curve(analysis: Analysis, curve: CurveAnalysis) -> Iterator[Statement]:
         yield _decided(decision, named, of_data=analysis.of_data)
         run = advice.next_run
         if run is not None and decision.falls and decision.scenario != "reached":
-            yield _next_run(run, "n", forecast.each)
+            yield _next_run(run, "n", named, forecast.each)
         yield far
     for one in () if curve.asked is None else curve.asked.each:
         yield _plan("forecast at", one, named, compute=False)
     if forecast.may_take_off:
         yield state("still", group=named)
-    yield from _rising(data)
+    yield from _rising(data, named)
     if analysis.gains:  # the smallest transfer gap against the first curve
         best = max(analysis.gains, key=lambda gain: gain.lower_gap)
         facts = {"chance": best.lower_gap, "fall": -best.gap.value}
         yield state("variant", variant=best.variant, baseline=best.baseline, n=len(analysis.gains), **facts)
     if data.n_distinct < ENOUGH and (decision is None or decision.falls):
-        yield state("few sizes", sizes=data.n_distinct, enough=ENOUGH)
+        yield state("few sizes", group=named, sizes=data.n_distinct, enough=ENOUGH)
 
 
 def _decided(decision: Decision, curve: str, *, of_data: bool) -> Statement:
@@ -143,12 +152,13 @@ def _expected(one: Forecast) -> tuple[float, float] | None:
     return None if one.basis == "few sizes" else _ends(one.interval)
 
 
-def _next_run(run: NextRun, symbols: str, ahead: Sequence[Forecast] = ()) -> Statement:
+def _next_run(run: NextRun, symbols: str, named: str, ahead: Sequence[Forecast] = ()) -> Statement:
     if run.information < LITTLE:
-        return state("no next run")
+        return state("no next run", group=named)
     expected = next((one for one in ahead if one.sizes == run.sizes), None)
     return state(
         "next run",
+        group=named,
         n=run.sizes[0],
         s=run.sizes[1] if len(run.sizes) > 1 else None,
         error=None if expected is None else expected.error,
@@ -159,7 +169,7 @@ def _next_run(run: NextRun, symbols: str, ahead: Sequence[Forecast] = ()) -> Sta
     )
 
 
-def _rising(data: Observations) -> Iterator[Statement]:
+def _rising(data: Observations, named: str) -> Iterator[Statement]:
     """Yield a warning if the error rises again, or from the start, by more than its noise."""
     sizes, errors = _means(data)
     least = int(errors.argmin())
@@ -171,6 +181,7 @@ def _rising(data: Observations) -> Iterator[Statement]:
             return
     yield state(
         "rises",
+        group=named,
         over_both=False,
         after=float(sizes[least]) if least else None,
         best=float(errors[least]),
@@ -178,12 +189,12 @@ def _rising(data: Observations) -> Iterator[Statement]:
     )
 
 
-def _rising_over_both(data: Observations) -> Iterator[Statement]:
+def _rising_over_both(data: Observations, named: str) -> Iterator[Statement]:
     """Yield a warning, before any answer, if the error of the larger half of the runs is higher than of the smaller."""
     errors = data.errors[np.argsort(data.sizes.prod(axis=1), kind="stable")]
     first, last = (float(half.mean()) for half in (errors[: len(errors) // 2], errors[-(len(errors) // 2) :]))
     if last >= RISE * first:
-        yield state("rises", over_both=True, best=first, last=last)
+        yield state("rises", group=named, over_both=True, best=first, last=last)
 
 
 def _means(data: Observations) -> tuple[np.ndarray, np.ndarray]:
@@ -206,11 +217,11 @@ def _plan(kind: str, plan: Forecast, named: str, *, symbols: str = "ns", **facts
     )
 
 
-def _of_surface(analysis: Analysis) -> Iterator[Statement]:
-    """Yield the answer for a budget or target, or which of the two sizes to double; for the first group."""
-    one, question = analysis.surfaces[0], analysis.question
+def _of_surface(analysis: Analysis, one: SurfaceAnalysis) -> Iterator[Statement]:
+    """Yield the answer for a budget or target, or which of the two sizes to double."""
+    question = analysis.question
     named = one.name if len(analysis.surfaces) > 1 else ""
-    yield from _rising_over_both(one.surface.observations)
+    yield from _rising_over_both(one.surface.observations, named)
     if one.split is not None:
         target, (low, high) = question.target_score, _ends(one.split.interval)
         reached = None if target is None or low <= target < high else high <= target
@@ -234,9 +245,9 @@ def _of_surface(analysis: Analysis) -> Iterator[Statement]:
     if one.cheapest is not None:
         yield _plan("cheapest", one.cheapest, named, target=question.target_score)
     if run is not None:
-        yield _next_run(run.run, "n + s")
+        yield _next_run(run.run, "n + s", named)
     yield from (_plan("forecast at", point, named, compute=False) for point in one.forecasts)
-    yield from _worth(one)
+    yield from _worth(one, named)
     yield from _outliers(one)
 
 
@@ -259,22 +270,22 @@ def _doubled(one: SurfaceAnalysis, named: str) -> Statement:
     )
 
 
-def _worth(one: SurfaceAnalysis) -> Iterator[Statement]:
+def _worth(one: SurfaceAnalysis, named: str) -> Iterator[Statement]:
     """Yield how many labels the largest pretraining replaces at each s."""
     if one.worth:
         each = [  # further labels: those from scratch beyond s
             (s, *(max(labels, count.smallest) - s for labels in (count.value, count.low, count.high)), count.limit - s)
             for s, count in one.worth
         ]
-        yield state("worth by s", n=one.surface.largest[0], each=each)
+        yield state("worth by s", group=named, n=one.surface.largest[0], each=each)
 
 
-def _of_compute(analysis: Analysis) -> Iterator[Statement]:
+def _of_compute(analysis: Analysis, one: SurfaceAnalysis) -> Iterator[Statement]:
     """Yield the answer on parameters and tokens: what to train for a budget, the cost of a target, and outliers."""
-    one, question = analysis.surfaces[0], analysis.question
+    question = analysis.question
     named = one.name if len(analysis.surfaces) > 1 else ""
     largest = one.largest_cost
-    yield from _rising_over_both(one.surface.observations)
+    yield from _rising_over_both(one.surface.observations, named)
     if question.target_score is not None:
         if one.surface.least_error <= question.target_score:
             yield state("reached", group=named, target=question.target_score)
@@ -300,6 +311,7 @@ def _of_compute(analysis: Analysis) -> Iterator[Statement]:
     )
     yield state(
         "optimum is known to",
+        group=named,
         interval=_ends(best.parameters),
         laws=[fit.law.formula for fit in one.surface.fits.values()],
         far=best.budget > FAR * largest,
