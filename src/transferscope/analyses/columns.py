@@ -176,6 +176,19 @@ def size_in(text: str) -> float | None:
     return None if match is None else float(match["number"]) * _TIMES.get((match["unit"] or "").lower(), 1.0)
 
 
+_COUNTED = "shots?|labels?|labelled examples?|examples?|samples?"
+_OF_SIZE = re.compile(
+    rf"(?:(?:k|n|{'|'.join(_LABELS.split())})\s*=\s*(?P<after>.+))|(?P<before>{NUMBER})[\s_-]*(?:{_COUNTED})",
+    re.IGNORECASE,
+)
+
+
+def size_of_column(name: str) -> float | None:
+    """Parse the size in the name of a column of scores, as in "1_000", "5-shot", "k = 5" or "100 labels"."""
+    match = _OF_SIZE.fullmatch(name.strip())
+    return size_in((name if match is None else match["after"] or match["before"]).replace("_", ""))
+
+
 def _unit_of(name: str) -> tuple[str, float]:
     """Split the name of a column of sizes into name and unit: "params (M)" or "params_M" are params in 1e6."""
     match = _IN_BRACKETS.fullmatch(name.strip()) or _IN_NAME.fullmatch(plain_name(name))
@@ -220,7 +233,11 @@ def _read_as_written(
             continue
         if all(_WITH_ERROR.fullmatch(one.strip()) for one in texts):
             values = [float(re.split(r"[±+$\\]", one.strip().lstrip("+"))[0]) for one in texts]
-            instead = "" if of_runs else "; write standard errors in a column stderr"
+            instead = (
+                "; write it in a column std or stderr, with one n_seeds"
+                if of_runs
+                else ("; write standard errors in a column stderr")
+            )
             notes.append(
                 f"{name} was read without what follows ±, which may be a standard deviation, a standard error or a "
                 f"confidence interval{instead}"
@@ -374,7 +391,7 @@ def long_form(
         role: {n for n in table.columns if plain_name(str(n), "²") in about.names_in(is_needed=True)}
         for role, about in roles.items()
     }
-    numbered = [name for name in table.columns if size_in(str(name).replace("_", "")) is not None]
+    numbered = [name for name in table.columns if size_of_column(str(name)) is not None]
     role, columns = size, numbered
     if series is not None and len(numbered) < 2:
         named = set().union(*alike.values(), given.values())
@@ -391,7 +408,7 @@ def long_form(
     long = table.melt(others, columns, role, score, ignore_index=False)
     long.index = pd.Index([f"{place_of(long.index, at)}, column {column}" for at, column in enumerate(long[role])])
     if role == size:
-        long[role] = long[role].str.replace("_", "").map(size_in).astype(float)
+        long[role] = long[role].map(size_of_column).astype(float)
     said = f"the columns {few(columns)} were read as {roles[value].what} of {roles[role].what}"
     return long[long[score].notna()], {role: role, value: score}, (said,)
 

@@ -182,6 +182,40 @@ def test_arms_may_be_columns_and_numbers_of_labels_too() -> None:
     assert {n: decision.outcome for n, decision in found.summary.decided.items()} == {100: "helps", 400: "tie"}
 
 
+@pytest.mark.parametrize("written", ["{}-shot", "{}_shots", "k={}", "n_train = {}", "{} labels"])
+def test_columns_of_a_published_table_name_numbers_of_labels(written: str) -> None:
+    wide = pd.DataFrame(
+        {"arm": ["scratch", "bert"], "5": ["41.2 ± 0.9", "54.6 ± 1.1"], "20": ["61.9 ± 1.0", "66.5 ± 0.8"]}
+    )
+    wide = wide.rename(columns={size: written.format(size) for size in ("5", "20")})
+    with pytest.raises(SettingsError, match=r"hold scores by the number of labels; add --wide labels .* --metric accu"):
+        compare_results(wide, without=["scratch"])
+    asked = RunColumns(wide="labels", metric="accuracy")
+    found = compare_results(wide, without=["scratch"], columns=asked).table().set_index(["method", "n_target"])["mean"]
+    assert 100 * found.to_numpy() == pytest.approx([41.2, 54.6, 61.9, 66.5]) or sorted(found) == [
+        41.2,
+        54.6,
+        61.9,
+        66.5,
+    ]
+    assert found["bert", 20] > found["scratch", 20] > found["bert", 5] > found["scratch", 5]
+
+
+@pytest.mark.parametrize("named", [None, "source"])
+@pytest.mark.parametrize("other", [(), ("faces",)])
+def test_a_table_of_sources_alone_has_an_arm_of_each(named: str | None, other: tuple[str, ...]) -> None:
+    """Rows without a source are a baseline, whatever else is named as one: the same table with names says so."""
+    values = pd.Series(0.6 + 0.01 * np.random.default_rng(0).standard_normal(16))
+    values += np.repeat([0.0, 0.1, 0.2, -0.1], 4)
+    rows = pd.DataFrame(
+        {"source": np.repeat(["", "places", "birds", "faces"], 4), "seed": [0, 1, 2, 3] * 4, "f1": values}
+    )
+    spelled = rows.rename(columns={"source": "arm"}).replace({"": "no source"})
+    found = compare_results(rows, without=other or None, columns=RunColumns(arm=named))
+    assert same(found.summary.decided[0], compare_results(spelled, without=["no source", *other]).summary.decided[0])
+    assert str(found.summary.decided[0].best_baseline) == "no source"
+
+
 def test_sources_in_a_column_say_which_arms_need_none() -> None:
     found = compare_results(_sourced(table(drawn(2))))
     assert {arm.name for arm in found.summary.decided[0].arms if not arm.with_source} == set(CONTROLS)

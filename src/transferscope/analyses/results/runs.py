@@ -24,6 +24,7 @@ from transferscope.analyses.columns import (
     numbers_in,
     plain_name,
     rows_where,
+    size_of_column,
     texts_of,
     with_joined,
     words_in,
@@ -117,6 +118,8 @@ def read_runs(
         DataError: Rows repeat, mix units, or have an invalid score, seed or number of labels.
     """
     form = _form(read, asked, without, folder=folder, predictions=predictions)
+    if form.baselines and [*(without or ())] != ["none"]:
+        without = [*(without or ()), *form.baselines]
     table, asked, columns, score, measure_name = form.table, form.asked, form.columns, form.score, form.measure
     naming = [columns[role] for role in ("seed", "arm") if role in columns]
     table, left = without_summaries(table, naming)
@@ -186,7 +189,8 @@ def read_runs(
 
 @dataclass(frozen=True)
 class _Form:
-    """A table with one score per row, its columns by role, and the mean behind each row of a table of means."""
+    """A table with one score per row, its columns by role, the mean behind each row of a table of means, and the
+    baselines that a table of sources alone shows."""
 
     table: pd.DataFrame
     asked: RunColumns
@@ -194,6 +198,7 @@ class _Form:
     score: str
     measure: str
     means: pd.Series | None
+    baselines: list[str] | None
     notes: list[str]
 
 
@@ -220,6 +225,8 @@ def _form(
         raise SettingsError(f"{error}{then}") from error
     if score in in_percent and asked.unit is None:
         asked = replace(asked, unit="%")
+    table, asked, baselines, of_sources = _of_sources(table, asked)
+    notes += of_sources
     given = {role: getattr(asked, role) for role in _ROLES}
     table = with_joined(table, asked.arm)
     others = table.drop(columns=[score]).rename(columns=str)
@@ -227,7 +234,27 @@ def _form(
     by_role, how_found = columns_by_role(others, _ROLES, given, optional=[role for role in _ROLES if role != "arm"])
     columns = {role: column for role, column in by_role.items() if column is not None}
     notes += [*(unused if "seed" not in columns else ()), *how_found]
-    return _Form(table, asked, columns, score, measure, means, notes)
+    return _Form(table, asked, columns, score, measure, means, baselines, notes)
+
+
+_NO_SOURCE = "no source"
+
+
+def _of_sources(table: pd.DataFrame, asked: RunColumns) -> tuple[pd.DataFrame, RunColumns, list[str] | None, list[str]]:
+    """Take the sources of a table without arms as arms, and those of rows without a source as the baseline."""
+    names = {plain_name(str(name)): str(name) for name in table.columns}
+    has_arms = bool({*names} & {*_ROLES["arm"].names.split()})
+    column = asked.source or next((names[one] for one in _ROLES["source"].names.split() if one in names), None)
+    if column is None or column not in table or asked.arm not in (None, column) or (asked.arm is None and has_arms):
+        return table, asked, None, []
+    texts = texts_of(table[column])
+    if texts.str.lower().isin(("", *_NO, *_YES)).all():
+        return table, asked, None, []
+    table, asked = table.assign(**{column: texts.where(texts != "", _NO_SOURCE)}), replace(asked, arm=column)
+    notes = [f'using column "{column}" as the arms']
+    if (texts == "").any():
+        return table, asked, [_NO_SOURCE], [f"{notes[0]}; rows without a source are the baseline {_NO_SOURCE}"]
+    return table, asked, None, notes
 
 
 def _of_seeds_in(table: pd.DataFrame, asked: RunColumns) -> dict[str, "re.Match[str]"]:
@@ -275,7 +302,7 @@ def _long(table: pd.DataFrame, asked: RunColumns) -> tuple[pd.DataFrame, RunColu
     kept = [column for column in by_role.values() if column is not None]
     numeric = [str(c) for c in table.columns if c not in kept and pd.api.types.is_numeric_dtype(table[c])]
     if role == "labels":
-        numeric = [column for column in numeric if column.replace("_", "").isdecimal()]
+        numeric = [column for column in numeric if (size := size_of_column(column)) is not None and size.is_integer()]
     if role == "seed":
         numeric = list(of_seeds)
     if len(numeric) < 2:
@@ -293,7 +320,7 @@ def _long(table: pd.DataFrame, asked: RunColumns) -> tuple[pd.DataFrame, RunColu
     long = table.melt(others, numeric, var_name=role, value_name=name, ignore_index=False)
     long.index = pd.Index([f"{row}, column {column}" for row, column in long[role].items()])
     if role == "labels":
-        long = long.assign(labels=long["labels"].str.replace("_", "").astype(int))
+        long = long.assign(labels=long["labels"].map(size_of_column).astype(int))
         long = long[long["labels"] > 0]  # 0: before any training
     if role == "seed":
         long = long.assign(seed=[int(of_seeds[column]["seed"]) for column in long["seed"]])
@@ -334,6 +361,12 @@ def _score_column(table: pd.DataFrame, asked: RunColumns) -> tuple[str, str, pd.
     if len(known) == 1:
         return known[0], known[0], table
     if not known:
+        sizes = [name for name in columns if size_of_column(name) is not None]
+        if len(sizes) > 1:
+            raise SettingsError(
+                f"the columns {few(sizes)} seem to hold scores by the number of labels; add --wide labels and their "
+                "metric, as in --metric accuracy"
+            )
         raise SettingsError(
             f"no column of {listed(list(columns))} is named like a metric; name that of the scores with --metric, or "
             "give --wide arms or --wide labels where a row holds several scores"
