@@ -147,7 +147,7 @@ class TrainedModel:
         read = as_in_study(
             to_inputs(as_array(inputs, "the inputs"), name="the inputs"), self.card.inputs, name="the inputs"
         )
-        for remark in far_from_training(read, self.card.inputs):
+        for remark in (*far_from_training(read, self.card.inputs), *self.scale.remarks(read)):
             _LOG.warning("%s", remark)
         return read
 

@@ -6,6 +6,7 @@ from typing import get_args
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_digits
 
 from methods.by_hand import ridge
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
@@ -13,7 +14,7 @@ from transferscope.methods import FitOptions, Joint, LinearProbe, pretrain
 from transferscope.models import NetworkSettings, build_network
 from transferscope.models.network import Scaled
 from transferscope.models.weights import open_network, save_weights
-from transferscope.training import TrainingSettings, pixel_scale, scale_of
+from transferscope.training import PixelScale, TrainingSettings, pixel_scale, scale_of
 
 OPTIONS = FitOptions(TrainingSettings(steps=3, batch_size=8), device="cpu", curve_examples=0)
 
@@ -72,3 +73,15 @@ def test_what_was_pretrained_reads_other_tables_scaled_in_the_same_way(tmp_path:
     assert frame.scaled is None  # what is given is left as it was
     joint = Joint().fit(TransferTask(target, source), frame, OPTIONS)
     assert scale_of(joint.network, source.train).scaled == joint.scale.scaled == "all"
+
+
+def test_images_in_a_far_smaller_range_than_in_training_are_said() -> None:
+    """The digits of scikit-learn are 0 to 16, also as bytes, and MNIST's mean and deviation are published ones."""
+    digits = load_digits().images[:100, None]
+    scale = PixelScale(np.array([0.1307], np.float32), np.array([0.3081], np.float32))
+    (said,) = scale.remarks(digits.astype(np.uint8))
+    assert f"deviation {digits.std() / 255:.2g} and 0.31 of 0..1" in said
+    for unit in (digits * 255 / 16).astype(np.uint8), digits / 16, digits[:0], digits[:, 0, 0]:
+        assert scale.remarks(unit) == ()
+    as_they_are = PixelScale(np.zeros(1, np.float32), np.ones(1, np.float32))
+    assert as_they_are.remarks((digits * 255 / 16).astype(np.uint8)) == ()

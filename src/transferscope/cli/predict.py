@@ -19,7 +19,8 @@ def predict(options: Options, _: object = None) -> None:
     """Write a table with one row per input."""
     model = load_model(options.folder)
     read = read_unlabelled(options.data, model.card.inputs)
-    for remark in read.remarks:
+    remarks = [*read.remarks, *model.scale.remarks(read.inputs)]
+    for remark in remarks:
         say(f"note: {remark}", err=True)
     keep_freed_memory()
     outputs = model.outputs_of_read(read.inputs)
@@ -38,7 +39,7 @@ def predict(options: Options, _: object = None) -> None:
     write_table(pd.DataFrame(table), out)
     card, n = model.card, len(read.names)
     if options.as_json:
-        facts = {"predictions": n, "network": card_facts(card), "remarks": list(read.remarks), "written": [str(out)]}
+        facts = {"predictions": n, "network": card_facts(card), "remarks": remarks, "written": [str(out)]}
         print_json("predict", facts)
         return
     say(

@@ -26,6 +26,8 @@ _MAPPED = 2**26  # bytes of a memory-mapped array that are read before its pages
 _JUDGED = 1000  # examples by which a way to scale features is chosen
 _ROUNDING = 1e-5  # of pixels that were divided by 255, or resized
 _LISTED = 4  # channels of a scale in words
+_LOOKED_AT, _FAR_LESS = 1000, 8.0
+"""Images looked at, and the factor by which their spread is far below that of training."""
 
 
 @dataclass(frozen=True)
@@ -113,6 +115,20 @@ class PixelScale:
                 "number, or one each"
             )
         return replace(self, mean=np.broadcast_to(self.mean, n).copy(), std=np.broadcast_to(self.std, n).copy())
+
+    def remarks(self, inputs: Num[np.ndarray, "N ..."]) -> tuple[str, ...]:
+        """Describe images whose pixels vary far less than in training, such as bytes of 0 to 16; empty for others."""
+        if inputs.ndim != 4 or not len(inputs) or not self.mean.any():  # no mean: read as they are
+            return ()
+        some = inputs[:_LOOKED_AT]
+        spread = float(some.std(dtype=np.float64)) / (255 if some.dtype == np.uint8 else 1)
+        usual = float(self.std.min())
+        if spread * _FAR_LESS >= usual:
+            return ()
+        return (
+            f"pixels vary far less than in training (standard deviation {spread:.2g} and {usual:.2g} of 0..1); "
+            "expected images in the training images' range, mostly bytes of 0 to 255",
+        )
 
     @property
     def words(self) -> str:
