@@ -110,10 +110,11 @@ def truths(design: Design, sd: np.ndarray, kind: str) -> np.ndarray:
     return mean
 
 
-def p_values(found: Noise, n_ways: int, extra: np.ndarray | None = None) -> np.ndarray:
+def p_values(found: Noise, n_ways: int, extra: np.ndarray | None = None, units: float = np.inf) -> np.ndarray:
     """Of arms with a source, which come first, adjusted for their number and looks; 1 if not callable."""
     ways, controls = np.arange(n_ways), np.arange(n_ways, found.mean.shape[-1])
-    p = pairs(found, ways, controls, extra).below(0.0).max(-1) * n_ways * looks(found.n[..., ways])
+    beside = pairs(found, ways, controls, extra, units)
+    p = (beside.below(0.0) * looks(found.n[..., ways, None], shared=beside.of_examples)).max(-1) * n_ways
     return np.where(can_be_called(found, ways, controls), np.minimum(p, 1.0), 1.0)
 
 
@@ -349,34 +350,37 @@ def noises(rng: np.random.Generator, n: int, design: Design) -> dict[str, np.nda
 
 
 def examples(rng: np.random.Generator, n: int) -> None:
-    """Print calls of arms that differ on the test set that all seeds share: false ones, and those of a better arm.
+    """Print calls of arms that differ on the test set that all seeds share, at any look at 3 to 10 seeds.
 
     Whether an arm is right on an example is the sign of 1.28 sd + 1.2 difficulty + .6 (what the arm is good at, which
     the examples of a group share) + .1 by arm and seed + .7 by run and example, all normal: accuracy .9. The better arm
     has .93 (1.48 sd).
     """
-    print("| test examples | in groups | seeds | false, not reckoned with | reckoned with | 3 points found |")
+    print("| arms | test examples | in groups | false, not reckoned with | reckoned with | 3 points found |")
     print("|---" * 6 + "|")
-    design, sd = Design(1, 6, 1), np.sqrt(1.2**2 + 0.6**2 + 0.1**2 + 0.7**2)
-    sizes = ((300, 300, 3), (300, 300, 5), (300, 300, 10), (1000, 1000, 5), (300, 30, 5))
-    enlarged = ((160, 160, 10), (400, 400, 10), (360, 360, 10), (900, 900, 10))
-    for size, n_groups, s in sizes + enlarged:
+    sd = np.sqrt(1.2**2 + 0.6**2 + 0.1**2 + 0.7**2)
+    sizes = ((160, 160), (360, 360), (400, 400), (900, 900), (5000, 5000), (360, 12))
+    for design, (size, n_groups) in itertools.product((Design(1, 1, 1), Design(1, 6, 1)), sizes):
+        arms, ways = design.n_ways + 1, design.n_ways
         groups, called = np.arange(size) % n_groups, np.zeros(3)
         for _ in range(n):
             z = 1.2816 * sd + 1.2 * rng.standard_normal((1, 1, size))
-            z = z + 0.6 * rng.standard_normal((7, 1, n_groups))[:, :, groups] + 0.1 * rng.standard_normal((7, s, 1))
-            z = z + 0.7 * rng.standard_normal((7, s, size))
-            for better in (False, True):
-                z[0] += (1.4758 - 1.2816) * sd * better
-                right = 100.0 * (z > 0)
+            z = z + 0.6 * rng.standard_normal((arms, 1, n_groups))[:, :, groups]
+            z = z + 0.1 * rng.standard_normal((arms, 10, 1)) + 0.7 * rng.standard_normal((arms, 10, size))
+            same = 100.0 * (z > 0)
+            z[0] += (1.4758 - 1.2816) * sd
+            looks_at = [(right[:, :s], right is same) for right in (same, 100.0 * (z > 0)) for s in range(3, 11)]
+            now = np.zeros(3, dtype=bool)
+            for right, alike in looks_at:
                 found = noise(right.mean(2), design.clusters, resolution=100 / size)
-                p = p_values(found, 6, example_variance(right, groups))
-                if better:
-                    called[2] += p[0] < LEVEL
+                p = p_values(found, ways, example_variance(right, groups), n_groups)
+                if alike:
+                    now[:2] |= (p_values(found, ways) < LEVEL).any(), (p < LEVEL).any()
                 else:
-                    called[:2] += (p_values(found, 6) < LEVEL).any(), (p < LEVEL).any()
+                    now[2] |= p[0] < LEVEL
+            called += now
         in_groups = n_groups if n_groups < size else ""
-        print(f"| {size} | {in_groups} | {s} | {' | '.join(f'{share:.3f}' for share in called / n)} |", flush=True)
+        print(f"| {design} | {size} | {in_groups} | {' | '.join(f'{share:.3f}' for share in called / n)} |", flush=True)
 
 
 BINS = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.001)

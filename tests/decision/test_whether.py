@@ -1,6 +1,7 @@
 """Noise and calls beside SciPy, loops written out, and simulated truths."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,25 @@ def test_two_arms_alone_have_the_paired_t_test(seeds: int) -> None:
     low = test.confidence_interval(1 - 0.05 / looks)[0]
     assert gain.low == pytest.approx(min(low, 0) if gain.p >= 0.05 else low)
     assert gain.high == pytest.approx(2 * gain.value - low)
+
+
+@pytest.mark.parametrize("drawn", [0.02, 0.5, 8.0])
+@pytest.mark.parametrize("units", [7, 1000])
+def test_looks_that_share_the_test_examples_count_as_fewer(drawn: float, units: int) -> None:
+    values = RNG.normal(size=(2, 5)) + np.array([[2.0], [0.0]])
+    differences = values[0] - values[1]
+    over_seeds = differences.var(ddof=1) / 5
+    squared = over_seeds + drawn
+    study = replace(scores(values, 1), example_variance=drawn * (1 - np.eye(2)), test_units=units)
+    looks = 1 + (4.5 - 1) * np.sqrt(over_seeds / squared)
+    satterthwaite = squared**2 / (over_seeds**2 / 4 + drawn**2 / (units - 1))
+    test = stats.t(satterthwaite, scale=np.sqrt(squared))
+    gain: Any = decide(study).arms[0].gain
+    assert gain.p == pytest.approx(min(looks * test.sf(differences.mean()), 1.0))
+    low = differences.mean() - test.isf(0.05 / looks)
+    assert gain.low == pytest.approx(low if gain.p < 0.05 else min(low, 0.0))
+    planned: Any = decide(study, planned=5).arms[0].gain
+    assert planned.p == pytest.approx(min(test.sf(differences.mean()) / 0.8, 1.0))
 
 
 def test_the_variance_of_an_arm_is_that_of_a_loop() -> None:
@@ -161,7 +181,7 @@ def test_nothing_is_decided_by_one_run() -> None:
 
 
 def test_an_unstable_arm_is_named_and_hides_no_other() -> None:
-    values = RNG.normal(size=(7, 4)) + np.array([5, 5, 0, 0, 0, 0, 0.0])[:, None]
+    values = np.random.default_rng(7).normal(size=(7, 4)) + np.array([5, 5, 0, 0, 0, 0, 0.0])[:, None]
     said = decide(scores(values, 4))
     values[1, 2] -= 60
     collapsed = decide(scores(values, 4))

@@ -50,6 +50,7 @@ class Scores:
         cost: Seconds of a run with its share of pretraining; NaN where unknown. Shape (A,).
         example_variance: Variance that the draw of the test examples adds to the difference of two arms' means, in
             squared points, see `example_variance`; NaN for pairs where it is unknown. Shape (A, A), or None.
+        test_units: Number of test examples of `example_variance`, or of their groups.
         unfinished: Which arms' training curves were still rising at their end. Shape (A,).
         failed: Which runs failed. Shape (A, S).
         resolution: Score difference of one test example, or last digit of rounded scores, in points; 0 for continuous
@@ -73,6 +74,7 @@ class Scores:
     resolution: float = 0.0
     bounds: tuple[float, float] = (-np.inf, np.inf)
     scale: float = 1.0
+    test_units: float = np.inf
 
     def __post_init__(self) -> None:
         k = len(self.arms)

@@ -38,7 +38,7 @@ def what_settles(now: Standing, scores: Scores) -> MoreSeeds | None:
     takes = _in_play(now, truth)
     best = (_MORE[-1], 0.0)
     for more in _MORE:
-        chance = float(_is_decided(now, _after(noise, runs[..., :more], takes), takes).mean())
+        chance = float(_is_decided(now, _after(noise, runs[..., :more], takes), takes, scores.test_units).mean())
         if chance > best[1]:
             best = more, chance
         if chance >= _ENOUGH:
@@ -80,12 +80,14 @@ def _after(noise: Noise, runs: Float[np.ndarray, "futures arms more"], takes: Bo
     return moderated(mean, count, raw, lost, np.ones((mean.shape[1],) * 2), fixed=fixed, ends=(worst, best))
 
 
-def _is_decided(now: Standing, future: Noise, takes: Bool[np.ndarray, " arms"]) -> Bool[np.ndarray, " futures"]:
+def _is_decided(
+    now: Standing, future: Noise, takes: Bool[np.ndarray, " arms"], units: float
+) -> Bool[np.ndarray, " futures"]:
     """Return whether a transfer arm is significantly better, or none gains more than the margin (`whether.gains`)."""
     ways, controls = now.ways[takes[now.ways]], now.controls[takes[now.controls]]
-    beside = pairs(future, ways, controls, now.examples)
+    beside = pairs(future, ways, controls, now.examples, units)
     later = None if now.planned is None else False  # the planned look is over, or holds for all arms alone
-    divided, share = looks(future.n[..., ways], later)[..., None], 1 - now.level
+    divided, share = looks(future.n[..., ways, None], later, beside.of_examples), 1 - now.level
     able = can_be_called(future, ways, controls)
     better = able & ((beside.below(0.0) * divided).max(-1) < share / len(now.ways))
     none = able.any(-1) & ((beside.above(now.margin) * divided).max(-2).min(-1) < share / len(now.controls))

@@ -80,7 +80,7 @@ def stand(
             read = replace(estimated, variance=np.zeros(len(at)), df=np.full(len(at), 1e6))
 
         def compared(ways: Int[np.ndarray, " ways"], controls: Int[np.ndarray, " controls"], of: Noise) -> Gains:
-            return gains(of, ways, controls, examples=examples, level=level, planned=at_plan)
+            return gains(of, ways, controls, examples=examples, units=scores.test_units, level=level, planned=at_plan)
 
         beside = compared(ways, controls, read)
         rising = scores.unfinished[at][controls].any()
@@ -91,7 +91,7 @@ def stand(
             why = "unfinished" if blocked.any() else _why(estimated, ways, controls, beside, margin, compared)
     kinds = (ways, controls) if beside is not None else ()
     drawn = draw_means(estimated, examples, margin, draws, kinds=kinds, scale=scores.scale, bounds=scores.bounds)
-    allowed = ~shown_worse(estimated, examples, margin, (1 - level) / max(len(ways), 1))
+    allowed = ~shown_worse(estimated, examples, margin, (1 - level) / max(len(ways), 1), scores.test_units)
     allowed[ways[worse]] = False
     if worth is not None:
         allowed[:] = True  # what an arm loses is in its price

@@ -3,7 +3,7 @@
 Functions take any number of leading axes, so that many studies are read at once.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -19,19 +19,23 @@ _AT_PLAN, _BESIDE = 0.8, 0.3
 """Share of the error rate at the planned number of seeds, and share at other looks of the rate without a plan."""
 
 
-def looks(n: Float[np.ndarray, "*_"], planned: bool | None = None) -> Float[np.ndarray, "*_"]:
+def looks(
+    n: Float[np.ndarray, "*_"], planned: bool | None = None, shared: Float[np.ndarray, "*_"] | float = 0.0
+) -> Float[np.ndarray, "*_"]:
     """Return the divisor of the error at a look with n seeds, which keeps the error over all looks below 1 - level.
 
-    Measured with two arms of pure noise at every look from 3 to 12 seeds: .046 for a nominal .05
-    (docs/results/decision.md).
+    Looks that share the draw of the test examples are nearly one look. Measured with two arms of pure noise at every
+    look from 3 to 12 seeds: .043 to .049 for a nominal .05 (docs/results/decision.md).
 
     Args:
         planned: Whether this look is at the number of seeds fixed before the first run, which spends most of the error;
             None if none was fixed.
+        shared: Share of the variance that is the same at every look, from 0 to 1.
     """
     if planned:
         return np.full_like(n, 1 / _AT_PLAN)
-    return np.clip(n - 0.5, 1.0, 7.0) / (1.0 if planned is None else _BESIDE)
+    others = (np.clip(n - 0.5, 1.0, 7.0) - 1.0) * np.sqrt(1.0 - shared)
+    return np.asarray((1.0 + others) / (1.0 if planned is None else _BESIDE))
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +46,13 @@ class Pairs:
         value: First minus second.
         stderr: Standard error; infinite if the noise is unknown.
         df: Degrees of freedom (Satterthwaite); 0 if unknown.
+        of_examples: Share of the draw of the test examples in the squared standard error.
     """
 
     value: Float[np.ndarray, "*studies first second"]
     stderr: Float[np.ndarray, "*studies first second"]
     df: Float[np.ndarray, "*studies first second"]
+    of_examples: Float[np.ndarray, "*studies first second"]
 
     def above(self, bound: float) -> Float[np.ndarray, "*studies first second"]:
         """Return one-sided p-values of "the difference is at least `bound`"; 1 if unknown."""
@@ -57,9 +63,11 @@ class Pairs:
 
     def below(self, bound: float) -> Float[np.ndarray, "*studies first second"]:
         """Return one-sided p-values of "the difference is at most `bound`"; 1 if unknown."""
-        return Pairs(-self.value, self.stderr, self.df).above(-bound)
+        return replace(self, value=-self.value).above(-bound)
 
-    def half_width(self, share: Float[np.ndarray, "*studies first 1"]) -> Float[np.ndarray, "*studies first second"]:
+    def half_width(
+        self, share: Float[np.ndarray, "*studies first second"]
+    ) -> Float[np.ndarray, "*studies first second"]:
         """Return the half-width of the CI with an error of `share` on each side."""
         known = np.isfinite(self.stderr)
         return np.where(
@@ -72,26 +80,30 @@ def pairs(
     first: Int[np.ndarray, " first"],
     second: Int[np.ndarray, " second"],
     examples: Float[np.ndarray, "arms arms"] | None,
+    units: float = np.inf,
 ) -> Pairs:
     """Return the differences between the means of two sets of arms.
 
+    Degrees of freedom are Satterthwaite's: of the seeds at most those of all arms together, of the examples units - 1.
+
     Args:
         examples: Variance that the draw of the test examples adds, by pair of all arms; NaN if unknown.
+        units: Number of test examples, or of their groups.
     """
     of_seeds = np.where(noise.df > 0, noise.variance, 0.0) / np.maximum(noise.n, 1)
     spread = of_seeds**2 / np.maximum(noise.df, 1e-300)
     one, other = (..., first[:, None]), (..., second[None])
-    squared = (of_seeds[one] + of_seeds[other]) * noise.loss[..., first[:, None], second[None]]
-    if examples is not None:
-        squared = squared + np.nan_to_num(examples[np.ix_(first, second)])
+    loss = noise.loss[..., first[:, None], second[None]]
+    over_seeds = (of_seeds[one] + of_seeds[other]) * loss
+    drawn = 0.0 * over_seeds if examples is None else np.nan_to_num(examples[np.ix_(first, second)])
     known = (noise.df[one] > 0) & (noise.df[other] > 0)
-    least = np.maximum(1e-6 * squared**2, 1e-300)  # a million degrees of freedom
-    df = squared**2 / np.maximum(
-        (spread[one] + spread[other]) * noise.loss[..., first[:, None], second[None]] ** 2, least
-    )
     most = np.maximum(noise.pool[..., None], np.maximum(noise.df[one], noise.df[other]))
-    df = np.where(known, np.minimum(df, most), 0.0)
-    return Pairs(noise.mean[one] - noise.mean[other], np.where(known, np.sqrt(squared), np.inf), df)
+    least = np.maximum((spread[one] + spread[other]) * loss**2, over_seeds**2 / np.maximum(most, 1e-300))
+    squared = over_seeds + drawn
+    df = squared**2 / np.maximum(least + drawn**2 / (units - 1), np.maximum(1e-6 * squared**2, 1e-300))
+    stderr = np.where(known, np.sqrt(squared), np.inf)
+    shared = drawn / np.maximum(squared, 1e-300)
+    return Pairs(noise.mean[one] - noise.mean[other], stderr, np.where(known, df, 0.0), shared)
 
 
 def can_be_called(
@@ -137,14 +149,14 @@ def gains(
     controls: Int[np.ndarray, " controls"],
     *,
     examples: Float[np.ndarray, "arms arms"] | None = None,
+    units: float = np.inf,
     level: float = 0.95,
     planned: bool | None = None,
 ) -> Gains:
     """Compare transfer arms with baselines (intersection-union test, Bonferroni over transfer arms).
 
-    With d_tc the difference of two means, its variance e_tc^2 = v_t / n_t + v_c / n_c + E_tc (Satterthwaite's degrees
-    of freedom, at most those of all arms together) and a = (1 - level) / looks(n_t), the interval of the gain over the
-    best baseline is
+    With d_tc the difference of two means, its variance e_tc^2 = v_t / n_t + v_c / n_c + E_tc and a = (1 - level) /
+    looks(n_t), where all looks share E_tc / e_tc^2, the interval of the gain over the best baseline is
 
         from min_c (d_tc - q(a / T) e_tc)  to  min_c (d_tc + q(a / (T C)) e_tc)  or  min_c max_t (d_tc + q(a / C) e_tc)
 
@@ -155,13 +167,14 @@ def gains(
         ways: Transfer arms that have a run, T >= 1.
         controls: Baselines that have a run, C >= 1.
         examples: Variance that the draw of the test examples adds, by pair of arms; NaN if unknown.
+        units: Number of test examples, or of their groups.
         level: 1 - one-sided error, simultaneous over all intervals and looks.
         planned: See `looks`.
     """
-    divided = looks(noise.n[..., ways], planned)[..., None]
-    share = (1 - level) / divided
     n_ways, n_controls = len(ways), len(controls)
-    beside = pairs(noise, ways, controls, examples)
+    beside = pairs(noise, ways, controls, examples, units)
+    divided = looks(noise.n[..., ways, None], planned, beside.of_examples)
+    share = (1 - level) / divided
     lowest = beside.value - beside.half_width(share / n_ways)
     high = (beside.value + beside.half_width(share / n_ways / n_controls)).min(-1)
     most = (beside.value + beside.half_width(share / n_controls)).max(-2).min(-1)

@@ -214,14 +214,16 @@ def select(
 
 
 def shown_worse(
-    noise: Noise, examples: Float[np.ndarray, "arms arms"] | None, margin: float, share: float
+    noise: Noise, examples: Float[np.ndarray, "arms arms"] | None, margin: float, share: float, units: float
 ) -> Bool[np.ndarray, " arms"]:
     """Return which arms are significantly worse than some stable arm by more than the margin.
 
     Args:
         share: One-sided error of each comparison, over all looks.
+        units: Number of test examples, or of their groups.
     """
     every = np.arange(len(noise.mean))
-    shown = pairs(noise, every, every, examples).below(margin) * looks(noise.n)[:, None] < share
+    beside = pairs(noise, every, every, examples, units)
+    shown = beside.below(margin) * looks(noise.n[:, None], shared=beside.of_examples) < share
     able = (noise.n >= LEAST_SEEDS) & ~noise.unstable
     return np.asarray((shown & able[:, None]).any(axis=0))

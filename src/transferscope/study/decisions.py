@@ -99,18 +99,20 @@ def scores_of(
         if one.unfinished and one.n_target == n_target
     }
     sources = {source: i for i, source in enumerate(frames.sources)}
+    drawn, units = _example_variance(frames, own, places, columns, values)
     return Scores(
         arms=tuple(map(str, arms)),
         values=values,
         with_source=np.array([bool(arm.source) or arm.method in frames.source_unnamed for arm in arms]),
         clusters=np.array([sources.get(arm.source, len(sources) + i) for i, arm in enumerate(arms)]),
         cost=_seconds(frames, own, places, len(arms)),
-        example_variance=_example_variance(frames, own, places, columns, values),
+        example_variance=drawn,
         unfinished=np.array([arm in rising for arm in arms]),
         failed=failed,
         resolution=metric.resolution(values, frames.test_labels),
         bounds=metric.points_bounds,
         scale=metric.noise_scale(values),
+        test_units=units,
     )
 
 
@@ -209,8 +211,8 @@ def _seconds(frames: StudyFrames, own: pd.DataFrame, places: np.ndarray, n_arms:
 
 def _example_variance(
     frames: StudyFrames, own: pd.DataFrame, places: np.ndarray, columns: np.ndarray, values: np.ndarray
-) -> Float[np.ndarray, "arms arms"] | None:
-    """Return the variance due to the draw of test examples, from stored predictions; None without them.
+) -> tuple[Float[np.ndarray, "arms arms"] | None, float]:
+    """Return the variance due to the draw of test examples, from stored predictions, and the number of units drawn.
 
     Stored predictions are ignored for runs whose score is not their mean, since the study's metric has changed.
     """
@@ -228,9 +230,11 @@ def _example_variance(
     }
     lengths = {len(points) for points in known.values()}
     if len(lengths) != 1:  # nothing is known, or not of the same examples
-        return None
+        return None, np.inf
     by_example = np.full((*values.shape, lengths.pop()), np.nan, dtype=np.float32)
     for (place, column), points in known.items():
         by_example[place, column] = points
-    groups = frames.test_groups
-    return example_variance(by_example, groups if groups is not None and len(groups) == by_example.shape[2] else None)
+    n, groups = by_example.shape[2], frames.test_groups
+    if groups is None or len(groups) != n:
+        return example_variance(by_example), n
+    return example_variance(by_example, groups), len(np.unique(groups))
