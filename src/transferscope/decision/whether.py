@@ -25,7 +25,7 @@ def looks(
     """Return the divisor of the error at a look with n seeds, which keeps the error over all looks below 1 - level.
 
     Looks that share the draw of the test examples are nearly one look. Measured with two arms of pure noise at every
-    look from 3 to 12 seeds: .043 to .049 for a nominal .05 (docs/results/decision.md).
+    look from 3 to 12 seeds: .046 for a nominal .05, and .04 to .06 with test examples (docs/results/decision.md).
 
     Args:
         planned: Whether this look is at the number of seeds fixed before the first run, which spends most of the error;
@@ -34,7 +34,7 @@ def looks(
     """
     if planned:
         return np.full_like(n, 1 / _AT_PLAN)
-    others = (np.clip(n - 0.5, 1.0, 7.0) - 1.0) * np.sqrt(1.0 - shared)
+    others = (np.clip(n - 0.5, 1.0, 7.0) - 1.0) * np.sqrt(1.0 - np.square(shared))
     return np.asarray((1.0 + others) / (1.0 if planned is None else _BESIDE))
 
 
