@@ -36,9 +36,9 @@ def test_looks_that_share_the_test_examples_count_as_fewer(drawn: float, units: 
     over_seeds = differences.var(ddof=1) / 5
     squared = over_seeds + drawn
     study = replace(scores(values, 1), example_variance=drawn * (1 - np.eye(2)), test_units=units)
-    looks = 1 + (4.5 - 1) * np.sqrt(1 - (drawn / squared) ** 2)
-    satterthwaite = squared**2 / (over_seeds**2 / 4 + drawn**2 / (units - 1))
-    test = stats.t(satterthwaite, scale=np.sqrt(squared))
+    share = over_seeds / squared
+    looks = 1 + (4.5 - 1) * np.sqrt(share)
+    test = stats.t(1 / (share / 4 + (1 - share) / (units - 1)), scale=np.sqrt(squared))
     gain: Any = decide(study).arms[0].gain
     assert gain.p == pytest.approx(min(looks * test.sf(differences.mean()), 1.0))
     low = differences.mean() - test.isf(0.05 / looks)

@@ -25,7 +25,7 @@ def looks(
     """Return the divisor of the error at a look with n seeds, which keeps the error over all looks below 1 - level.
 
     Looks that share the draw of the test examples are nearly one look. Measured with two arms of pure noise at every
-    look from 3 to 12 seeds: .046 for a nominal .05, and .04 to .06 with test examples (docs/results/decision.md).
+    look from 3 to 12 seeds: .046 for a nominal .05, and .040 to .048 with test examples (docs/results/decision.md).
 
     Args:
         planned: Whether this look is at the number of seeds fixed before the first run, which spends most of the error;
@@ -34,7 +34,7 @@ def looks(
     """
     if planned:
         return np.full_like(n, 1 / _AT_PLAN)
-    others = (np.clip(n - 0.5, 1.0, 7.0) - 1.0) * np.sqrt(1.0 - np.square(shared))
+    others = (np.clip(n - 0.5, 1.0, 7.0) - 1.0) * np.sqrt(1.0 - shared)
     return np.asarray((1.0 + others) / (1.0 if planned is None else _BESIDE))
 
 
@@ -84,7 +84,8 @@ def pairs(
 ) -> Pairs:
     """Return the differences between the means of two sets of arms.
 
-    Degrees of freedom are Satterthwaite's: of the seeds at most those of all arms together, of the examples units - 1.
+    Degrees of freedom of the seeds are Satterthwaite's, at most those of all arms together; of the examples units - 1;
+    of both the harmonic mean by their shares of the variance, where Satterthwaite's errs up to .058 for .05.
 
     Args:
         examples: Variance that the draw of the test examples adds, by pair of all arms; NaN if unknown.
@@ -100,10 +101,11 @@ def pairs(
     most = np.maximum(noise.pool[..., None], np.maximum(noise.df[one], noise.df[other]))
     least = np.maximum((spread[one] + spread[other]) * loss**2, over_seeds**2 / np.maximum(most, 1e-300))
     squared = over_seeds + drawn
-    df = squared**2 / np.maximum(least + drawn**2 / (units - 1), np.maximum(1e-6 * squared**2, 1e-300))
-    stderr = np.where(known, np.sqrt(squared), np.inf)
     shared = drawn / np.maximum(squared, 1e-300)
-    return Pairs(noise.mean[one] - noise.mean[other], stderr, np.where(known, df, 0.0), shared)
+    of_seeds_alone = over_seeds**2 / np.maximum(least, 1e-300)
+    inverse = (1.0 - shared) / np.maximum(of_seeds_alone, 1e-300) + shared / (units - 1)
+    stderr, df = np.where(known, np.sqrt(squared), np.inf), np.where(known, 1.0 / np.maximum(inverse, 1e-6), 0.0)
+    return Pairs(noise.mean[one] - noise.mean[other], stderr, df, shared)
 
 
 def can_be_called(
