@@ -232,7 +232,7 @@ def _limited(examples: LabelledSet, limit: int | None, seed: int) -> LabelledSet
 def _read(spec: DataSpec, seed: int) -> Dataset:
     if spec.kind in CATALOGUE:
         entry = CATALOGUE[spec.kind]
-        spec.allow(("test_share",) if entry.is_drawn else ())
+        spec.allow(("test_share",) if entry.drawn else ())
         if spec.path:
             raise SettingsError(f"{spec.text!r} has a path; give {spec.kind} by name alone")
         return read_entry(entry, seed=seed, share=spec.share("test_share") or TEST_SHARE)

@@ -33,5 +33,5 @@ ENTRY = CatalogueEntry(
     classes=_CLASSES,
     files=(),
     decode=_decode,
-    is_drawn=True,
+    drawn=_decode,
 )

@@ -21,7 +21,7 @@ from transferscope.errors import CorruptDataError, DataError, MissingDataError
 if TYPE_CHECKING:
     import requests
 
-Decoder = Callable[[Mapping[str, Path], int], Parts] | Callable[[Mapping[str, Path], int, float], Parts]
+Decoder = Callable[[Mapping[str, Path], int], Parts]
 """Reads the original files of a data set: takes the path of each `RemoteFile.name`, and the seed of the split for a
 data set without one; returns the training and the test set. Raises CorruptDataError for a file of another format."""
 
@@ -50,7 +50,7 @@ class CatalogueEntry:
         home: The page that describes the data.
         classes: The name of each class in label order.
         files: The original files; none for data that come with a package.
-        is_drawn: Whether the test part is drawn by seed; `decode` then takes its share as a third argument.
+        drawn: For data without a test part: `decode` with the share of the one that is drawn as a third argument.
     """
 
     name: str
@@ -60,7 +60,7 @@ class CatalogueEntry:
     classes: tuple[str, ...]
     files: tuple[RemoteFile, ...]
     decode: Decoder
-    is_drawn: bool = False
+    drawn: Callable[[Mapping[str, Path], int, float], Parts] | None = None
 
 
 _RETRIES = 2
@@ -245,7 +245,8 @@ def read_entry(entry: CatalogueEntry, *, seed: int, share: float = TEST_SHARE) -
             )
         parts = Parts(*(replace(part, classes=entry.classes) for part in (parts.train, parts.test)))
     else:
-        parts = entry.decode(location.files, seed, *([share] if entry.is_drawn else []))
+        files = location.files
+        parts = entry.decode(files, seed) if entry.drawn is None else entry.drawn(files, seed, share)
     if location.form == "original":
         about["address"] = " ".join(file.addresses[0] for file in entry.files if file.addresses) or entry.home
         about["checksum"] = " ".join(f"md5:{file.md5}" for file in entry.files)
