@@ -33,7 +33,7 @@ def looks(
         shared: Share of the variance that is the same at every look, from 0 to 1.
     """
     if planned:
-        return np.full_like(n, 1 / _AT_PLAN)
+        return np.full(np.broadcast_shapes(np.shape(n), np.shape(shared)), 1 / _AT_PLAN)
     others = (np.clip(n - 0.5, 1.0, 7.0) - 1.0) * np.sqrt(1.0 - shared)
     return np.asarray((1.0 + others) / (1.0 if planned is None else _BESIDE))
 
