@@ -144,7 +144,7 @@ def compare(
         task: Task of data in memory: "classification", "regression" or "multi-label". None to infer it from the type of
             the labels: integers, text and booleans are classes, floating-point numbers a regression.
         test_share: Share of data in memory that becomes the test part if there is none, drawn by seed with all classes
-            in both parts, between 0 and 1; None for .2.
+            in both parts, between 0 and 1; None for .2, or up to .5 of what few `labels` leave.
         group: Group of each example of a target in memory, such as a patient: the name of a column, or a value per
             example, as `groups` in scikit-learn. No group is in both training and test, or in two folds.
         time: Time of each example, as numbers or dates, in the same form: the test part is later than the training
