@@ -42,7 +42,9 @@ def test_intervals_count_groups(n_groups: int, tmp_path: Path) -> None:
     assert frames.test_groups is None
     assert frames.test_labels is not None
     groups = np.arange(2007) % n_groups
-    plain, grouped = (scores_of(one, 50).example_variance for one in (frames, replace(frames, test_groups=groups)))
+    scores = [scores_of(one, 50) for one in (frames, replace(frames, test_groups=groups))]
+    assert [one.test_units for one in scores] == [2007, n_groups]
+    plain, grouped = (one.example_variance for one in scores)
     assert plain is not None
     assert grouped is not None
     if n_groups == 2007:

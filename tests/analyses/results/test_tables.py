@@ -672,7 +672,7 @@ def test_predictions_say_how_it_is_on_other_test_examples(form: str, tmp_path: P
     right = (skill[:, None, None] + 0.7 * hard + rng.normal(size=(5, 4, n)) > 0).astype(np.float64)
     values = 100 * right.mean(axis=2)
     rows = table(values)
-    expected = decide(scores(values, example_variance=example_variance(100 * right)))
+    expected = decide(scores(values, example_variance=example_variance(100 * right), test_units=n))
     paths, label = [], rng.integers(0, 2, n)
     for arm, of_arm in zip((*CONTROLS, *WAYS), right, strict=True):
         for seed, one in enumerate(of_arm):
