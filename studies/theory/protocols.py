@@ -16,7 +16,7 @@ import pandas as pd
 import scene_entropy
 from imagenet_heads import study_of as heads_of
 from scipy.stats import spearmanr
-from stored import RUNS, UNFITTED, runs_of, write_page
+from stored import RUNS, training_accuracies, write_page
 from verdicts import CLAIMED_OF_WEIGHTS, STUDIES, above, below, every_study, points, share, source_adds, study_of, times
 
 from transferscope.errors import DataError
@@ -123,18 +123,12 @@ def ours(study: dict[str, Any]) -> dict[str, str]:
 
 
 def fitted_of(runs: str, study: str) -> str:
-    """Return the lowest mean accuracy on training labels of the arms of a study; "not kept" where it is known so."""
-    if runs in UNFITTED:
-        return "not kept"
+    """Return the lowest mean accuracy on training labels of the arms of a study; "not kept" without any."""
     if not (RUNS / runs).is_file():
         return "no runs"
-    table = runs_of(runs)
-    chosen = table[(table["study"] == study) & (table["part"] == "target_train") & (table["name"] == "accuracy")]
-    return (
-        f"{100 * chosen.groupby(['method', 'source', 'n_target'])['value'].mean().min():.0f} %"
-        if len(chosen)
-        else "not kept"
-    )
+    chosen = training_accuracies(runs).query("study == @study")
+    means = 100 * chosen.groupby(["method", "source", "n_target"])["value"].mean()
+    return f"{means.min():.0f} %" if len(means) else "not kept"
 
 
 def published_of(paper: str) -> dict[str, dict[str, Any]]:

@@ -25,8 +25,8 @@ KEYS = (
 COLUMNS = (*KEYS, "value")
 """Of every CSV that `studies/runs_csv.py` writes; those of before n_source was kept lack it."""
 
-UNFITTED = ("why.csv",)
-"""Runs of before accuracies on training labels were kept: no verdict on arms that must have fitted rests on them."""
+RUN_AGAIN = {"why.csv": "why-fitted.csv"}
+"""Runs of before accuracies on training labels were kept, and those of the same studies for their accuracies alone."""
 
 
 def csv_of(name: str, columns: Collection[str]) -> pd.DataFrame:
@@ -50,17 +50,25 @@ def runs_of(name: str) -> pd.DataFrame:
 
     Raises:
         MissingDataError: The file is not there.
-        DataError: It has other columns, or no accuracy on training labels where `UNFITTED` does not name it.
+        DataError: It has other columns, or no accuracy on training labels where `RUN_AGAIN` does not name it.
     """
     table = csv_of(name, set(COLUMNS) - {"n_source"})
-    has_fitted = bool(((table["part"] == "target_train") & (table["name"] == "accuracy")).any())
-    if has_fitted == (name in UNFITTED):
+    if name not in RUN_AGAIN and not reads_training_labels(table).any():
         raise DataError(
-            f"{name} has accuracies on training labels; take it out of UNFITTED"
-            if has_fitted
-            else f"{name} has no accuracy on training labels (part target_train); write it from runs that kept it"
+            f"{name} has no accuracy on training labels (part target_train); write it from runs that kept it"
         )
     return table.assign(**{column: table[column].fillna(-1) for column in ("step", "pretrain_step")})
+
+
+def reads_training_labels(table: pd.DataFrame) -> "pd.Series[bool]":
+    """Return which rows are accuracies on training labels."""
+    return table["part"].eq("target_train") & table["name"].eq("accuracy")
+
+
+def training_accuracies(name: str) -> pd.DataFrame:
+    """Return the accuracies on training labels of the runs of a CSV, or of those made again; raises as `runs_of`."""
+    runs = runs_of(RUN_AGAIN.get(name, name))
+    return runs[reads_training_labels(runs)]
 
 
 def holds_runs(file: Path) -> bool:

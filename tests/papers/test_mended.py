@@ -433,6 +433,14 @@ def test_features_of_figures_3_and_4a() -> None:
         assert "{} for {} to {}".format(*map(form.format, (means["merlin"], others.min(), others.max()))) in shown
 
 
+def test_arms_of_figures_3_and_4a_fit_their_training_labels_when_run_again() -> None:
+    again = raw("why-fitted.csv").query("study == 'why-methods' and part == 'target_train'")
+    means = again.groupby("method")["value"].mean()
+    assert set(means.index) == {"scratch", "fine-tune", "joint", "merlin"}
+    assert means.min() > 0.99
+    assert "**inconclusive**" in rows_of_papers()["Liu et al. 2020: Figures 3, 4a"][2]
+
+
 def test_what_the_source_head_of_two_tiles_reads() -> None:
     read = [100 * tiles(2, "merlin", part=f"source_test/tile{tile}").mean() for tile in (1, 2)]
     assert "reads {:.0f} % by the shared tile and {:.0f} % by the other".format(*read) in ours_of(

@@ -215,12 +215,10 @@ def test_runs_without_training_accuracies_other_columns_or_none_are_refused(
     kept = raw("why-long.csv")
     kept[kept["part"] != "target_train"].to_csv(tmp_path / "unfitted.csv", index=False)
     kept.drop(columns="seed").to_csv(tmp_path / "columns.csv", index=False)
-    kept.to_csv(tmp_path / "why.csv", index=False)  # the name of one that is known to lack them
     monkeypatch.setitem(MODULE.runs_of.__globals__, "RUNS", tmp_path)
     for name, sentence in (
         ("unfitted.csv", "no accuracy on training labels"),
         ("columns.csv", "no column seed"),
-        ("why.csv", "out of UNFITTED"),
         ("absent.csv", "not in docs/results/runs"),
     ):
         with pytest.raises(DataError, match=sentence) as caught:
