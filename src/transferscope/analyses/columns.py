@@ -236,7 +236,7 @@ def _read_as_written(
             instead = (
                 "; write it in a column std or stderr, with one n_seeds"
                 if of_runs
-                else ("; write standard errors in a column stderr")
+                else "; write standard errors in a column stderr"
             )
             notes.append(
                 f"{name} was read without what follows ±, which may be a standard deviation, a standard error or a "

@@ -25,7 +25,7 @@ def looks(
     """Return the divisor of the error at a look with n seeds, which keeps the error over all looks below 1 - level.
 
     Looks that share the draw of the test examples are nearly one look. Measured with two arms of pure noise at every
-    look from 3 to 12 seeds: .046 for a nominal .05, and .040 to .048 with test examples (docs/results/decision.md).
+    look from 3 to 12 seeds: .046 for a nominal .05, and .037 to .056 with test examples (docs/results/decision.md).
 
     Args:
         planned: Whether this look is at the number of seeds fixed before the first run, which spends most of the error;
